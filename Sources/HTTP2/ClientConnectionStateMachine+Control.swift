@@ -31,7 +31,8 @@ extension ClientConnectionStateMachine {
             return fail(error)
         }
         if settings.initialWindowSize > oldWindow, exceedsLargestWindow() {
-            return fail(.flowControlError, "the initial window makes a stream's too large")
+            return fail(
+                .flowControlError, "the initial window raises a stream's window above 2^31-1")
         }
         queue(.settings, flags: .acknowledgement, length: 0) { _ in }
         if let event = countIdleFrame() { return event }
@@ -61,7 +62,7 @@ extension ClientConnectionStateMachine {
             return fail(.protocolError, "PING on a stream")
         }
         guard payload.byteCount == 8 else {
-            return fail(.frameSizeError, "PING has 8 bytes")
+            return fail(.frameSizeError, "PING must have 8 bytes")
         }
         let opaque = payload.uint64(at: 0)
         if header.flags.contains(.acknowledgement) {
@@ -78,12 +79,12 @@ extension ClientConnectionStateMachine {
 
     mutating func receiveWindowUpdate(_ header: FrameHeader, _ payload: RawSpan) -> Event? {
         guard payload.byteCount == 4 else {
-            return fail(.frameSizeError, "WINDOW_UPDATE has 4 bytes")
+            return fail(.frameSizeError, "WINDOW_UPDATE must have 4 bytes")
         }
         let increment = Int(payload.uint32(at: 0) & 0x7fff_ffff)
         guard header.streamID != 0 else {
             guard increment > 0 else {
-                return fail(.protocolError, "WINDOW_UPDATE by nothing")
+                return fail(.protocolError, "WINDOW_UPDATE with an increment of 0")
             }
             guard sendWindow.credit(increment) else {
                 return fail(.flowControlError, "the connection's window is above 2^31-1")
@@ -117,7 +118,7 @@ extension ClientConnectionStateMachine {
             return fail(.protocolError, "RST_STREAM on stream 0")
         }
         guard payload.byteCount == 4 else {
-            return fail(.frameSizeError, "RST_STREAM has 4 bytes")
+            return fail(.frameSizeError, "RST_STREAM must have 4 bytes")
         }
         switch streams.lookUp(header.streamID) {
         case .open(let slot):
@@ -155,7 +156,7 @@ extension ClientConnectionStateMachine {
             return fail(.protocolError, "GOAWAY on a stream")
         }
         guard payload.byteCount >= 8 else {
-            return fail(.frameSizeError, "GOAWAY has at least 8 bytes")
+            return fail(.frameSizeError, "GOAWAY must have at least 8 bytes")
         }
         if let event = countIdleFrame() { return event }
         // "Endpoints MUST NOT increase the value they send in the last stream identifier" (section

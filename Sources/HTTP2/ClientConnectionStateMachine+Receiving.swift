@@ -8,7 +8,7 @@ extension ClientConnectionStateMachine {
         if slotsToCheck > 0, let event = nextUnprocessedStream() { return event }
         while phase != .failed {
             if output.isOverrun {
-                return fail(.enhanceYourCalm, "the server does not read what it asks for")
+                return fail(.enhanceYourCalm, "the server requests more replies than it reads")
             }
             let event: Event?
             switch reader.next(in: bytes, at: &offset) {
@@ -61,9 +61,9 @@ extension ClientConnectionStateMachine {
         case .goAway: return receiveGoAway(header, payload)
         case .priority: return receivePriority(header)
         case .pushPromise:
-            return fail(.protocolError, "push is off")
+            return fail(.protocolError, "PUSH_PROMISE although push is off")
         case .continuation:
-            return fail(.protocolError, "a CONTINUATION continues nothing")
+            return fail(.protocolError, "CONTINUATION without a header block")
         default:
             // "Implementations MUST ignore and discard frames of unknown types" (section 5.5).
             return countIdleFrame()
@@ -171,7 +171,7 @@ extension ClientConnectionStateMachine {
                 return ResponseStart(headers)
             }
         } catch {
-            throw ConnectionError(.compressionError, "a header block makes no sense")
+            throw ConnectionError(.compressionError, "a header block is malformed")
         }
         headers = ResponseHeaders()
         guard inflater.inflate(block, into: &headers) else {
@@ -185,7 +185,8 @@ extension ClientConnectionStateMachine {
 
     /// Counts a frame that makes no request progress.
     mutating func countIdleFrame() -> Event? {
-        flood.idleFrame() ? nil : fail(.enhanceYourCalm, "too many frames that serve no request")
+        flood.idleFrame()
+            ? nil : fail(.enhanceYourCalm, "too many frames that belong to no request")
     }
 
     /// Fails with a connection error (section 5.4.1).

@@ -159,8 +159,8 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
             return
                 "--keep-tokens was \(keepTokens ?? "yes"), now it is \(other.keepTokens ?? "yes")"
         }
-        if payloadSHA256 != other.payloadSHA256 { return "the payload is another one" }
-        if suppressSHA256 != other.suppressSHA256 { return "the list of opt-outs is another one" }
+        if payloadSHA256 != other.payloadSHA256 { return "the payload differs" }
+        if suppressSHA256 != other.suppressSHA256 { return "the suppression list differs" }
         // The filter's columns are in use as well, but a different filter is the more exact
         // explanation.
         if filter != other.filter {

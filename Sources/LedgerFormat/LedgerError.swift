@@ -84,7 +84,7 @@ extension LedgerError.Code {
         case .badSegmentHeader: "the segment's header is damaged or another run's"
         case .unsupportedVersion: "written by a newer version"
         case .damagedBlock: "a block is damaged"
-        case .malformedRecord: "a record makes no sense"
+        case .malformedRecord: "a record is invalid"
         case .missingTail: "the end of the segment is missing or damaged"
         case .missingSegment: "the segment is missing"
         case .strangeSegment: "the manifest does not know this segment"

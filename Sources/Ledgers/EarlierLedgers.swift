@@ -153,7 +153,7 @@ package struct EarlierLedgers {
         standardErrorLine(
             "broadside: warning: --skip-dead: \(foreignCount) of \(count) "
                 + "ledgers \(foreignCount == 1 ? "has" : "have") another topic or "
-                + "environment: a token that is dead there is still sent to here")
+                + "environment: tokens that are dead there are not skipped here")
     }
 
     // MARK: Selection of ledgers

@@ -34,7 +34,7 @@ final class FollowOutput {
             guard cursor?.output == nil else {
                 throw .usage(
                     "output",
-                    "is not the source with which --cursor was written; that was "
+                    "is missing or not a regular file, but --cursor was written with "
                         + "a file: name that file")
             }
             (descriptor, self.path) = (-1, nil)

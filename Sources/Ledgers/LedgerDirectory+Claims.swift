@@ -36,8 +36,8 @@ extension LedgerDirectory {
             guard isPart else { return nil }
             throw .usage(
                 "ledger",
-                "\(path) is a mount point, and the claim of a part's ledger must "
-                    + "lie beside it: name a directory inside, such as \(path)/ledger")
+                "\(path) is a mount point, but the claim of a part's ledger must "
+                    + "be beside the ledger: name a directory inside, such as \(path)/ledger")
         }
         let own = try attemptRecord()
         var before: ClaimFolder?
@@ -74,8 +74,8 @@ extension LedgerDirectory {
                 removeFile(Self.epochName)
             }
             return
-                "\(here.path): \(describe(errno: -made)): nothing there will show that a copy of the "
-                + "ledger is older than the ledger"
+                "\(here.path): \(describe(errno: -made)): it will not be noticed if a copy of the "
+                + "ledger is older than the ledger itself"
         }
         guard made >= 0 else { throw claimFailure(here, next, -made) }
         let held = HeldClaim(made, in: here, number: next)
@@ -156,7 +156,7 @@ extension LedgerDirectory {
             throw BroadsideError(
                 option: "ledger",
                 "\(path): it is not known whether its claim "
-                    + "\(claim.folder.claimPath(claim.number)) still stands: "
+                    + "\(claim.folder.claimPath(claim.number)) still exists: "
                     + "\(FileFailure.message(errno: number, Self.claimAdvice))",
                 exitCode: ExitCode.disk)
         case .replaced: break
@@ -164,7 +164,7 @@ extension LedgerDirectory {
         throw BroadsideError(
             option: "ledger",
             "\(path): a newer attempt has taken over this ledger "
-                + "(\(claim.folder.claimPath(claim.number)) is gone): wait for its end",
+                + "(\(claim.folder.claimPath(claim.number)) is gone): wait until it ends",
             exitCode: ExitCode.inUse)
     }
 
@@ -238,7 +238,7 @@ extension LedgerDirectory {
                 "\(path) is an old copy, or damaged: \(name) "
                     + (found.map { "has \($0) bytes" } ?? "is missing")
                     + ", and \(durable.position) were on disk (\(claim)) when rows were sent: resume the "
-                    + "newest copy; if that is lost, \(repairAdvice), where in doubt is what may have been "
+                    + "newest copy; if that is lost, \(repairAdvice); rows are then in doubt if they may have been "
                     + "sent after this copy was made",
                 exitCode: ExitCode.inUse)
         }

@@ -165,6 +165,6 @@ extension LedgerDirectory {
         return .usage(
             "ledger",
             "\(path): \(what) was written by a newer version of broadside\(error.detail.isEmpty ? "" : " (\(error.detail))"): "
-                + "this is \(broadsideVersion), use that one")
+                + "this is \(broadsideVersion): use the newer version")
     }
 }

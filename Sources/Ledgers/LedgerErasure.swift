@@ -37,7 +37,7 @@ public enum LedgerErasure {
         }
         report(
             "\(grouped(devices.foundAnywhereCount)) of \(Erasure.counted(devices.count, "device")) found; "
-                + "lists, exports, summaries and backups elsewhere are as they were")
+                + "lists, exports, summaries and backups elsewhere are unchanged")
     }
 
     /// Reads the devices. Each row must have a token: the erasure would miss a device whose row

@@ -135,7 +135,8 @@ public final class LedgerFollower {
         try reader.checkOutput(cursor, option: "cursor")
         try rule.check(option: "cursor", path: cursor)
         guard ListCompression.named(cursor) == nil, cursor != "-", !isSpecialFile(cursor) else {
-            throw .usage("cursor", "\(cursor): name a regular file whose name ends otherwise")
+            throw .usage(
+                "cursor", "\(cursor): name a regular file that does not end with .gz or .zst")
         }
     }
 
@@ -159,8 +160,9 @@ public final class LedgerFollower {
         guard known.campaign == asked.campaign, known.part == asked.part else {
             throw .usage(
                 "cursor",
-                "\(path) is of another ledger, of campaign \(known.campaign)"
-                    + (known.part > 0 ? ", part \(known.part)" : "") + ": name one for each ledger")
+                "\(path) belongs to another ledger, of campaign \(known.campaign)"
+                    + (known.part > 0 ? ", part \(known.part)" : "") + ": use one cursor per ledger"
+            )
         }
         guard known.format == asked.format else {
             throw .usage(

@@ -127,7 +127,8 @@ package final class ListBytes: Sendable {
         guard let named = ListCompression.named(file) else { return nil }
         guard count == 0 else {
             throw .request(
-                name, " is not a \(named.rawValue) file: give it the ending of what it is")
+                name,
+                " is not a \(named.rawValue) file: rename it with the ending of its real format")
         }
         // An empty file counts as compressed, too: reading it then reports that it is cut off.
         return named

@@ -248,7 +248,8 @@ internal import Glibc
         case .corrupt(let words):
             .damaged(
                 name,
-                " is damaged \(position): \(words): replace it by the file that was compressed")
+                " is damaged \(position): \(words): replace it with an intact copy, or compress the list again"
+            )
         case .windowTooLarge:
             .request(
                 name,

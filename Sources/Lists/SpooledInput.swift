@@ -30,7 +30,7 @@ package enum SpooledInput {
                 }
                 for place in 0..<found
                 where ours.bytes.byte(at: compared + place) != theirs.bytes.byte(at: place) {
-                    return "byte \(offset + UInt64(compared + place) + 1) is another one"
+                    return "byte \(offset + UInt64(compared + place) + 1) differs"
                 }
                 compared += found
                 assert(compared <= count, "so many bytes were not asked for")

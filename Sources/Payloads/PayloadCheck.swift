@@ -83,7 +83,7 @@ public enum PayloadCheck {
         return Problem(
             line: nil, column: nil,
             message:
-                "has \(grouped(count)) bytes\(addition), push type \(pushType.rawValue) allows "
+                "has \(grouped(count)) bytes\(addition), but push type \(pushType.rawValue) allows "
                 + "\(grouped(limit)): shorten it")
     }
 
@@ -91,7 +91,7 @@ public enum PayloadCheck {
     public static func sizeProblem(_ template: PayloadTemplate, pushType: PushType) -> Problem? {
         sizeProblem(
             count: template.constantCount, pushType: pushType,
-            addition: template.isPersonal ? " without what rows fill in" : "")
+            addition: template.isPersonal ? " before its columns are filled in" : "")
     }
 
     /// Checks the size of a payload for a broadcast channel.
@@ -101,7 +101,7 @@ public enum PayloadCheck {
         return Problem(
             line: nil, column: nil,
             message:
-                "has \(grouped(template.constantCount)) bytes, a broadcast has at most "
+                "has \(grouped(template.constantCount)) bytes, but a broadcast can have at most "
                 + "\(grouped(limit)): shorten it")
     }
 

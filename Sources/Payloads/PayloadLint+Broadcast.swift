@@ -45,7 +45,8 @@ extension PayloadLint {
             guard !has("content-state") else { return }
             warn(
                 aps.keyOffset,
-                "this end has no 'content-state' in aps: devices keep showing the state before it")
+                "this end event has no 'content-state' in aps: devices keep showing the previous state"
+            )
         case "start":
             error(
                 event.valueOffset,

@@ -219,7 +219,7 @@ extension PayloadLint {
                         "has no 'aps' but '\(member.key)', as Firebase's messages do: APNs needs "
                             + "{\"aps\":{\"alert\":{\"title\":..., \"body\":...}}}")
                 } else if document.members.isEmpty {
-                    warn(nil, "is empty, which only a Wallet pass update is: add aps")
+                    warn(nil, "is empty, which is right for a Wallet pass update only: add aps")
                 } else {
                     error(nil, "has no 'aps': add it, keys of your own go beside it")
                 }
@@ -265,7 +265,7 @@ extension PayloadLint {
             if has("content-available") {
                 error(
                     aps.keyOffset,
-                    "there is nothing to show, but push type alert promises "
+                    "there is nothing to show, but push type alert has to show "
                         + "something: send it with push type background")
             } else {
                 warn(
@@ -354,8 +354,8 @@ extension PayloadLint {
             decoding: (first..<first + 6).map { payload.byte(at: $0) }, as: UTF8.self)
         warn(
             first,
-            "escapes such as \(escape) make the payload \(needless.byteCount) bytes larger than the "
-                + "characters themselves are in UTF-8: write those")
+            "escapes such as \(escape) make the payload \(needless.byteCount) bytes larger than "
+                + "UTF-8 does: write the characters themselves")
     }
 
     /// Escapes of characters that need none in JSON.

@@ -160,7 +160,7 @@ public struct JSON5Reader {
                     message: "the key '\(key)' occurs twice: keep one", position: start)
             }
             try skipBlanks()
-            if current != ":" { throw problem("a colon is missing behind the key '\(key)'") }
+            if current != ":" { throw problem("a colon is missing after the key '\(key)'") }
             advance()
             members.append(.init(name: key, position: start, value: try value()))
             try comma(before: "}")

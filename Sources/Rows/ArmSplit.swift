@@ -58,7 +58,8 @@ public struct ArmSplit: Codable, Hashable, Sendable {
             throw Problem(
                 message: "'\(text)' adds up to \(Self.percentText(sum)) percent: "
                     + (namesHoldout
-                        ? "with holdout named it has to be 100" : "it may be at most 100"))
+                        ? "with holdout named, the sum must be 100" : "the sum must be at most 100")
+            )
         }
         if sum < Self.positionCount {
             arms.append(Arm(name: Self.holdoutName, hundredths: Self.positionCount - sum))
@@ -78,7 +79,7 @@ public struct ArmSplit: Codable, Hashable, Sendable {
         guard parts.count == 2, isName(parts[0]), let hundredths = hundredths(parts[1]) else {
             throw Problem(
                 message: "'\(text)' is not ARM=PERCENT: write it like a=45, with a name of 1 to "
-                    + "\(nameByteLimit) of a-z, 0-9, _ and -, and up to two digits behind the point"
+                    + "\(nameByteLimit) of a-z, 0-9, _ and -, and up to two digits after the decimal point"
             )
         }
         guard (1...positionCount).contains(hundredths) else {

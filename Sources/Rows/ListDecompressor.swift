@@ -113,7 +113,7 @@ extension ListDecompressor {
             switch step.result {
             case Z_STREAM_END: isBetween = true
             case Z_OK, Z_BUF_ERROR: break
-            default: throw .corrupt(stream.message ?? "its gzip data makes no sense")
+            default: throw .corrupt(stream.message ?? "its gzip data is invalid")
             }
             return Progress(consumed: step.consumed, produced: step.produced)
         }

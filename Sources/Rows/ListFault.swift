@@ -31,10 +31,10 @@ public struct ListFault: Sendable, Equatable, Error {
                 + "replace it with a space"
         case .rowInQuotes:
             "line \(line) opens a quote that is not closed before the next row, whose device token is "
-                + "inside it: close it, or put a blank in its place"
+                + "inside it: close it, or replace it with a space"
         case .loneReturn:
             "line \(line) has a carriage return without a line feed, but the first line does not end "
-                + "so: put a line feed in its place"
+                + "with one: replace it with a line feed"
         }
     }
 }

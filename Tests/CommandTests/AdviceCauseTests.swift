@@ -320,7 +320,8 @@ struct AdviceCauseTests: AdviceReading {
         try files.moveItem(atPath: campaign.ledger, toPath: campaign.ledger + "-elsewhere")
         let run = try process.wait()
         try files.moveItem(atPath: campaign.ledger + "-elsewhere", toPath: campaign.ledger)
-        #expect(run.errors.contains("put it back, then --resume continues"), "\(run.errors)")
+        #expect(
+            run.errors.contains("put the ledger back, then --resume continues"), "\(run.errors)")
         return Ending(run: run, says: "the ledger was removed or moved", exitCode: 5)
     }
 

@@ -93,7 +93,7 @@ extension MalformedRequest {
         .init(["--topic", "{{app:int}}"], says: ["--topic", "write {{app}}"]),
         // Times that have passed, and what was meant.
         .init(["--expiration", "3600"], says: ["1970-01-01T01:00:00Z", "did you mean +3600s?"]),
-        .init(["--expiration", "1700000000"], says: ["2023-11-14T22:13:20Z", "a time to come"]),
+        .init(["--expiration", "1700000000"], says: ["2023-11-14T22:13:20Z", "a future time"]),
         .init(["--expiration", "20301123"], says: ["did you mean 2030-11-23?"]),
         .init(["--expiration", "2023-11-14"], says: ["2023-11-14T23:59:59Z", "has passed"]),
         .init(["--expiration", "2030-02-30"], says: ["'2030-02-30' is unknown", "a date like"]),
@@ -160,7 +160,7 @@ extension MalformedCall {
             ], says: ["--certificate", "@nothing", "No such file"]),
         .init(["status", "--ledger", "x"], says: ["--ledger", "write broadside status DIR"]),
         .init(["control"], says: ["control takes", "control --ledger DIR status"]),
-        .init(["control", "x", "rate", "-5"], says: ["-5", "no number here is below 0"]),
+        .init(["control", "x", "rate", "-5"], says: ["-5", "numbers here are 0 or more"]),
         .init(
             ["control", "@strange", "status"], says: ["is a directory", "did you mean --ledger /"]),
         .init(["control", "x"], says: ["control takes", "--ledger DIR status"]),

@@ -96,7 +96,7 @@ struct LocalTimeTests {
             "waves        2030-03-30 17:30 UTC: 1 row in Asia/Tokyo",
             "             2030-03-31 01:00 UTC: 1 row in Europe/Berlin",
             "             2030-03-31 06:30 UTC: 1 row in America/New_York",
-            "no zone: 1 row names none that is known, the first on line 4 ('Mars/Base')",
+            "no zone: 1 row names an unknown one, the first on line 4 ('Mars/Base')",
             "to send      3", "1 BadZone",
         ] {
             #expect(planned.output.contains(line), "\(line): \(planned.output)")
@@ -158,10 +158,10 @@ struct LocalTimeTests {
             #expect(planned.exitCode == 0)
             #expect(
                 planned.errors
-                    == "broadside: warning: --zone-column: 1 row names no zone that is known, the "
+                    == "broadside: warning: --zone-column: 1 row names an unknown zone, the "
                     + "first on line 2 ('europe/berlin'): they get --zone-default Asia/Tokyo\n")
             #expect(planned.output.contains("by --zone-default: 1 of these rows have no zone"))
-            #expect(planned.output.contains("by --zone-default: 1 row names no zone that is known"))
+            #expect(planned.output.contains("by --zone-default: 1 row names an unknown zone"))
             return
         }
         for more in [["--dry-run"], ["--yes"]] {

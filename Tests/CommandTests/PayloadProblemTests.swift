@@ -168,7 +168,7 @@ struct PayloadProblemTests {
         let list = try directory.write(text, to: "list.csv")
         let more = ["--tokens", list, "--payload-by", "locale=\(texts)"]
         let expected =
-            "80 rows have no payload of their value's own: fr 70, (empty) 5, v95\\u{202e} 1"
+            "80 rows have a value without a payload of its own: fr 70, (empty) 5, v95\\u{202e} 1"
         let dry = try campaign.send(to: server.endpoint, more + ["--dry-run"])
         #expect(dry.exitCode == 0 && dry.output.contains(expected), "\(dry.output)")
         let sent = try campaign.send(to: server.endpoint, more + ["--progress", "auto"])

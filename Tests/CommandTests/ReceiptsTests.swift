@@ -128,7 +128,7 @@ struct ReceiptsTests {
         #expect(page.output.contains("<h2>Who opened it</h2>"))
         #expect(page.output.contains("a opens more than b, by "))
         #expect(page.output.contains("mac, big"))
-        #expect(page.output.contains("of these, \(found.repeated) are further ones of a device"))
+        #expect(page.output.contains("of these, \(found.repeated) are repeats for a device"))
     }
 
     @Test func `A sample that shows no difference is too small to tell`() throws {
@@ -164,7 +164,7 @@ struct ReceiptsTests {
         ("token,time\nsomebody,2\n", [], "line 2 has no device token: is the column 'token'"),
         (
             "token,time,app\nab,2,x\n", ["--by", "app", "--by", "app"],
-            "--by names one column twice"
+            "--by names a column twice"
         ),
         ("", ["--all"], "--receipts is about one campaign"),
     ])
@@ -212,7 +212,7 @@ struct ReceiptsTests {
 
         // Another campaign's receipts, and those whose clock is wrong.
         for (text, warning) in [
-            ("\(String(repeating: "ab", count: 32)),\(time)", "of another campaign?"),
+            ("\(String(repeating: "ab", count: 32)),\(time)", "to another campaign?"),
             ("\(row[1]),\(seconds - 3_600)", "from before their notification"),
         ] {
             let other = try campaign.directory.write("\(header)\n\(text)\n", to: "other.csv")

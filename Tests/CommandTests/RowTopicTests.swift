@@ -182,7 +182,7 @@ struct RowTopicTests {
         let server = try RecordingServer("topics", script: "topics.py")
         for (topic, words) in [
             ("com.example.{{token}}", ["one topic more than the 256"]),
-            ("{{nothing}}", ["--topic", "'nothing'"]), ("{{app}}!", ["makes no topic"]),
+            ("{{nothing}}", ["--topic", "'nothing'"]), ("{{app}}!", ["does not make a topic"]),
         ] {
             let finished = try send(to: server.endpoint, ["--topic", topic])
             #expect(finished.exitCode == 2, "\(finished.errors)")

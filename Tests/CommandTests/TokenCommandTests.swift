@@ -111,7 +111,7 @@ struct TokenCommandTests {
         #expect(sent.exitCode == 0, "\(sent.errors)")
         #expect(
             sent.errors.contains("--auth-token-command ")
-                && sent.errors.contains("; the token before it stays in use"), "\(sent.errors)")
+                && sent.errors.contains("; the previous token stays in use"), "\(sent.errors)")
         #expect(calls == 2, "it is tried again after a minute")
         #expect(Set(try used(server)) == ["bearer \(old)"])
     }

@@ -17,7 +17,7 @@ struct LostLedgerTests {
         #expect(ended.exitCode == 5, "\(ended.errors)")
         let last = try #require(ended.errorLines.last)
         #expect(last.contains("the ledger was removed or moved"), "\(ended.errors)")
-        #expect(last.contains("put it back, then --resume continues"), "\(ended.errors)")
+        #expect(last.contains("put the ledger back, then --resume continues"), "\(ended.errors)")
         #expect(!FileManager.default.fileExists(atPath: campaign.ledger))
         let again = try Broadside.run(words + ["--resume"], in: campaign.directory)
         #expect(again.exitCode == 2, "\(again.errors)")

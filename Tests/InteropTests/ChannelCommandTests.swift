@@ -154,8 +154,8 @@ struct ChannelCommandTests {
                 "400:ChannelNotRegistered", ["delete", "--yes", "--channel", channel], 4,
                 "no such channel", 1
             ),
-            ("201", ["create"], 6, "named no channel", 1),
-            ("raw:[]", ["list"], 1, "form of APNs", 1),
+            ("201", ["create"], 6, "names no channel", 1),
+            ("raw:[]", ["list"], 1, "APNs' format", 1),
             ("list:10000", ["list"], 0, "", 1),
             ("list:200000", ["list"], 1, "is this APNs?", 1),
         ] as [(String, [String], Int32, String, Int)])

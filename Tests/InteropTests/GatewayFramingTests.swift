@@ -162,7 +162,7 @@ struct GatewayFramingTests {
         let payload = try directory.write(#"{"aps":{"alert":"x"}}"#, to: "payload.json")
         for (place, ledger, word) in [
             (1, "provider", "accepted"), (3, "gateway", "accepted    20"),
-            (5, "feedback", "tokens whose app is gone"),
+            (5, "feedback", "tokens whose app was removed"),
         ] {
             let command = lines[place].replacing("PAYLOAD", with: payload)
                 .replacing("TOKENS", with: "\"\(state)/tokens.txt\"")

@@ -33,7 +33,7 @@ struct PaceTests {
     @Test func `A connection whose responses slow down gets fewer requests in flight`() throws {
         let log = try send("adaptive", rows: 2000)
         #expect(log.contains("responses slow down under load"), "\(log)")
-        #expect(log.contains("with 300 in flight: held to"), "\(log)")
+        #expect(log.contains("with 300 in flight: limited to"), "\(log)")
     }
 
     @Test func `A fixed number of requests in flight is not lowered by slow responses`() throws {

@@ -185,7 +185,7 @@ struct SkippedRowsTests {
         #expect(first.exitCode == 0, "\(first.errors)")
         let other = try directory.write("aabb\nzz\n", to: "other")
         for (more, says) in [
-            (["--suppress", other], "list of opt-outs"), (["--duplicates", "send"], "duplicates"),
+            (["--suppress", other], "suppression list"), (["--duplicates", "send"], "duplicates"),
         ] {
             let arguments = night.arguments(server, ["--resume"])
             let place = try #require(arguments.firstIndex(of: more[0]))

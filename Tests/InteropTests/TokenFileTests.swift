@@ -58,7 +58,7 @@ struct TokenFileTests {
         #expect(rename("\(campaign.directory.path)/fresh", file) == 0)
         let sent = try sending.wait()
         #expect(sent.exitCode == 0, "\(sent.errors)")
-        #expect(sent.errors.contains("the token before it stays in use"), "\(sent.errors)")
+        #expect(sent.errors.contains("the previous token stays in use"), "\(sent.errors)")
         let requests = try server.events().compactMap(\.fields)
         #expect(requests.count == 1600)
         #expect(Set(requests.map { $0.first { $0.name == ":path" }?.value }).count == 1600)
@@ -82,7 +82,7 @@ struct TokenFileTests {
         #expect(sent.exitCode == 4, "\(sent.errors)")
         #expect(sent.errors.contains("120 minutes old"), "\(sent.errors)")
         #expect(sent.errors.contains("chmod 600 \(file)"))
-        #expect(sent.errors.contains("put a new one there"), "\(sent.errors)")
+        #expect(sent.errors.contains("put a new one into the file"), "\(sent.errors)")
     }
 
     @Test(arguments: [

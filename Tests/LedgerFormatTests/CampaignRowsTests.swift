@@ -71,8 +71,8 @@ import Testing
             [
                 ({ $0.listByteCount = 7 }, "the list's size in bytes was 1000, now it is 7"),
                 ({ $0.wireProtocol = "binary" }, "the protocol was http2, now it is binary"),
-                ({ $0.payloadSHA256 = "cd" }, "the payload is another one"),
-                ({ $0.suppressSHA256 = "cd" }, "the list of opt-outs is another one"),
+                ({ $0.payloadSHA256 = "cd" }, "the payload differs"),
+                ({ $0.suppressSHA256 = "cd" }, "the suppression list differs"),
                 ({ $0.listFormat = "tsv" }, "the list's format was csv, now it is tsv"),
                 ({ $0.columns = ["t"] }, "the columns in use was token,name, now it is t"),
                 ({ $0.topic = nil }, "the topic was com.example.shop, now it is not set"),

@@ -135,11 +135,11 @@ import Testing
             change(&other)
             return testIdentity.firstDifference(from: other)
         }
-        #expect(difference { $0.payloadSHA256 = "00" } == "the payload is another one")
+        #expect(difference { $0.payloadSHA256 = "00" } == "the payload differs")
         #expect(
             difference { $0.wireProtocol = "binary" }
                 == "the protocol was http2, now it is binary")
-        #expect(difference { $0.suppressSHA256 = "00" } == "the list of opt-outs is another one")
+        #expect(difference { $0.suppressSHA256 = "00" } == "the suppression list differs")
         #expect(
             difference { $0.listByteCount = 7 }
                 == "the list's size in bytes was 1000, now it is 7")

@@ -67,7 +67,8 @@ import Testing
             let found = try problem(4_089, text)
             #expect(found?.message.hasPrefix("has 4,097 bytes") == true)
             #expect(
-                found?.message.contains(" without what rows fill in, push type alert allows 4,096:")
+                found?.message.contains(
+                    " before its columns are filled in, but push type alert allows 4,096:")
                     == hint)
             #expect(found?.line == nil && found?.column == nil)
             #expect(found?.description(file: "p.json").hasPrefix("p.json: has 4,097") == true)

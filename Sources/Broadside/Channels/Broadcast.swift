@@ -53,7 +53,7 @@ struct Broadcast {
         guard minified.count <= BroadcastChannel.payloadCountMax else {
             throw .usage(
                 "payload",
-                "\(path): has \(grouped(minified.count)) bytes, a broadcast has at most "
+                "\(path): has \(grouped(minified.count)) bytes, but a broadcast can have at most "
                     + "\(grouped(BroadcastChannel.payloadCountMax)): shorten it")
         }
         return minified
@@ -73,7 +73,7 @@ struct Broadcast {
             }
             throw .usage(
                 "expiration",
-                "\(seconds) has passed: write 0, a time to come, or +2h from the first start")
+                "\(seconds) has passed: write 0, a future time, or +2h from the first start")
         }
         if seconds - now > BroadcastChannel.storageSecondsMax {
             warnings.append("--expiration: APNs keeps a broadcast for at most 8 hours")
@@ -114,7 +114,7 @@ struct Broadcast {
     func show() {
         let now = Clock.now().wallMilliseconds / 1000
         let shown = request(
-            requestID: "… (from the ledger's number)",
+            requestID: "… (made from the ledger's campaign ID)",
             expiration: "\(options.expiration.unixSeconds(startUnixSeconds: now))")
         print(server.preview(shown) + "\npreview: nothing was sent, nothing was written")
     }

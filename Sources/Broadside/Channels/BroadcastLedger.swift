@@ -64,7 +64,7 @@ final class BroadcastLedger {
         if let difference = manifest.identity.firstDifference(from: identity) {
             throw .usage(
                 "ledger",
-                "\(path) is of another campaign: \(difference): name another directory, or give the "
+                "\(path) belongs to another campaign: \(difference): name another directory, or give the "
                     + "same options")
         }
         if let name { manifest.name = name }

@@ -119,7 +119,7 @@ public enum BroadcastRun {
                 guard reason == nil, !isLast else {
                     try ledger.release(attempts: attempts, Clock.now())
                     throw BroadsideError(
-                        "\(broadcast.server.hostAndPort) refused the broadcast unprocessed"
+                        "\(broadcast.server.hostAndPort) refused the broadcast without processing it"
                             + (reason.map { ": \($0.text)" } ?? ", \(attempts) times")
                             + ": start it again later with the same --ledger",
                         exitCode: reason == nil ? ExitCode.failure : ExitCode.refused)

@@ -118,7 +118,7 @@ struct ChannelCall {
         guard let channel = response?.field("apns-channel-id"), BroadcastChannel.isID(channel.utf8)
         else {
             throw BroadsideError(
-                "\(server.hostAndPort) accepted the create and named no channel: look for it in "
+                "\(server.hostAndPort) accepted the create, but its response names no channel: look in "
                     + "broadside channel list, and check --endpoint",
                 exitCode: ExitCode.openRows)
         }
@@ -158,7 +158,7 @@ struct ChannelCall {
 
     private static func unreadable(_ what: String) -> BroadsideError {
         BroadsideError(
-            "the response is not a \(what) in the form of APNs: check --endpoint",
+            "the response is not a \(what) in APNs' format: check --endpoint",
             exitCode: ExitCode.failure)
     }
 }

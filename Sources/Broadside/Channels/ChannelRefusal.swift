@@ -41,7 +41,8 @@ enum ChannelRefusal {
             return "there is no such channel here: broadside channel list shows all; \(other)"
         case .badRequestParams, .badRequestPayload, .missingChannelQueueSize, .missingPushType,
             .invalidPushType:
-            return "this version does not send what APNs expects: look for a newer one"
+            return
+                "this version does not send what APNs expects: look for a newer version of broadside"
         case .cannotCreateChannelConfig:
             return "an app has at most \(grouped(BroadcastChannel.countMax)) channels: delete some "
                 + "that are no longer used; broadside channel list shows all"
@@ -50,7 +51,8 @@ enum ChannelRefusal {
         case .badPriority: return "use --priority 10, 5 or 1"
         case .topicDisallowed: return "write the bundle ID alone after --app, without a suffix"
         case .topicMismatch:
-            return "the credential is not for \(app): check the bundle ID, and whose team it is"
+            return
+                "the credential is not for \(app): check the bundle ID, and which team owns the app"
         case .payloadTooLarge:
             return "shorten the payload to \(grouped(BroadcastChannel.payloadCountMax)) bytes"
         case .payloadEmpty: return "check --payload: broadside payload check --broadcast"
@@ -60,7 +62,7 @@ enum ChannelRefusal {
             return
                 "key, --key-id and --team-id do not belong together: broadside doctor checks them"
         case .missingProviderToken:
-            return "APNs saw no credential: check --endpoint, and what is in between"
+            return "APNs saw no credential: check --endpoint, and any proxy in between"
         case .badEnvironmentKeyIDInToken, .badEnvironmentKeyInToken, .badCertificateEnvironment:
             return "the credential is for the other environment: use --environment "
                 + "\(environment.other), or another credential"

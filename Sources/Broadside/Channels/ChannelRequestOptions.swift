@@ -49,7 +49,7 @@ public struct ChannelRequestOptions: Sendable {
             guard let suffix = type.topicSuffix, app.hasSuffix(suffix) else { continue }
             throw .usage(
                 "app",
-                "'\(app)' ends with the suffix of a topic, and channels have the bundle ID alone: "
+                "'\(app)' ends with a topic's suffix, but --app takes the bundle ID alone: "
                     + "write \(app.dropLast(suffix.count))")
         }
         return app
@@ -65,7 +65,7 @@ public struct ChannelRequestOptions: Sendable {
             throw .usage(
                 "channel",
                 "'\(wordExcerpt(channel))' is not a channel ID: copy it whole, with its padding, as "
-                    + "the create printed it")
+                    + "channel create printed it")
         }
         return channel
     }

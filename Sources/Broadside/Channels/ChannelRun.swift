@@ -101,7 +101,7 @@ public enum ChannelRun {
                 }
                 guard !isLast else {
                     throw BroadsideError(
-                        "\(call.server.hostAndPort) refused the \(call.action) unprocessed "
+                        "\(call.server.hostAndPort) refused the \(call.action) without processing it, "
                             + "\(attemptsMax) times: try again later",
                         exitCode: ExitCode.failure)
                 }

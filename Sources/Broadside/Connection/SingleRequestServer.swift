@@ -142,7 +142,7 @@ struct SingleRequestServer {
         case .connect(let code): describe(errno: code)
         case .proxy(let error): "the proxy: \(error.message): nothing reached APNs"
         case .tls(let error):
-            "\(error.sentence): check --endpoint, --ca-file and what is in between"
+            "\(error.sentence): check --endpoint, --ca-file and any proxy in between"
         case .http2(let message): "\(message): is this APNs? check --endpoint"
         case .notProcessed: "the server refused the stream"
         }

@@ -21,7 +21,7 @@ public enum ControlClient {
             }
             throw BroadsideError(
                 "nothing listens on \(path) (\(describe(errno: code))): name the socket that a "
-                    + "running send or simulate was given by --control", exitCode: 1)
+                    + "running send or simulate opened with --control", exitCode: 1)
         }
     }
 
@@ -51,8 +51,8 @@ public enum ControlClient {
                         + "shows how the last one ended", exitCode: 1)
             }
             throw BroadsideError(
-                "the run that writes \(path) cannot be reached (\(describe(errno: code))): it may "
-                    + "just begin or end, or another user's; try again, as its owner",
+                "the run that writes \(path) cannot be reached (\(describe(errno: code))): it may be "
+                    + "starting or ending, or belong to another user: try again, as its owner",
                 exitCode: 1)
         }
     }

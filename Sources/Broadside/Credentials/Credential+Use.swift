@@ -45,7 +45,7 @@ extension Credential {
         case .key(let key, let keyID, let teamID):
             "signing key \(keyID) of team \(teamID)"
                 + (key.isInToken
-                    ? ", in a PKCS#11 token (its provider tokens are this process's own)" : "")
+                    ? ", in a PKCS#11 token (each process makes other provider tokens)" : "")
         case .suppliedToken(let token):
             "provider token by key \(token.claims.keyID) of team \(token.claims.teamID)"
         case .certificate(let identity, let scope):
@@ -118,7 +118,7 @@ extension Credential {
             guard headers.topic != nil || onlyTopic == other.onlyTopic else {
                 throw .usage(
                     "certificate",
-                    "is a new one for \(onlyTopic ?? "several topics"), but the "
+                    "was replaced by one for \(onlyTopic ?? "several topics"), but the "
                         + "campaign is for \(other.onlyTopic ?? "none"): add --topic")
             }
         default: break

@@ -149,7 +149,7 @@ package struct ExternalProviderToken: Sendable {
         guard claims.teamID == other.claims.teamID else {
             switch source {
             case .file(let path):
-                throw .usage(source.option, "\(path): the new token is of another team")
+                throw .usage(source.option, "\(path): the new token belongs to another team")
             case .command: throw .usage(source.option, "printed a token of another team")
             }
         }
@@ -296,7 +296,7 @@ extension ExternalProviderTokenWatch.Reading? {
             try found.checkTeam(of: token)
             reading.token = found
         } catch {
-            reading.warnings.append("\(error.message); the token before it stays in use")
+            reading.warnings.append("\(error.message); the previous token stays in use")
         }
         return reading
     }

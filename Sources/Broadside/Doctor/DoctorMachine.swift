@@ -91,8 +91,8 @@ enum DoctorMachine {
             "ledger disk", isSlow || isFull ? .warning : .ok,
             "\(byteCountText(free)) free in \(parent), a sync takes \(latencyText(sync))",
             advice: isFull
-                ? "a row needs up to 24 bytes, one that is not accepted about 100: free some space"
-                : isSlow ? "reservations wait for such syncs: use a faster disk" : nil)
+                ? "an accepted row needs up to 24 bytes, any other about 100: free some space"
+                : isSlow ? "a run waits for syncs before it sends: use a faster disk" : nil)
         return true
     }
 

@@ -107,7 +107,7 @@ public enum DoctorRun {
         } catch BlockingConnection.Failure.tls(let error) {
             report.add(
                 error.code == .noALPN ? "ALPN" : "TLS", .failed, error.sentence,
-                advice: "no request was sent: check --endpoint, --ca-file and what is in between")
+                advice: "no request was sent: check --endpoint, --ca-file and any proxy in between")
         } catch BlockingConnection.Failure.http2(let message) {
             report.add("HTTP/2", .failed, message, advice: "is this APNs? check --endpoint")
         } catch BlockingConnection.Failure.notProcessed {
@@ -121,7 +121,7 @@ public enum DoctorRun {
         } catch BlockingConnection.Failure.network(let message) {
             report.add(
                 "connection", .failed, message,
-                advice: "something between breaks the connection: look for a firewall or proxy")
+                advice: "something in between breaks the connection: look for a firewall or proxy")
         } catch {
             report.add("credential", .failed, "\(error)")
         }
@@ -151,7 +151,7 @@ public enum DoctorRun {
                 if !failures.isEmpty {
                     report.add(
                         "connect", .warning, failures.joined(separator: "; "),
-                        advice: "other addresses work, these are passed over")
+                        advice: "other addresses work, and a run uses those")
                 }
                 report.add("connect", .ok, "\(whose)\(address)")
                 return connection

@@ -32,7 +32,7 @@ enum DoctorVerdict {
         if isFast {
             report.add(
                 "clock", .failed, words,
-                advice: "APNs accepts a token that is dated two hours back: this "
+                advice: "APNs accepts a token dated two hours before this clock: the "
                     + "machine's clock is one to four hours fast, so set it")
             return 4
         }
@@ -57,7 +57,7 @@ enum DoctorVerdict {
             }
             return (
                 "clock",
-                "APNs calls a token that was made at most 35 minutes ago too "
+                "APNs refuses a token made at most 35 minutes ago as too "
                     + "old: this machine's clock is more than 25 minutes slow, so set "
                     + "it"
             )
@@ -74,7 +74,7 @@ enum DoctorVerdict {
                 "the certificate is for the other environment: use --environment, or another one"
             )
         case .badCertificate:
-            return ("credential", "the certificate is revoked or no provider certificate")
+            return ("credential", "the certificate is revoked, or is not a provider certificate")
         case .missingProviderToken:
             return (
                 "credential",
@@ -104,7 +104,7 @@ enum DoctorVerdict {
                 + "clock is more than an hour fast"
         case .suppliedToken(let token):
             "the token's signature, its key ID \(token.claims.keyID) and its team ID "
-                + "\(token.claims.teamID) do not belong together, or the clock where it was made "
+                + "\(token.claims.teamID) do not belong together, or the clock that dated it "
                 + "is fast"
         case .certificate:
             "a proxy in between seems to decrypt TLS: APNs saw no certificate"

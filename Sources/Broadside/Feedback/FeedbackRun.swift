@@ -26,7 +26,8 @@ public enum FeedbackRun {
                 "endpoint", "'\(endpoint)' is not a HOST[:PORT]: write it like localhost:2196")
         }
         guard options.certificate != nil else {
-            throw .usage("certificate", "is missing: the service identifies its lists by this name")
+            throw .usage(
+                "certificate", "is missing: add --certificate FILE, which selects the app's list")
         }
         guard let path = options.ledger else {
             throw .usage("ledger", "is missing: add --ledger DIR, a directory that does not exist")
@@ -49,7 +50,7 @@ public enum FeedbackRun {
             throw error
         }
         try ledger.finish()
-        standardError("\(ledger.count) tokens whose app is gone are in \(path)")
+        standardError("\(ledger.count) tokens whose app was removed are in \(path)")
         return 0
     }
 
@@ -98,7 +99,8 @@ public enum FeedbackRun {
             do throws(FeedbackReader.Problem) {
                 while let tuple = try reader.next() { tuples.append(tuple) }
             } catch {
-                problem = "a tuple names a token of \(error.tokenCount) bytes, which none has"
+                problem =
+                    "a tuple has a token of \(error.tokenCount) bytes, but no token has that length"
             }
             try ledger.append(tuples, now: Clock.now())
             if bytes.isEmpty, problem == nil, reader.pendingCount > 0 {

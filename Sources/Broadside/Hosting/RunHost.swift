@@ -103,7 +103,7 @@ package final class RunHost: Sendable {
 
     private static var busy: BroadsideError {
         BroadsideError(
-            "\(ordersLimit) requests to the run wait already: wait for one before the next",
+            "\(ordersLimit) requests to the run are waiting already: await one before you make another",
             exitCode: ExitCode.failure)
     }
 

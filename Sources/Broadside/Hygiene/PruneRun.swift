@@ -100,8 +100,8 @@ public enum PruneRun {
         }
         guard !dead.isFull else {
             throw .request(
-                "the ledgers name more dead tokens than \(DeadTokens.memoryLimit >> 20) MiB hold "
-                    + "(\(dead.count) did): prune for one of the --reasons after the other")
+                "the ledgers name more dead tokens than fit into \(DeadTokens.memoryLimit >> 20) MiB "
+                    + "(\(dead.count) fitted): prune once for each of the --reasons")
         }
         dead.seal()
         guard dead.count > 0 else { return dead }
@@ -127,7 +127,7 @@ public enum PruneRun {
         throw .usage(
             "ledger",
             "\(path): \(responses.mismatchCount) of \(responses.count) responses are BadDeviceToken or "
-                + "DeviceTokenNotForTopic, nothing was written: most likely its run was for the wrong "
+                + "DeviceTokenNotForTopic, so nothing was written: most likely its run was for the wrong "
                 + "environment or topic, where good tokens are refused as well: leave this ledger out, "
                 + "or leave "
                 + wanted.map(\.text).sorted().joined(separator: " and ") + " out of --reasons")
@@ -255,8 +255,8 @@ public enum PruneRun {
             if let line = counts.firstUnreadableLine { text += ", the first on line \(line)" }
         }
         if hasSilence, options.registeredColumn == nil {
-            text += "\n  not counted: what a legacy gateway accepted by silence; with "
-            text += "--registered-column tokens that were registered again are kept"
+            text += "\n  not counted as alive: tokens that a legacy gateway accepted by silence; "
+            text += "--registered-column keeps tokens that were registered again"
         }
         if counts.withoutToken > 0 {
             text += "\n  without a device token: \(grouped(counts.withoutToken))"

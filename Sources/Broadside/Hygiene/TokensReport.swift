@@ -71,7 +71,8 @@ public struct TokensReport {
             text += "digits       \(counts)\n"
         }
         if counts.suspicious > 0 {
-            text += "  \(grouped(counts.suspicious)) of fewer than 64, which is suspicious\n"
+            text +=
+                "  \(grouped(counts.suspicious)) with fewer than 64 digits, which is suspicious\n"
         }
         text += "capitals     \(grouped(counts.withCapitals)), sent in lower case\n"
         if counts.decorated > 0 {

@@ -28,7 +28,7 @@ struct NightFolder {
             throw .file(
                 option: "ledgers", ledgers, errno: errno,
                 "create this folder yourself (mkdir), if the path is right: a "
-                    + "night never creates it, because every date could begin again in "
+                    + "night never creates it, because any date could be sent again in "
                     + "an empty folder")
         }
         guard information.st_mode & S_IFMT == S_IFDIR else {
@@ -48,7 +48,7 @@ struct NightFolder {
         guard information.st_mode & S_IFMT == S_IFDIR else {
             throw .usage(
                 "ledgers",
-                "\(path) would be the campaign's folder, but a file with that "
+                "\(path) would be the campaign's folder, but a file with this "
                     + "name exists: choose another folder")
         }
         guard try !OutputRule.isLedger(path) else {
@@ -67,8 +67,8 @@ struct NightFolder {
                 throw .usage(
                     "name",
                     "'\(name)' can't be the name of a folder for ledgers: write "
-                        + "it without '/', without a dot at its start, and not as the "
-                        + "number of a file")
+                        + "it without '/', without a dot at its start, and without "
+                        + "invisible characters")
             }
             return name
         }

@@ -148,8 +148,8 @@ extension NightHistory {
                 (words.count == 4) == (note == .intended || note == .ordered)
             else {
                 throw BroadsideError(
-                    "\(path): line \(number + 2) is damaged, so the started "
-                        + "nights are not known: put a backup of this file there",
+                    "\(path): line \(number + 2) is damaged, so it is not "
+                        + "known which nights were started: put a backup of this file there",
                     exitCode: ExitCode.disk)
             }
             take(note, of: date, at: time, campaign: words.count == 4 ? words[3] : "")

@@ -120,7 +120,7 @@ final class NightNotes: Sendable {
         let night = (try? parse(bytes, path).history.latest).map { "the night of \($0)" }
         return BroadsideError(
             option: "ledgers",
-            "\(path): another process is at work on \(night ?? "this campaign"): wait for its end",
+            "\(path): another process is at work on \(night ?? "this campaign"): wait until it ends",
             exitCode: ExitCode.inUse)
     }
 

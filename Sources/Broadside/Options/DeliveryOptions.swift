@@ -126,7 +126,7 @@ extension DeliveryOptions {
         guard let period = DayPeriod(text) else {
             throw .usage(
                 "quiet",
-                "'\(wordExcerpt(text))' are no hours of a day: write HH:MM-HH:MM, such as 22:00-08:00"
+                "'\(wordExcerpt(text))' is not a range of hours: write HH:MM-HH:MM, such as 22:00-08:00"
             )
         }
         quiet = period

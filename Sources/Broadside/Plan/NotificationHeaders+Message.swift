@@ -22,8 +22,8 @@ extension NotificationHeaders.Problem {
             "\(type.rawValue) works with a provider token only: add --auth-key"
         case .topicMissing: "is missing: a provider token needs it: write the app's bundle ID"
         case .topicIsTemplate(let topic):
-            "'\(topic)' is not a single topic: name one, because only send and "
-                + "probe fill in columns, over HTTP/2"
+            "'\(topic)' has a placeholder: name one topic, because only send and "
+                + "probe replace placeholders, over HTTP/2"
         case .topicMalformed(let topic):
             "'\(topic)' is not a bundle ID: write ASCII letters, digits, '-' and '.', such as "
                 + "com.example.MyApp"
@@ -36,7 +36,7 @@ extension NotificationHeaders.Problem {
             "'\(topic)' has the suffix of push type \(type.rawValue): add "
                 + "--push-type \(type.rawValue), or write the app's bundle ID"
         case .topicIsAppNumber(let topic):
-            "'\(topic)' looks like the App Store's number of an app: write the app's bundle ID, such as "
+            "'\(topic)' looks like an App Store ID: write the app's bundle ID, such as "
                 + "com.example.MyApp"
         case .topicHasPrefix(let topic, let prefix):
             "'\(topic)' begins with an app ID prefix: the bundle ID is the rest, "

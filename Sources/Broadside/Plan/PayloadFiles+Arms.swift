@@ -84,13 +84,13 @@ extension SendOptions {
             if wireProtocol == .binary, arm.priority != nil {
                 throw .usage(
                     "arm-priority",
-                    "does not work with --protocol binary, where all notifications have one: leave "
+                    "does not work with --protocol binary, where all arms have one priority: leave "
                         + "it out")
             }
             if wireProtocol == .binary, arm.collapseID != nil {
                 throw .usage(
                     "arm-collapse-id",
-                    "does not work with --protocol binary, which has none: leave it out")
+                    "does not work with --protocol binary, which has no collapse IDs: leave it out")
             }
         }
     }

@@ -235,8 +235,8 @@ extension PayloadFiles {
             guard byteCount <= PayloadFiles.directoryLimit else {
                 throw .request(
                     name,
-                    ": the payload files are larger than \(PayloadFiles.directoryLimit) "
-                        + "bytes together: use fewer or smaller ones")
+                    ": the payload files together have more than \(PayloadFiles.directoryLimit) "
+                        + "bytes: use fewer or smaller ones")
             }
             let bytes = payload.rawSpan
             identity += payload

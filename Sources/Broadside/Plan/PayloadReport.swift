@@ -202,8 +202,8 @@ public struct PayloadReport: Sendable {
             return "legacy    too large for the binary gateway (\(grouped(limit)))\n"
         }
         guard count > oldest else { return "" }
-        return "legacy    fits the binary gateway's command 2 (\(grouped(limit))), not what is "
-            + "documented of commands 0 and 1 (\(oldest))\n"
+        return "legacy    fits the binary gateway's command 2 (\(grouped(limit))), not "
+            + "commands 0 and 1 as documented (\(oldest))\n"
     }
 
     private var limit: Int {

@@ -109,10 +109,11 @@ extension Plan {
             throw .usage("priority", "1 is not part of the binary protocol: use 10 or 5")
         }
         if options.priority == .normal, command != .frame {
-            throw .usage("priority", "5 needs --binary-command 2: the others are always 10")
+            throw .usage(
+                "priority", "5 needs --binary-command 2: the other commands always send 10")
         }
         if options.expiration != nil, command == .simple {
-            throw .usage("expiration", "needs --binary-command 1 or 2: command 0 carries none")
+            throw .usage("expiration", "needs --binary-command 1 or 2: command 0 has no expiration")
         }
     }
 }
@@ -128,7 +129,7 @@ extension PayloadFiles {
         return PayloadCheck.Problem(
             line: nil, column: nil,
             message: "has \(grouped(template.constantCount)) bytes"
-                + (template.isPersonal ? " without what rows fill in" : "")
+                + (template.isPersonal ? " before its columns are filled in" : "")
                 + ", but \(form) can carry \(grouped(command.payloadLimit)): shorten it"
                 + (command == .frame ? "" : ", or use --binary-command 2"))
     }

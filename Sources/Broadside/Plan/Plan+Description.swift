@@ -40,7 +40,7 @@ extension Plan {
             lines.append(
                 "alert        \(alert.line)\(alert.isFirstRows ? " (the first row's)" : "")")
         }
-        let room = binaryWait == nil ? "streams" : "notifications out on"
+        let room = binaryWait == nil ? "streams" : "notifications in flight on"
         lines.append(
             "connections  \(shape.words(options)), at most \(streamsPerConnection) \(room) each"
                 + silenceLine)

@@ -26,7 +26,8 @@ extension Plan {
         }
         let time = "\(timeText(seconds * 1000).dropLast(5))Z"
         guard !isBegun, seconds + pastSecondsLimit < now.wallMilliseconds / 1000 else {
-            return "--expiration \(seconds) passed at \(time): APNs tries each once and stores none"
+            return
+                "--expiration \(seconds) passed at \(time): APNs tries to deliver each notification once, and stores none"
         }
         let advice: String
         if let date = basicDate(seconds) {
@@ -34,7 +35,7 @@ extension Plan {
         } else if seconds < durationSecondsLimit {
             advice = "did you mean +\(seconds)s?"
         } else {
-            advice = "write a time to come, or +2h from the first start"
+            advice = "write a future time, or +2h from the first start"
         }
         throw .usage("expiration", "\(seconds) is \(time), which has passed: \(advice)")
     }

@@ -176,7 +176,7 @@ package struct WavePlan: Sendable {
             let rows =
                 zones.unknownRows == 1 ? "1 row names" : "\(grouped(zones.unknownRows)) rows name"
             lines.append(
-                "             no zone: \(rows) none that is known, the first on line \(first.line) "
+                "             no zone: \(rows) an unknown one, the first on line \(first.line) "
                     + "('\(first.text)')")
         }
         if let deadline {
@@ -197,7 +197,7 @@ package struct WavePlan: Sendable {
                 zones.misnamedRows == 1
                 ? "1 row names" : "\(grouped(zones.misnamedRows)) rows name"
             return
-                "\(rows) no zone that is known, the first on line \(first.line) ('\(first.text)')"
+                "\(rows) an unknown zone, the first on line \(first.line) ('\(first.text)')"
         }
     }
 

@@ -31,7 +31,8 @@ enum ReceiptsJoin {
         _ ledger: LedgerReader, receipts path: String, columns: ReceiptColumns
     ) throws(BroadsideError) -> ReceiptFindings {
         guard columns.by.count <= columnLimit, Set(columns.by).count == columns.by.count else {
-            throw .usage("by", "names one column twice or more than \(columnLimit): correct that")
+            throw .usage(
+                "by", "names a column twice, or more than \(columnLimit) columns: correct it")
         }
         guard path != ListBytes.standardInput else {
             throw .usage("receipts", "-: receipts are read more than once: name a file")
@@ -62,8 +63,8 @@ enum ReceiptsJoin {
             throw .usage(
                 "receipts",
                 "\(printable(path)): none of its \(grouped(findings.receipts)) receipts can be read: "
-                    + "\(findings.firstUnreadable ?? ""): is the column '\(printable(key))' that of the "
-                    + "\(isToken ? "tokens" : "apns-ids") (--token-column, --id-column), and '\(printable(time))' that of "
+                    + "\(findings.firstUnreadable ?? ""): does the column '\(printable(key))' hold the "
+                    + "\(isToken ? "tokens" : "apns-ids") (--token-column, --id-column), and '\(printable(time))' "
                     + "the times (--time-column), such as 2030-01-31T19:00:00Z or Unix seconds?")
         }
         try records.merge { (record) throws(BroadsideError) in tally.take(record) }

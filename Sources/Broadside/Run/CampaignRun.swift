@@ -47,16 +47,16 @@ public enum CampaignRun {
         case .file(ListBytes.standardInput):
             throw .usage(
                 "tokens",
-                "-: standard input is copied into the ledger, where --keep-tokens no keeps no token: "
-                    + "write it to a file, and name that")
+                "-: standard input is copied into the ledger, but --keep-tokens no stores no token there: "
+                    + "write the list to a file, and name that file")
         default: break
         }
         let column = options.tokenColumn ?? TokenList.defaultTokenColumn
         guard options.filter?.columns.contains(column) != true else {
             throw .usage(
                 "where",
-                "names the column of the tokens, and its conditions are kept in the ledger, where "
-                    + "--keep-tokens no keeps no token: leave one of them out")
+                "names the column of the tokens, and the ledger stores its conditions, but "
+                    + "--keep-tokens no stores no token there: leave one of the options out")
         }
         return options
     }

@@ -94,7 +94,7 @@ final class CredentialWatch {
             try reloader.put(())
             isReloading = true
         } catch {
-            warn("\(error.message); what was read before stays in use")
+            warn("\(error.message); the previous credential stays in use")
         }
     }
 
@@ -104,7 +104,7 @@ final class CredentialWatch {
         isReloading = false
         switch printed {
         case .secret(let secret): reload(now, printed: secret)
-        case .failed(let error): warn("\(error.message); what was read before stays in use")
+        case .failed(let error): warn("\(error.message); the previous credential stays in use")
         }
     }
 
@@ -122,7 +122,9 @@ final class CredentialWatch {
             try reader.put(job)
             readingSince = now.nanoseconds
         } catch {
-            if !didWarnAboutThread { warn("\(error.message); the provider token in use stays") }
+            if !didWarnAboutThread {
+                warn("\(error.message); the previous provider token stays in use")
+            }
             didWarnAboutThread = true
         }
     }
@@ -137,7 +139,7 @@ final class CredentialWatch {
                 didWarnAboutSlowReading = true
                 warn(
                     "the file of --auth-token-file has not been read for "
-                        + "\(Self.slowReading / second) s: does their disk hang? What was read before "
+                        + "\(Self.slowReading / second) s: does its disk hang? The previous token "
                         + "stays in use")
             }
             return
@@ -221,7 +223,7 @@ private struct ReloadedCredential: Sendable {
                 authorization: try credential.authorization(
                     nowSeconds: Clock.now().wallMilliseconds / 1000))
         } catch {
-            warnings.append("\(error.message); what was read before stays in use")
+            warnings.append("\(error.message); the previous credential stays in use")
             return nil
         }
     }

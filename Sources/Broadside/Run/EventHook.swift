@@ -110,7 +110,7 @@ final class EventHook {
             state.shell.cancel()
             standardErrorLine(
                 "broadside: warning: --hook was ended: "
-                    + (isStopped || isUrgent ? "a signal came" : "it does not end"))
+                    + (isStopped || isUrgent ? "a signal came" : "it did not end in time"))
             // The thread kills the command that it runs.
             let end = Clock.now().nanoseconds + second
             while !state.isOver.load(ordering: .acquiring), Clock.now().nanoseconds < end {

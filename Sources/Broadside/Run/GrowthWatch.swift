@@ -96,13 +96,13 @@ extension ConnectionGrowth.Reason {
         case .rateKept(let rate): "enough for the rate of \(rateText(rate))/s"
         case .notHeld: "stream limits and windows are not the bottleneck"
         case .threadsBusy: "the reactors use all of their CPU"
-        case .fewRows: "too few rows remain for more to help"
+        case .fewRows: "too few rows remain for more connections to help"
         case .most: "no more are opened automatically"
         case .noGain(let before, let percent):
-            "more would not help: \(connections) after \(before) changed throughput by \(percent)%"
+            "more would not help: \(connections) instead of \(before) changed throughput by \(percent)%"
         case .repeatedTrouble:
             "connections keep failing, or APNs keeps throttling: no more are opened"
-        case .notAllOpen: "the last ones did not open: no more are tried"
+        case .notAllOpen: "the last connections did not open: no more are tried"
         }
     }
 }

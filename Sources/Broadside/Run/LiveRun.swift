@@ -464,7 +464,7 @@ struct LiveRun {
                 return end == nil
             }
         }
-        guard let problem = end.map(\.problem) ?? "its disk takes nothing at the moment" else {
+        guard let problem = end.map(\.problem) ?? "its disk accepts no data at the moment" else {
             return
         }
         monitor.reportEndClaim(problem, Clock.now())

@@ -111,11 +111,11 @@ extension FirstRowsCheck.Sample {
             case .text: "is not UTF-8 text"
             case .integer: "is not a whole number"
             case .boolean: "is not true or false"
-            case .collapseID: "does not make a collapse ID"
+            case .collapseID: "is not usable in a collapse ID"
             case .payloadName: "names no payload"
-            case .topic: "makes no topic for this push type"
+            case .topic: "does not make a topic for this push type"
             case .topicBeyondLimit:
-                "makes one topic more than the \(RowTopics.limit) that a run may have"
+                "makes one topic more than the \(RowTopics.limit) topics that a run may have"
             }
         return "'\(value)' in \(column) \(wanted)"
     }
@@ -133,7 +133,7 @@ extension FirstRowsCheck.Sample {
         case (.malformedRow, false):
             return (
                 "the row on line \(line) breaks the rules of its format",
-                "has it more fields than the header, or text behind a closing quote?"
+                "does it have more fields than the header, or text after a closing quote?"
             )
         case (.malformedToken, false):
             return (
@@ -167,13 +167,13 @@ extension FirstRowsCheck.Sample {
         if finding.culprit?.use == .topic {
             return (
                 "line \(line) has no '\(printable(column))', from which the topic is made",
-                "name another column in --topic, or what to use without it, as in "
+                "name another column in --topic, or write a default, as in "
                     + "{{app|com.example.app}}\(keys.map { ": \($0)" } ?? "")."
             )
         }
         return (
             "line \(line) has no '\(printable(column))', from which the payload is made",
-            "name another column in the payload, or what to say without it, as in {{name|friend}}"
+            "name another column in the payload, or write a default, as in {{name|friend}}"
                 + "\(keys.map { ": \($0)" } ?? "")."
         )
     }

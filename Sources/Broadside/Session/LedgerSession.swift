@@ -214,7 +214,7 @@ final class LedgerSession {
         _ list: TokenList, _ manifest: Manifest, _ index: LedgerIndex, _ directory: LedgerDirectory
     ) throws(BroadsideError) {
         if let known = manifest.headerHash, try list.headerHash() != known {
-            throw otherCampaign(directory, "the list's header is another one")
+            throw otherCampaign(directory, "the list's header differs")
         }
         let isSame = try manifest.listHash.map { (known) throws(BroadsideError) in
             try list.contentHash() == known
@@ -224,7 +224,7 @@ final class LedgerSession {
             try reader.check(index, isFinished: manifest.isFinished && manifest.rowsLimit == nil)
         }
         if isSame == false {
-            throw otherCampaign(directory, "the list's content is another one")
+            throw otherCampaign(directory, "the list's content differs")
         }
         // The size of a compressed list is known only at its end.
         guard let known = manifest.identity.listByteCount, list.byteCount == nil else { return }

@@ -144,11 +144,11 @@ struct BenchResult: Encodable {
             let each = Self.hundredths(h2load.cpu_microseconds_per_notification)
             let share = Self.hundredths(
                 cpu_microseconds_per_notification / h2load.cpu_microseconds_per_notification)
-            lines.append(("h2load", "\(each) us of CPU each, of which Broadside needs \(share)"))
+            lines.append(("h2load", "\(each) us of CPU each; Broadside needs \(share) of that"))
         }
         if let simulator {
             let each = Self.hundredths(simulator.cpu_microseconds_per_notification)
-            lines.append(("simulator", "\(each) us of CPU each, beside it"))
+            lines.append(("simulator", "\(each) us of CPU each, in addition"))
         }
         if let bytes = bytes_per_notification {
             let text = "\(Self.tenths(bytes)) in HTTP/2 frames, \(payload_bytes) of them payload"

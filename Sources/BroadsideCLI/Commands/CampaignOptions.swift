@@ -106,7 +106,7 @@ enum CampaignOptions {
         }
         let advice =
             nearestName(to: entry.name, among: names).map { "did you mean \($0)?" }
-            ?? "broadside \(command.name) --help lists what there is"
+            ?? "broadside \(command.name) --help lists all options"
         return "\(entry.nameLocation): unknown key '\(entry.name)': \(advice)"
     }
 

@@ -42,7 +42,7 @@ struct ParsedArguments {
                             + (isKnown
                                 ? "did you mean --\(name)?"
                                 : Double(argument) != nil
-                                    ? "no number here is below 0"
+                                    ? "numbers here are 0 or more"
                                     : "options begin with two dashes"))
                 } else {
                     words.append(argument)
@@ -124,7 +124,7 @@ struct ParsedArguments {
             nearest.map { "did you mean --\($0)?" }
             ?? (others.isEmpty
                 ? "" : "it is one of \(others.joined(separator: ", ")), not of \(command.name); ")
-            + "broadside \(command.name) --help lists what there is"
+            + "broadside \(command.name) --help lists all options"
         return "unknown option --\(shown): \(advice)"
     }
 

@@ -39,7 +39,8 @@ struct RequiredOption {
             !arguments.has("certificate")
         {
             required.append(RequiredOption("key-id", "ID (Apple shows it beside the key)"))
-            required.append(RequiredOption("team-id", "ID (Apple shows it as membership detail)"))
+            required.append(
+                RequiredOption("team-id", "ID (Apple shows it in the membership details)"))
         }
         return required
     }

@@ -258,7 +258,7 @@ extension RunCoordinator.State {
                 ConnectionTrouble(
                     .tokenUpdates,
                     "every response for \(waited / (60 * second)) minutes was "
-                        + "TooManyProviderTokenUpdates, as if other senders make tokens of the "
+                        + "TooManyProviderTokenUpdates: other senders seem to make tokens with the "
                         + "same key")))
     }
 }

@@ -45,6 +45,6 @@ extension ConcurrencyLimiter.Finding {
     /// Text that follows "responses slow down under load".
     package var summary: String {
         "\(latencyText(aloneNanoseconds)) alone, \(latencyText(loadedNanoseconds)) with "
-            + "\(grouped(inFlight)) in flight: held to \(grouped(limit))"
+            + "\(grouped(inFlight)) in flight: limited to \(grouped(limit))"
     }
 }

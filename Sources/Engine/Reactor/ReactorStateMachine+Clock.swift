@@ -68,7 +68,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             if age > Self.flushLimit { beginClose(index, now: now) }
         case .open where isWriteOverdue(index, now: now),
             .draining where isWriteOverdue(index, now: now):
-            failSilent(index, "what was written does not leave within 30 s", now: now)
+            failSilent(index, "written data was not sent within 30 s", now: now)
         case .open, .draining:
             if !connections[index].isReady, age > Self.connectLimit {
                 failSilent(index, "no HTTP/2 SETTINGS within 15 s", now: now)
@@ -113,7 +113,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             && connections[index].openCount == 0
             && !connections[index].session.mayStart(writer) && hasRowReady(now)
         if connections[index].liveness.updateStarvation(isStarved, now: now.nanoseconds) {
-            replaceUnresponsive(index, "the server leaves no room for a request", now: now)
+            replaceUnresponsive(index, "the server's limits allow no request", now: now)
         }
     }
 

@@ -67,7 +67,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         let address = connections.addresses.entries[connections[index].address].address
         let trouble = ConnectionTrouble(
             .protocol, with: "\(address)",
-            "the server sends what is not a gateway's error packet")
+            "the server sent data that is not a gateway's error packet")
         recordProtocolError(index, trouble, now: now)
         fail(index, trouble, isLasting: false, now: now)
     }

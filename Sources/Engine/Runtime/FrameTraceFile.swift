@@ -97,7 +97,7 @@ package final class FrameTraceFile: Sendable {
             if outcome == .done { break }
             if taken != takenCount { (takenCount, waited) = (taken, 0) }
             guard waited < Self.waitLimitMilliseconds else {
-                shared.state.withLock { $0.fail("\(shared.path): its disk takes nothing") }
+                shared.state.withLock { $0.fail("\(shared.path): its disk accepts no data") }
                 return
             }
             usleep(1000)

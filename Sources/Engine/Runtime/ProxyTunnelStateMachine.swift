@@ -158,7 +158,7 @@ package struct ProxyTunnelStateMachine: ~Copyable {
         case 407 where !offered.isEmpty && !offered.contains("basic"):
             refuse(
                 "refused CONNECT with \(statusText) and asks for \(offered.joined(separator: ", ")): "
-                    + "only basic authentication is spoken here", isLasting: true)
+                    + "broadside supports only basic authentication", isLasting: true)
         // RFC 9110, section 15.5.8 requires 407; tinyproxy sends 401 after a wrong password.
         case 401 where configuration.authorization != nil,
             407 where configuration.authorization != nil:

@@ -138,8 +138,8 @@ final class ClientLoop {
                 .failure(
                     CampaignError(
                         .unavailable,
-                        "the push was not sent within \(options.timeout): the server accepts too few "
-                            + "requests, or raise ClientOptions.timeout")))
+                        "the push was not sent within \(options.timeout): the server accepts requests too "
+                            + "slowly: try again, or raise ClientOptions.timeout")))
             return false
         }
         waiting = rest

@@ -23,7 +23,7 @@ package struct MetricsText {
     /// - Parameter use: Resources that the process has used so far.
     package init(_ snapshot: RunSnapshot, use: ProcessUse) {
         campaignLabels = snapshot.labels
-        family("info", .gauge, "The run that is described.")
+        family("info", .gauge, "The run that these metrics describe.")
         var labels = ["version": broadsideVersion, "campaign": snapshot.campaign]
         if let name = snapshot.name { labels["name"] = name }
         sample("info", labels, "1")
@@ -39,7 +39,7 @@ package struct MetricsText {
         sample("process_cpu_seconds_total", [:], number(use.cpuMicroseconds / 1e6))
         family(
             "process_peak_resident_memory_bytes", .gauge,
-            "The most memory that the process had in use.")
+            "Peak memory of the process.")
         sample("process_peak_resident_memory_bytes", [:], "\(use.peakResidentBytes)")
     }
 
@@ -101,11 +101,11 @@ package struct MetricsText {
         if let ramp = snapshot.ramp {
             family(
                 "rate_ramp_end_requests_per_second", .gauge,
-                "Requests per second up to which the limit rises by itself.")
+                "Requests per second at the end of the rise.")
             sample(
                 "rate_ramp_end_requests_per_second", [:], number(Double(ramp.ramp.last) / 1000))
             family(
-                "rate_ramp_seconds_left", .gauge, "Time of sending for which the limit still rises."
+                "rate_ramp_seconds_left", .gauge, "Sending time until the limit stops rising."
             )
             sample("rate_ramp_seconds_left", [:], number(ramp.secondsLeft))
         }
@@ -123,7 +123,7 @@ package struct MetricsText {
                 "topic_responses_total", ["topic": topic.name, "outcome": "refused"],
                 "\(topic.refused)")
         }
-        family("topic_stopped", .gauge, "1 for a topic to which a guard lets nothing more be sent.")
+        family("topic_stopped", .gauge, "1 for a topic that a guard has stopped.")
         for topic in topics {
             sample("topic_stopped", ["topic": topic.name], topic.stop == nil ? "0" : "1")
         }
@@ -148,7 +148,7 @@ package struct MetricsText {
         let statistics = snapshot.statistics
         family("connections", .gauge, "Connections that are ready.")
         sample("connections", [:], "\(snapshot.openConnections)")
-        family("connections_wanted", .gauge, "Connections that the run keeps up.")
+        family("connections_wanted", .gauge, "Connections that the run aims for.")
         sample("connections_wanted", [:], "\(snapshot.wantedConnections)")
         family("connections_opened_total", .counter, "Connections made.")
         sample("connections_opened_total", [:], "\(statistics.connectionsOpened)")
@@ -158,7 +158,7 @@ package struct MetricsText {
         sample("goaways_total", [:], "\(statistics.goAways)")
         family(
             "connection_seconds_total", .counter,
-            "Time of connections by what limited them.")
+            "Time of connections by bottleneck.")
         for cause in LimitedBy.allCases {
             sample(
                 "connection_seconds_total", ["limited_by": cause.name],

@@ -126,7 +126,7 @@ package struct ReceiptFindings: Sendable {
     /// Receipts that do not count, for people; nil if all count.
     var leftOutText: String? {
         let parts = [
-            (repeated, "are further ones of a device"),
+            (repeated, "are repeats for a device"),
             (foreign, "belong to no row that was accepted or held out"),
             (early, "are from before the notification"),
             (unreadable, "have no readable name or time"),
@@ -146,7 +146,7 @@ package struct ReceiptFindings: Sendable {
         if receipts > unreadable, matched == 0 {
             lines.append(
                 "none of the \(grouped(receipts)) receipts belongs to a row that was accepted or held "
-                    + "out: are they of another campaign?")
+                    + "out: do they belong to another campaign?")
         } else if early > 0, early == matched {
             lines.append(
                 "all \(grouped(early)) receipts of this campaign's devices are from before their "

@@ -58,7 +58,7 @@ extension ReportPage {
                 data.isInProgress && index == data.runs.count - 1
                     ? "running" : axis.text(atMilliseconds: run.endedAtMilliseconds),
                 durationText(run.elapsed), data.gap(before: index).map(durationText) ?? "",
-                grouped(run.retries), run.outcome ?? "did not say", run.cause ?? "",
+                grouped(run.retries), run.outcome ?? "not recorded", run.cause ?? "",
             ]
         }
         return "<h2>Runs</h2>\n<div class=\"box\">"

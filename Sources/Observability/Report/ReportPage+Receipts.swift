@@ -66,7 +66,7 @@ extension ReportPage {
             .max() ?? 1
         return chart(
             "Differences, in percentage points", spans, -max(most, 0.001)...max(most, 0.001),
-            note: "If the range has 0 inside, the sample is too small to tell who is ahead.")
+            note: "If the range has 0 inside, the sample is too small to tell which arm is ahead.")
     }
 
     private func chart(

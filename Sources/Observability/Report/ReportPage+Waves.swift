@@ -30,8 +30,8 @@ extension ReportPage {
                     "Wave", "Due", "Local time", "Time zones", "Rows", "Began (\(axis.zone.name))",
                     "Accepted", "Rejected", "Others",
                 ], rows, textColumns: [0, 1, 2, 3, 5], isStacked: true)
-            + "<p>Accepted, rejected and others are the rows that were settled from the wave's "
-            + "beginning to that of the next one.\(more)</p></div>\n"
+            + "<p>Accepted, rejected and others count the rows that were settled between the "
+            + "start of this wave and the start of the next.\(more)</p></div>\n"
     }
 
     /// Runs that began to send between the time of each wave and that of the next.

@@ -13,8 +13,8 @@ extension ReportPage {
         switch cause {
         case .streams:
             return
-                "Each notification is in flight until the gateway was silent about it for long enough: "
-                + "with more --connections, or a higher --max-streams, more are in flight at a time."
+                "A notification is in flight until the gateway has been silent about it for long enough. "
+                + "More --connections, or a higher --max-streams, allow more notifications in flight."
         case .retry: return "A gateway ends a connection with each notification that it refuses."
         default: return cause.advice
         }
@@ -53,7 +53,7 @@ extension LimitedBy {
     /// Advice about the bottleneck.
     fileprivate var advice: String {
         switch self {
-        case .input: "The list was not read any faster, or it was short."
+        case .input: "The list could not be read faster, or it was short."
         case .rate: "--rate was the bottleneck: raise it to finish sooner."
         case .connecting:
             "Look at the connections below, and at name resolution and the network."
@@ -61,7 +61,7 @@ extension LimitedBy {
         case .streams: "Raise --connections to finish sooner."
         case .window:
             "The payloads fill the server's windows: raise --connections to finish sooner."
-        case .socket: "The network was not faster."
+        case .socket: "The network could not take more data."
         case .cpu: "Raise --reactors, or use a machine with more cores, to finish sooner."
         }
     }

@@ -43,11 +43,11 @@ extension Summary {
         let reasons = counts.map { "\(grouped($0.count)) \($0.reason.reason.text)" }
         let advice =
             switch counts.max(by: { $0.count < $1.count })?.reason {
-            case .filtered: "does --where name the rows that are meant?"
+            case .filtered: "does --where select the right rows?"
             case .deadToken: "does --skip-dead name this app's ledgers?"
             case .frequencyCap: "is --cap the right limit?"
             case .holdout: "does --split give the arms their shares?"
-            case .late: "are --deliver-at and --on what is meant?"
+            case .late: "are --deliver-at and --on right?"
             case .suppressed, .duplicate, nil: "is --suppress the right list?"
             }
         return "broadside: warning: no row was left to send: \(grouped(skipped)) of the "

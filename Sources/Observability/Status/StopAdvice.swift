@@ -84,20 +84,20 @@ package struct StopAdvice {
             export(
                 "see why, or raise --canary-max-rejected",
                 ["--state", "rejected", "--state", "invalid"])
-            resume("if that is as it should be, continue without this guard") {
+            resume("if that is right, continue without this guard") {
                 $0.with("canary-max-rejected", "100")
             }
         case .expiredToken(isSupplied: true):
             resume(
-                "see why the command prints an old one, or put a new one there, then --resume "
+                "see why the command prints an old token, or put a new one into the file, then --resume "
                     + "continues")
         case .expiredToken(isSupplied: false):
             resume("check the clock of this machine, then --resume continues")
         case .signingFailed: resume("check --auth-key, then --resume continues")
         case .ledgerFailed: resume("make room on its disk, then --resume continues")
         case .ledgerGone:
-            resume("put it back, then --resume continues")
-        case .superseded: resume("if that one ends with rows left, --resume continues")
+            resume("put the ledger back, then --resume continues")
+        case .superseded: resume("if the newer attempt ends with rows left, --resume continues")
         case .listFailed, .listFaulty, .listChanged: resume("then --resume continues")
         }
     }
@@ -214,7 +214,7 @@ package struct StopAdvice {
                     ? "check --endpoint, and that a server listens there;"
                     : "does a firewall let --port through, or is a --proxy needed?")
         case .tls, .protocol:
-            investigate("check --endpoint, --ca-file and what is in between;")
+            investigate("check --endpoint, --ca-file and any proxy in between;")
         case .silent, .lost: investigate(nil)
         case .refused, .longWait, .tokenUpdates, .other: doctor("doctor shows more")
         }

@@ -32,6 +32,6 @@ extension FallbackCounts {
         let rest = sorted.dropFirst(Self.namedLimit).reduce(others) { $0 + $1.value }
         if rest > 0 { parts.append("others \(rest)") }
         let subject = rows == 1 ? "1 row has" : "\(rows) rows have"
-        return "\(subject) no payload of their value's own: \(parts.joined(separator: ", "))"
+        return "\(subject) a value without a payload of its own: \(parts.joined(separator: ", "))"
     }
 }

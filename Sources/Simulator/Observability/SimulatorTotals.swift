@@ -169,9 +169,9 @@ public struct SimulatorTotals: Sendable, Equatable {
                 "replay: \(replay.replayed) replayed, \(replay.repeated) after the last line of "
                     + "their token, \(replay.unknown) of other tokens")
         }
-        if recordingFailed { lines.append("--record is not whole: a write failed") }
-        if deliveriesFailed { lines.append("--deliveries is not whole: a write failed") }
-        if journalFailed { lines.append("the journal is not whole: a write failed") }
+        if recordingFailed { lines.append("--record is incomplete: a write failed") }
+        if deliveriesFailed { lines.append("--deliveries is incomplete: a write failed") }
+        if journalFailed { lines.append("the journal is incomplete: a write failed") }
         return lines.joined(separator: "\n")
     }
 }

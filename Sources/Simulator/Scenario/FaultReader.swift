@@ -53,7 +53,8 @@ enum FaultReader {
         trigger.againNanoseconds = try fields.duration("again")
         if let again = trigger.againNanoseconds, again <= trigger.forNanoseconds ?? .max {
             throw ScenarioError(
-                message: "'again' is from one start to the next: longer than 'for', which it needs",
+                message:
+                    "'again' is the time between two starts: it needs 'for', and must be longer",
                 position: fields.position)
         }
         return trigger
@@ -67,7 +68,8 @@ enum FaultReader {
         if let reason {
             guard text == nil else {
                 throw ScenarioError(
-                    message: "either 'reason' or 'text', not both", position: fields.position)
+                    message: "'reason' and 'text' exclude each other: write one of them",
+                    position: fields.position)
             }
             guard reason.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x22 && $0 != 0x5c }) else {
                 throw ScenarioError(

@@ -9,8 +9,8 @@ extension Scenario {
         }
         guard text.contains("/") || text.contains(".") else {
             throw SimulatorError(
-                "--scenario '\(text)' is unknown: '--scenario list' shows what there is; "
-                    + "a file's name has a dot or a slash",
+                "--scenario '\(text)' is unknown: '--scenario list' shows all; "
+                    + "the name of a file needs a dot or a slash",
                 exitCode: 2)
         }
         return try read(

@@ -40,7 +40,7 @@ enum ScenarioLibrary {
             "goaway-text",
             """
             {
-              description: "each connection ends before its 500th request is taken: no JSON",
+              description: "each connection ends before its 500th request is accepted: GOAWAY with text instead of JSON",
               faults: [{ do: "goaway", at: 500, before_request: true, text: "going away" }],
             }
             """
@@ -49,7 +49,7 @@ enum ScenarioLibrary {
             "goaway-abrupt",
             """
             {
-              description: "four connections end in the middle: GOAWAY, open streams unanswered",
+              description: "four connections end in the middle: GOAWAY, open streams get no response",
               latency: "5ms",
               faults: [
                 { do: "goaway", at: 500, limit: 4, code: "INTERNAL_ERROR", abrupt: true },
@@ -61,7 +61,7 @@ enum ScenarioLibrary {
             "refused-streams",
             """
             {
-              description: "each 7th request is refused, not acted on",
+              description: "each 7th request is refused without processing",
               faults: [{ do: "refuse", every: 7 }],
             }
             """
@@ -115,7 +115,7 @@ enum ScenarioLibrary {
             "slow-reads",
             """
             {
-              description: "connections are read at 8 KB each 2 ms",
+              description: "the server reads 8 KB of each connection every 2 ms",
               reading: { octets: 8192, every: "2ms" },
             }
             """
@@ -133,7 +133,7 @@ enum ScenarioLibrary {
             "dribbled-windows",
             """
             {
-              description: "window credit comes back 2,000 bytes each 2 ms",
+              description: "window credit is returned at 2,000 bytes per 2 ms",
               settings: { initial_window: 200 },
               window: { octets: 2000, every: "2ms" },
             }
@@ -169,7 +169,7 @@ enum ScenarioLibrary {
             "too-many-requests",
             """
             {
-              description: "30 requests are TooManyRequests, to be sent again after a second",
+              description: "30 requests get TooManyRequests, with a Retry-After of one second",
               faults: [
                 { do: "answer", scope: "global", at: 200, count: 30, reason: "TooManyRequests",
                   retry_after: 1 },
@@ -181,7 +181,7 @@ enum ScenarioLibrary {
             "server-errors",
             """
             {
-              description: "10 requests are InternalServerError, some later ones Shutdown",
+              description: "10 requests get InternalServerError, some later ones Shutdown",
               faults: [
                 { do: "answer", scope: "global", at: 300, count: 10,
                   reason: "InternalServerError" },
@@ -206,7 +206,7 @@ enum ScenarioLibrary {
             "expired-token",
             """
             {
-              description: "the provider token expires during the run, once: renewed if it is of the half-hour before, else exit 4",
+              description: "the provider token expires once during the run: a token of the half-hour before is renewed, else exit 4",
               refusals: { collapse_after: 1 },
               faults: [{ do: "expire_token", scope: "global", at: 700, limit: 1 }],
             }
@@ -261,7 +261,7 @@ enum ScenarioLibrary {
             "busy-device",
             """
             {
-              description: "a device token takes two requests per second",
+              description: "a device token accepts two requests per second",
               token_rate: { requests: 2, per: "1s" },
             }
             """
@@ -270,7 +270,7 @@ enum ScenarioLibrary {
             "varying-latency",
             """
             {
-              description: "half of the responses take up to 10 ms, few very long",
+              description: "half of the responses take up to 10 ms, a few much longer",
               latency: {
                 distribution: "lognormal", median: "10ms", sigma: 1, at_most: "500ms",
               },
