@@ -1,15 +1,16 @@
-/// Detects a server whose protocol errors end one connection after another. Each error may cost the
-/// rows in flight on the connection, so the run must not go through the list with such a server.
+/// Detects a server whose protocol errors end one connection after another. Each such error may
+/// lose the responses to the requests in flight, so the run has to stop before it sends the whole
+/// list.
 public struct BrokenServerGuard: Sendable {
     /// Limit on broken connections in a row, without an accepted row between them.
     static let inARowLimit = 3
     /// Limit on broken connections within `span`, regardless of accepted rows.
     static let countLimit = 10
-    /// Time to which `countLimit` applies, nanoseconds.
+    /// Length of the period to which `countLimit` applies, nanoseconds.
     static let span: UInt64 = 60_000_000_000
 
     private var inARow = 0
-    /// Times at which the last of them ended, monotonic nanoseconds, oldest first.
+    /// Times at which the latest broken connections ended, monotonic nanoseconds, oldest first.
     private var times: [UInt64] = []
 
     /// Creates a guard that has seen no connection.

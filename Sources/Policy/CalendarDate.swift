@@ -11,7 +11,8 @@ public struct CalendarDate: Hashable, Comparable, Sendable {
     /// Creates a date from the number of days since 1970-01-01.
     public init(days: Int64) { self.days = days }
 
-    /// Creates a date of a year, a month and a day of it, which may lie beyond the month's end.
+    /// Creates a date from year, month and day. A day beyond the month's end is a day of the next
+    /// month.
     init(year: Int64, month: Int64, day: Int64) {
         // Years begin in March, so that a leap day is the last day of its year; 400 years have
         // 146,097 days.
@@ -45,12 +46,13 @@ public struct CalendarDate: Hashable, Comparable, Sendable {
         return number
     }
 
-    /// Date of seconds of a local clock, counted as if the clock showed UTC.
+    /// Date on a local clock. `seconds` is the clock's reading, in seconds since 1970 as if it
+    /// showed UTC.
     init(ofLocal seconds: Int64) {
         days = (seconds - Self.secondOfDay(seconds)) / Self.secondsPerDay
     }
 
-    /// Second of the day that a local clock shows.
+    /// Seconds since midnight on a local clock whose reading is `local`.
     static func secondOfDay(_ local: Int64) -> Int64 {
         let rest = local % secondsPerDay
         return rest < 0 ? rest + secondsPerDay : rest
@@ -72,8 +74,8 @@ public struct CalendarDate: Hashable, Comparable, Sendable {
         )
     }
 
-    /// Whether the date has ended in all time zones, at seconds since 1970. The last one is 12 hours
-    /// behind UTC.
+    /// Whether the date has ended in all time zones at a time in seconds since 1970. In the last
+    /// zone it ends 12 hours later than in UTC.
     public func isOverEverywhere(at seconds: UInt64) -> Bool {
         Int64(clamping: seconds) >= (days + 1) * Self.secondsPerDay + Self.secondsPerDay / 2
     }
@@ -87,7 +89,8 @@ public struct CalendarDate: Hashable, Comparable, Sendable {
         return rest < 0 ? rest + 7 : rest
     }
 
-    /// Midnight of a local clock, in seconds as if the clock showed UTC.
+    /// Midnight at the date's beginning on a local clock, in seconds since 1970 as if it showed
+    /// UTC.
     var localMidnight: Int64 { days * Self.secondsPerDay }
 
     /// Text such as `2026-11-28`.
@@ -136,7 +139,7 @@ public struct TimeOfDay: Hashable, Sendable {
 public struct DayPeriod: Hashable, Sendable {
     /// First minute of the period.
     public let start: TimeOfDay
-    /// Minute behind the last one.
+    /// First minute after the period.
     public let end: TimeOfDay
 
     /// Parses `22:00-08:00`; nil for anything else, and for a period that is empty or a whole day.
@@ -149,10 +152,10 @@ public struct DayPeriod: Hashable, Sendable {
         self.end = end
     }
 
-    /// Whether a time of day lies inside.
+    /// Whether a time of day is in the period.
     public func contains(_ time: TimeOfDay) -> Bool { contains(second: time.seconds) }
 
-    /// Whether a second of the day lies inside.
+    /// Whether a second of the day is in the period.
     func contains(second: Int64) -> Bool {
         start.minutes < end.minutes
             ? second >= start.seconds && second < end.seconds

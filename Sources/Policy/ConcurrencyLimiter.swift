@@ -6,16 +6,17 @@
 ///      '--- it did not: a longer |                                   |  '- grows, falls -. |
 ///           path, not our load --'                                   '-------------------+-'
 ///
-/// Starts without a limit except the server's, so that a long path is filled at once, and measures
-/// in windows: the requests sent since the last window ended, with at least `samplesMinimum`
-/// responses. The shortest latency of a window counts: a queue delays every response, but jitter
-/// and a thread that did not run delay only some. The base is the latency without load.
+/// Starts without a limit of its own, so that a long path is filled at once. Measures in windows: a
+/// window contains the requests that were sent after the previous window ended, and needs at least
+/// `samplesMinimum` responses. The shortest latency of a window counts: a queue delays every
+/// response, but jitter and a thread that did not run delay only some. The base is the latency
+/// without load.
 ///
-/// A window is slow above `slowLatency`, and is evidence only if the connection was full. Half as
-/// many requests are then tried. If latency falls with them, requests were waiting in a queue, and
-/// by Little's law (requests in flight = rate x latency) the limit that gives `aimLatency` costs no
-/// throughput. Otherwise the path itself is longer: its latency becomes the base, and the limit is
-/// removed.
+/// A window is slow if its latency is above `slowLatency`; it counts only if the limit on requests
+/// was reached. After enough slow windows, half as many requests are tried. If latency falls with
+/// them, requests were waiting in a queue, and by Little's law (requests in flight = rate x
+/// latency) the limit that gives `aimLatency` costs no throughput. Otherwise the path itself is
+/// longer: its latency becomes the base, and the limit is removed.
 ///
 /// Time is a parameter, in monotonic nanoseconds. Does not allocate.
 public struct ConcurrencyLimiter: Sendable {
@@ -41,8 +42,8 @@ public struct ConcurrencyLimiter: Sendable {
     public private(set) var base = UInt64.max
 
     private var phase = Phase.open
-    /// Start of the window. Requests sent up to this time are not part of the window: after a limit
-    /// was raised, the requests released at once met the queue of the lower limit.
+    /// Start of the window. Only requests sent later are part of it: requests that were sent as
+    /// soon as a limit rose still met the queue of the lower limit.
     private var windowStart: UInt64
     private var shortest = UInt64.max
     private var samples = 0
@@ -64,8 +65,8 @@ public struct ConcurrencyLimiter: Sendable {
     static var samplesMinimum: Int { 64 }
     /// Minimum length of a window, nanoseconds.
     static var shortestWindow: UInt64 { 100_000_000 }
-    /// Half of the latency that is always tolerated, for jitter and queues along the path,
-    /// nanoseconds.
+    /// Latency above the base that counts as jitter or as queues along the path, nanoseconds;
+    /// `slowLatency` tolerates twice as much.
     static var slack: UInt64 { 10_000_000 }
     /// Latency up to which no trial starts, nanoseconds: such a short queue does no harm, and keeps
     /// the batches of a busy server full.
@@ -74,13 +75,13 @@ public struct ConcurrencyLimiter: Sendable {
     private static var leastTried: Int { floor + floor / 4 }
     private static var shortestPatience: Int { 2 }
     private static var longestPatience: Int { 64 }
-    /// Interval between probes of a held connection's base, nanoseconds, and its minimum in
-    /// latencies.
+    /// Interval between probes of the base while a limit is set: in nanoseconds, and at least this
+    /// number of latencies.
     private static var probeInterval: UInt64 { 20_000_000_000 }
     private static var probeLatencies: UInt64 { 64 }
 
-    /// - Parameter now: Time at which the connection became ready; requests sent at once meet no
-    ///   queue.
+    /// - Parameter now: Time at which the connection became ready. Requests sent at this time
+    ///   count, because they meet no queue.
     public init(now: UInt64) { windowStart = now - min(1, now) }
 
     /// Latency above which responses are slow, nanoseconds.
@@ -104,8 +105,8 @@ public struct ConcurrencyLimiter: Sendable {
     /// Records that the limit on requests in flight is reached.
     public mutating func recordFullWindow() { wasFull = true }
 
-    /// Records a time during which the caller did not run: at each of its ends, a latency may seem
-    /// longer by as much.
+    /// Records a time during which the caller did not run. A latency that begins or ends in this
+    /// time may seem longer by up to its length.
     public mutating func recordStall(nanoseconds: UInt64) { away = max(away, nanoseconds) }
 
     /// Whether the responses of the window have arrived.
@@ -149,8 +150,8 @@ public struct ConcurrencyLimiter: Sendable {
 
     // MARK: Decisions
 
-    /// Lowers the base a little after one fast response, and all the way over several if the path
-    /// is shorter.
+    /// Lowers the base by a quarter of the difference after a fast response. If the path has become
+    /// shorter, several responses bring the base down to its latency.
     private mutating func learn(_ latency: UInt64, hint: UInt64) {
         if base == .max {
             base = min(latency, hint)
@@ -235,8 +236,9 @@ public struct ConcurrencyLimiter: Sendable {
 
     // MARK: Probes of the base
 
-    /// Probes the base, a latency that a limited connection never has. For one window, only half as
-    /// many requests are in flight as would fill the path if the base is correct.
+    /// Measures the base again, because a limited connection never shows its latency without load.
+    /// For one window, half of the requests are in flight that would fill the path if the base is
+    /// correct.
     private mutating func probe(_ latency: UInt64) {
         assert(phase == .held, "only a held limit is tried")
         before = (limit, limit, latency)
@@ -246,7 +248,7 @@ public struct ConcurrencyLimiter: Sendable {
 
     private mutating func endProbe(_ latency: UInt64, _ wasFull: Bool, now: UInt64) {
         assert(phase == .probing, "a look ends once")
-        // A latency that a queue explains shows only an upper bound of the base.
+        // If a queue can explain the latency, it is only an upper bound of the base.
         let isPath = wasFull && latency > proportionalLatency + proportionalLatency / 4
         if isPath || latency < base { base = latency }
         limit = before.limit

@@ -17,12 +17,13 @@ public struct ConnectionGrowth: Sendable {
         public var responses: UInt64 = 0
         /// Connections that are ready to send.
         public var openConnections = 0
-        /// Connection nanoseconds spent waiting for streams or windows, which more connections may
-        /// shorten.
+        /// Time that connections spent waiting for streams or windows, which more connections may
+        /// shorten, nanoseconds, summed over the connections.
         public var heldNanoseconds: UInt64 = 0
-        /// Connection nanoseconds for which only the reactor's own work was the bottleneck.
+        /// Time in which only the reactor's own work was the bottleneck, summed over connections,
+        /// nanoseconds.
         public var busyNanoseconds: UInt64 = 0
-        /// Total connection nanoseconds.
+        /// Total time of all connections, nanoseconds.
         public var totalNanoseconds: UInt64 = 0
         /// CPU time of the busiest reactor's thread since the last sample, as a share of the
         /// elapsed time.
@@ -40,7 +41,7 @@ public struct ConnectionGrowth: Sendable {
         /// Number of addresses in backoff.
         public var pausedAddresses = 0
         /// Whether few requests are in flight on purpose: nothing was accepted yet, a canary is
-        /// running, the operator paused the run, or it ends.
+        /// running, the operator paused the run, or the run is ending.
         public var growthSuspended = false
 
         /// Creates a sample for an instant, monotonic nanoseconds.
@@ -63,7 +64,7 @@ public struct ConnectionGrowth: Sendable {
         case threadsBusy
         /// The rest of the list is too short.
         case fewRows
-        /// The maximum without an operator's setting is reached.
+        /// The maximum for runs whose operator set no number is reached.
         case most
         /// The gain of the last step was too small.
         case noGain(from: Int, percent: Int)
@@ -110,7 +111,7 @@ public struct ConnectionGrowth: Sendable {
     private var last: Sample?
     private var troubledSamples = 0
 
-    /// Maximum number of connections without an operator's setting.
+    /// Maximum number of connections if the operator set none.
     public static let connectionsMost = 64
     /// Growth requires that connections spend at least this share of their time waiting for streams
     /// or windows.
@@ -132,7 +133,7 @@ public struct ConnectionGrowth: Sendable {
     static let rowsEachConnection: UInt64 = 1000
     /// Minimum number of seconds that the rest of the list must take.
     static let secondsLeft = 5.0
-    /// Number of responses of which one may throttle before it counts as trouble.
+    /// One throttling response per this number of responses is normal; more are trouble.
     static let responsesPerPushback: UInt64 = 1000
     /// Number of samples with trouble after which the run no longer grows.
     static let troubledSamplesLimit = 3

@@ -1,4 +1,4 @@
-/// When the rows of each time zone are due (`--deliver-at`, `--on`, `--late`, `--quiet`).
+/// Decides when the rows of each time zone are due (`--deliver-at`, `--on`, `--late`, `--quiet`).
 ///
 ///     time of day, date, zone --> instant --passed at the start?--> late: at once, never, or the
 ///                                    |                              next day
@@ -16,7 +16,7 @@ public struct DeliverySchedule: Hashable, Sendable {
         case nextDay = "next-day"
     }
 
-    /// Instant of the rows of a zone.
+    /// Instant at which the rows of a zone are due.
     public enum Instant: Hashable, Sendable {
         /// The rows are due from this time on.
         case at(UInt64)
@@ -51,7 +51,7 @@ public struct DeliverySchedule: Hashable, Sendable {
         self.startedAt = startedAt
     }
 
-    /// When the rows of a zone are due, as decided at the first start.
+    /// Instant at which the rows of a zone are due, as decided at the first start.
     public func instant(in zone: TimeZoneRules) -> Instant {
         guard let deliverAt else { return .at(endOfQuiet(in: zone, from: startedAt)) }
         let time = Self.milliseconds(

@@ -24,8 +24,8 @@ public struct InvalidRowsGuard: Sendable {
         /// Number of rows between later checks.
         var interval: UInt64
 
-        /// Creates a schedule; other values than the contract's are only for simulations with short
-        /// lists.
+        /// Creates a schedule. The defaults are the contract's; other values are for simulations
+        /// with short lists.
         public init(first: UInt64 = firstCheck, interval: UInt64 = 10_000) {
             precondition(first > 0 && interval > 0)
             (self.first, self.interval) = (first, interval)

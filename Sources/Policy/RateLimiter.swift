@@ -1,12 +1,12 @@
 /// Limits the rate of requests: the generic cell rate algorithm in exact integers.
 ///
-/// The state is one instant, at which everything released so far would have been due if evenly
-/// spaced. The instant may be ahead of the clock by one burst, but not behind the clock: unused
-/// rate is not made up for (ITU-T I.371 annex A, "virtual scheduling").
+/// The state is one instant, up to which the requests released so far use the rate up. The instant
+/// may be ahead of the clock by one burst, but not behind the clock: unused rate is not made up for
+/// (ITU-T I.371 annex A, "virtual scheduling").
 ///
 /// The rate applies to the arrival of requests, which is a little later than their release: a
-/// thread may be stopped in between, or a send may wait. So only half of the burst that the
-/// contract allows is used, from five requests on; the other half is for that jitter.
+/// thread may be stopped in between, or a send may wait. The contract's burst allows for that: from
+/// five requests on, only half of it is used, and the other half absorbs such jitter.
 ///
 /// If a burst is a single request, though, a timer that fires late would cost part of each
 /// interval, and the rate would not be reached. The state may then lag by up to half a request: as
@@ -16,15 +16,16 @@ public struct RateLimiter: Sendable {
     public private(set) var milliRate: UInt64?
     /// Maximum number of requests released at one instant.
     private(set) var burst: UInt64
-    /// Number of requests worth a wakeup, a millisecond's: individually, each would cost a record,
-    /// a send and an iteration. `Int.max` without a limit.
+    /// Number of requests for which a reactor wakes up: those of one millisecond. Sent one by one,
+    /// each request would cost a TLS record, a send and an iteration. `Int.max` without a limit.
     public private(set) var quantum: Int
     /// Instant up to which the rate is used up, nanoseconds, rounded down.
     private var usedUntil: UInt64
     /// Fraction missing from `usedUntil`, in nanoseconds times `countedRate`; less than
     /// `countedRate`.
     private var remainder: UInt64 = 0
-    /// Rate for both values: `milliRate`, and during a pause the one before it.
+    /// Rate to which `usedUntil` and `remainder` refer: `milliRate`, or during a pause the rate
+    /// before it.
     private var countedRate: UInt64?
 
     /// Cost of one request, in nanoseconds times milli-requests per second.
@@ -91,14 +92,15 @@ public struct RateLimiter: Sendable {
     /// Maximum lag of the state behind the clock, nanoseconds; 0 if a burst makes up for it.
     private var latenessForgiven: UInt64 {
         guard let milliRate, milliRate > 0, burst == 1 else { return 0 }
-        // A window of 100 ms permits rate x 0.1 + 1 requests. The remainder up to the next whole
-        // number, in ten-thousandths of a request, is available, and never all of it.
+        // A window of 100 ms permits rate x 0.1 + 1 requests, rounded down. The part that rounding
+        // removes, in ten-thousandths of a request, may be used, except for its last
+        // ten-thousandth.
         let room = min(5_000, 9_999 - milliRate % 10_000)
         return room * 100_000_000 / milliRate
     }
 
-    /// Instant from which the rate delays no request, and from which unused rate is lost because it
-    /// cannot be made up for. 0 without a limit, `.max` while paused.
+    /// Instant from which the rate delays no request. Rate that is unused after this instant is
+    /// lost. 0 without a limit, `.max` while paused.
     public var holdsUntil: UInt64 {
         guard let milliRate else { return 0 }
         return milliRate == 0 ? .max : usedUntil + latenessForgiven
@@ -120,8 +122,8 @@ public struct RateLimiter: Sendable {
     /// Changes the rate from now on.
     ///
     /// Requests released ahead of time stay counted, but as no more than one burst of the new rate,
-    /// so that a slow rate does not wait for requests that a fast one allowed. A pause forgives
-    /// only as many as its duration is worth.
+    /// so that a slow rate does not wait for requests that a fast one allowed. During a pause, time
+    /// reduces this count at the rate before the pause.
     public mutating func setRate(milliRate new: UInt64?, now: UInt64) {
         let level = levelInUnits(now: now)
         milliRate = new

@@ -24,8 +24,8 @@ public struct RateRamp: Equatable, Sendable {
     /// Length of a step of the rate: 100 ms, or a hundredth of the rise if that is shorter.
     var stepNanoseconds: UInt64 { min(100_000_000, max(1, riseNanoseconds / 100)) }
 
-    /// Requests per 1,000 seconds after a sending time: the rate at the beginning of the step, so
-    /// that it is never above the line.
+    /// Requests per 1,000 seconds after a sending time: the rate at the beginning of the current
+    /// step, so that the rate is never above an even rise.
     public func milliRate(after nanoseconds: UInt64) -> UInt64 {
         guard nanoseconds < riseNanoseconds else { return last }
         let time = nanoseconds - nanoseconds % stepNanoseconds
@@ -63,7 +63,7 @@ public struct RampClock: Equatable, Sendable {
     public let ramp: RateRamp
     /// Sending time so far, nanoseconds.
     public private(set) var sentNanoseconds: UInt64
-    /// Time of the last request, and the time up to which sending time was counted: monotonic
+    /// Time of the last request, and time up to which sending time was counted, monotonic
     /// nanoseconds; nil before the first request.
     private var lastSent: UInt64?
     private var countedUntil: UInt64 = 0

@@ -4,16 +4,16 @@ public struct RefusalCounts: Sendable, Equatable {
     public var responses: UInt64
     /// Current number of consecutive refusals of the request or the credential.
     public var consecutiveRefusals: Int
-    /// Whether all responses so far were BadDeviceToken or DeviceTokenNotForTopic, except those
-    /// that show nothing about the campaign; nil before the first one, and if first responses are
-    /// not judged.
+    /// Whether all responses so far were BadDeviceToken or DeviceTokenNotForTopic. Responses that
+    /// show nothing about the campaign do not count. nil before the first response that counts, and
+    /// if first responses are not judged.
     public var areOnlyBadTokens: Bool?
     /// Number of BadDeviceToken among the last `windowResponses`.
     public var badTokens: Int
     /// Number of responses that `--max-bad-tokens` considers: at most 10,000.
     public var windowResponses: Int
 
-    /// Combines several guards: sums, and the longest run of refusals.
+    /// Combines the counts of several guards: adds them, and takes the longest run of refusals.
     public static func sum(_ all: [RefusalCounts]) -> RefusalCounts {
         RefusalCounts(
             responses: all.reduce(0) { $0 + $1.responses },

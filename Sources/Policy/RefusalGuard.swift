@@ -35,8 +35,9 @@ public struct RefusalGuard: ~Copyable {
     /// Whether APNs accepted a notification of this process. Acceptances of earlier processes show
     /// nothing: a resumed run may have a different credential or endpoint.
     private(set) var hasAccepted = false
-    /// Whether BadDeviceToken counts among the first responses: not if the canary of another part
-    /// has passed. A wrong topic is this part's own mistake, and always counts.
+    /// Whether BadDeviceToken counts among the first responses. It does not if the canary of
+    /// another part has passed. DeviceTokenNotForTopic always counts, because a wrong topic is this
+    /// part's own mistake.
     let judgesFirst: Bool
     /// Reason for stopping the campaign; nil while it continues.
     private(set) var cause: Cause?
@@ -44,7 +45,7 @@ public struct RefusalGuard: ~Copyable {
     private(set) var answerCount = 0
     private(set) var refusedInARow = 0
     private(set) var isAllBadTokens = true
-    /// Number of first responses that count as bad tokens, up to the first that does not.
+    /// Number of bad tokens among the first responses, before the first response of another kind.
     private(set) var firstBadTokens = 0
     private(set) var badTokenCount = 0
     private var windowPosition = 0
@@ -66,11 +67,11 @@ public struct RefusalGuard: ~Copyable {
         window = FixedBuffer(repeating: 0, count: RefusalGuard.windowCount)
     }
 
-    /// Current number of refusals that count for `--abort-after`. Before the first 200, the limit
-    /// on requests in flight is lower by as many.
+    /// Current number of refusals that count for `--abort-after`. Before the first 200, this number
+    /// is subtracted from the limit on requests in flight.
     public var refusalCount: Int { max(refusedInARow, isAllBadTokens ? firstBadTokens : 0) }
 
-    /// Records a response; returns the cause from the response on that stops the campaign.
+    /// Records a response. Returns the cause if this response or an earlier one stops the campaign.
     public mutating func note(_ signal: ResponseClass.CampaignSignal) -> Cause? {
         answerCount += 1
         noteInWindow(isBad: signal == .badDeviceToken)

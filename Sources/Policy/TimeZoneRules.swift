@@ -79,12 +79,12 @@ public struct TimeZoneRules: Hashable, Sendable {
         return low == 0 ? firstOffset : offsets[low - 1]
     }
 
-    /// What the local clock shows at a time, in seconds as if it showed UTC.
+    /// Reading of the local clock at a time, in seconds since 1970 as if the clock showed UTC.
     public func local(at time: Int64) -> Int64 { time + offset(at: time) }
 
-    /// First time, not before `start`, at which the local clock shows `local` or later. So of a
-    /// local time that occurs twice it is the first, and of one that is left out it is the first
-    /// time after it.
+    /// First time, not before `start`, at which the local clock shows `local` or later. A local
+    /// time that occurs twice means its first occurrence, and a skipped one means the time of the
+    /// skip.
     func firstTime(from start: Int64, showing local: Int64) -> Int64 {
         var begin = start
         while true {
@@ -96,8 +96,8 @@ public struct TimeZoneRules: Hashable, Sendable {
         }
     }
 
-    /// Time at which the local clock shows `local`: the first of two, the first one after a local
-    /// time that is left out.
+    /// Time at which the local clock shows `local`: the first of two such times, or the time of the
+    /// skip if the clock skips `local`.
     func time(showing local: Int64) -> Int64 {
         firstTime(from: local - Self.offsetLimit, showing: local)
     }
@@ -125,7 +125,7 @@ private struct ZoneFileReader {
         var typeCount: Int
         var letterCount: Int
 
-        /// Bytes of the data behind the header.
+        /// Number of data bytes after the header, if times have `wordBytes` bytes.
         func byteCount(wordBytes: Int) -> Int {
             changeCount * (wordBytes + 1) + typeCount * 6 + letterCount
                 + leapCount * (wordBytes + 4) + standardCount + universalCount

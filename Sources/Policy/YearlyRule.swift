@@ -11,7 +11,7 @@ struct YearlyRule: Hashable, Sendable {
         case month(Int64, week: Int64, weekday: Int64)
     }
 
-    /// Change of the clock: a day, and a second of it, which may lie outside of the day.
+    /// Change of the clock: a day, and seconds since its midnight, which may reach into other days.
     private struct Change: Hashable {
         var day: Day
         var second: Int64
@@ -51,7 +51,7 @@ struct YearlyRule: Hashable, Sendable {
         var end: Change
     }
 
-    /// Reads a rule; nil if the text is none.
+    /// Reads a rule; nil if the text is not a rule.
     init?(_ text: ArraySlice<UInt8>) {
         var reader = RuleReader(text)
         guard reader.name(), let west = reader.duration() else { return nil }
