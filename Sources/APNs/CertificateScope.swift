@@ -3,21 +3,21 @@
 /// Source: Apple, "Establishing a certificate-based connection to APNs", and the extensions below
 /// 1.2.840.113635.100.6.3 of its certificates.
 public struct CertificateScope: Sendable, Equatable {
-    /// NULL: valid for development.
+    /// OID of the extension that allows development; its content is NULL.
     public static let developmentExtension = "1.2.840.113635.100.6.3.1"
-    /// NULL: valid for production.
+    /// OID of the extension that allows production; its content is NULL.
     public static let productionExtension = "1.2.840.113635.100.6.3.2"
-    /// The topics, each followed by its kind:
+    /// OID of the extension that lists the topics, each followed by its kind:
     ///
     ///     ApnsTopics    ::= SEQUENCE SIZE (1..MAX) OF ApnsTopic
     ///     ApnsTopic     ::= CHOICE { name UTF8String, type ApnsTopicType }
     ///     ApnsTopicType ::= SEQUENCE { name UTF8String }
     public static let topicsExtension = "1.2.840.113635.100.6.3.6"
-    /// An additional topic in VoIP certificates: UTF8String.
+    /// OID of the extension with an additional topic in VoIP certificates, a UTF8String.
     public static let voipExtension = "1.2.840.113635.100.6.3.4"
-    /// The subject's UID (RFC 4519 section 2.39): the topic if no extension lists any.
+    /// OID of the subject's UID (RFC 4519 section 2.39): the topic if no extension lists any.
     public static let userIDAttribute = "0.9.2342.19200300.100.1.1"
-    /// The subject's common name.
+    /// OID of the subject's common name.
     public static let commonNameAttribute = "2.5.4.3"
 
     /// The topics; empty if the certificate names none, which means that it was not issued by

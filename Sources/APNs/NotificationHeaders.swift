@@ -66,9 +66,10 @@ public struct NotificationHeaders: Sendable, Equatable {
             case topicIsNotForManagement(String)
             /// The topic has the suffix of another push type.
             case topicOfOtherType(String, PushType)
-            /// The topic is a number, as the App Store has for an app.
+            /// The topic is a number, like an App Store ID.
             case topicIsAppNumber(String)
-            /// The topic begins with an app ID prefix, such as a team ID, which is no part of it.
+            /// The topic begins with an app ID prefix, such as a team ID, which a topic does not
+            /// have.
             case topicHasPrefix(String, prefix: String)
             /// The push type does not permit the priority.
             case priorityNotAllowed(Priority, PushType)

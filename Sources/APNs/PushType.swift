@@ -73,7 +73,7 @@ public enum Expiration: Sendable, Equatable {
         }
     }
 
-    /// Digits only, because `UInt64.init` would accept a sign.
+    /// Parses digits only, because `UInt64.init` would accept a sign.
     private static func number(_ text: String) -> UInt64? {
         let isDigits = text.utf8.allSatisfy { $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") }
         return isDigits ? UInt64(text) : nil

@@ -1,5 +1,5 @@
-/// Apple's rules for one push type: `PushType.rules` is their only table, for `send`, `payload
-/// check`, the simulator, the help and the documents.
+/// Apple's rules for one push type. `PushType.rules` is the only table of them: `send`, `payload
+/// check`, the simulator, the help and the documents use it.
 public struct PushTypeRules: Sendable, Equatable {
     /// The credentials with which a push type works.
     public enum Credential: Sendable {

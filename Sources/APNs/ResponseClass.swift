@@ -54,7 +54,8 @@ public struct ResponseClass: Sendable, Equatable {
         case drainAndReplace
     }
 
-    /// The signal to the campaign's guards and to the provider token's keeper.
+    /// The consequence for the campaign: input of its guards and of the renewal of the provider
+    /// token.
     public enum CampaignSignal: UInt8, Sendable {
         /// No signal: the row is retried.
         case none

@@ -39,10 +39,10 @@ public enum TokenText {
 
     /// Converts 64 digits to lower case, sixteen at a time; returns false if one is not a digit.
     ///
-    /// Each byte is tested by whether a sum reaches its top bit. Bytes stay below 0x80, so nothing
-    /// carries into the next one; for a byte that does not, its own top bit reveals it. Pairs of
-    /// words compile to vector instructions, whereas comparisons and masks of SIMD types, and
-    /// vectors of bytes, do not.
+    /// Each test computes a sum or a difference with a byte and reads its top bit. ASCII bytes are
+    /// below 0x80, so nothing carries into the next byte; a byte of 0x80 or more is recognized by
+    /// its own top bit. Pairs of words compile to vector instructions, whereas comparisons and
+    /// masks of SIMD types, and vectors of bytes, do not.
     @inlinable @inline(__always)
     static func lower64(_ text: RawSpan, to target: UnsafeMutableRawPointer) -> Bool {
         let ones = SIMD2<UInt64>(repeating: 0x0101_0101_0101_0101)
