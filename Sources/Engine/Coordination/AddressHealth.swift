@@ -27,7 +27,7 @@ final class AddressHealth: Sendable {
         /// Whether a response of the server reported the trouble. If so, open connections that have
         /// had no response wait, too.
         var isOutage = false
-        /// The connection that tries the address again.
+        /// The connection that tests the address; nil if none does.
         var trial: Owner?
         /// The last problem, if a retry cannot fix it; nil otherwise.
         var lasting: ConnectionTrouble?
@@ -37,14 +37,14 @@ final class AddressHealth: Sendable {
     enum Permission: Equatable {
         /// The address is healthy.
         case free
-        /// The connection tries the address: one request at a time.
+        /// The connection may test the address, with one request at a time.
         case trial
-        /// The address is paused until this time; nil: another connection is trying it.
+        /// The address is paused until this time; nil if another connection is testing it.
         case none(until: UInt64?)
     }
 
     private let entries = Mutex<[SocketAddress: Entry]>([:])
-    /// Number of entries, usually 0.
+    /// Number of entries, usually 0; read without taking the lock.
     private let count = Atomic<Int>(0)
 
     static let backoffMinimum: UInt64 = second
@@ -61,7 +61,7 @@ final class AddressHealth: Sendable {
         return entries.withLock { $0[address] ?? Entry() }
     }
 
-    /// Addresses on trial, with the connection that tries each.
+    /// Addresses that are being tested, each with the connection that tests it.
     var trials: [(address: SocketAddress, owner: Owner)] {
         guard hasTrouble else { return [] }
         return entries.withLock { entries in
@@ -119,7 +119,8 @@ final class AddressHealth: Sendable {
         }
     }
 
-    /// Releases the trials of a connection that sends no more requests or has none to send.
+    /// Releases the trials of a connection that will send no more requests, or has none to send
+    /// now.
     func release(_ owner: Owner) {
         guard hasTrouble else { return }
         change { entries in

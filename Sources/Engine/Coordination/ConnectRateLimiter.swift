@@ -28,7 +28,7 @@ final class ConnectRateLimiter: Sendable {
         }
     }
 
-    /// Returns a reservation that was not used.
+    /// Gives back a reservation that was not used.
     func cancelReservation(now: UInt64) {
         begun.withLock { _ = $0.popLast() }
     }

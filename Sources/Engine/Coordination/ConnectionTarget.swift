@@ -26,14 +26,14 @@ package final class ConnectionTarget: Sendable {
     /// Number that changes whenever the target grows. Reactors read it once per iteration.
     var version: UInt32 { changes.load(ordering: .acquiring) }
 
-    /// Connections of one reactor.
+    /// Number of connections that one reactor keeps open.
     package func share(of reactor: Int) -> Int { shares.withLock { $0[reactor] } }
 
-    /// Connections of all reactors.
+    /// Number of connections that all reactors keep open.
     package var total: Int { shares.withLock { $0.reduce(0, +) } }
 
-    /// Raises the run's total, divided among its first reactors: each new connection goes to the
-    /// one with the fewest.
+    /// Raises the run's total number of connections. Each additional connection goes to the reactor
+    /// with the fewest, among the first `active` reactors.
     package func grow(to connections: Int, reactors active: Int) {
         shares.withLock { shares in
             precondition(active >= 1 && active <= shares.count)

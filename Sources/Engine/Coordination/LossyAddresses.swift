@@ -12,11 +12,11 @@ internal import Synchronization
 final class LossyAddresses: Sendable {
     /// Number of responses that raises a connection's limit on requests in flight by one.
     static let responsesEach: UInt64 = 4
-    /// Limit on entries; beyond it, the oldest is dropped.
+    /// Limit on entries; beyond it, the oldest entry is dropped.
     static let limit = 256
 
     private let addresses = Mutex<[SocketAddress]>([])
-    /// Number of entries, usually 0.
+    /// Number of entries, usually 0; read without taking the lock.
     private let count = Atomic<Int>(0)
 
     func contains(_ address: SocketAddress) -> Bool {

@@ -16,7 +16,7 @@ package struct ProviderTokenLife {
     package struct Token {
         /// `bearer ...`.
         package var value: [UInt8]
-        /// `iat`: seconds since 1970.
+        /// Issue time (`iat`), seconds since 1970.
         package var issuedAt: UInt64
 
         package init(value: [UInt8], issuedAt: UInt64) {
@@ -61,14 +61,15 @@ package struct ProviderTokenLife {
     /// Whether no other token may be made now.
     func isFrozen(_ now: UInt64) -> Bool { now < frozenUntil }
 
-    /// Whether the token, made by another process, is too young to have expired.
+    /// Whether a token that another process made is too young to have expired.
     func isYoung(_ now: UInt64) -> Bool {
         current.map { now < $0.issuedAt + ProviderTokenAge.renewableSeconds } ?? true
     }
 
     /// Handles ExpiredProviderToken in a response to a request with the token of `usedVersion`.
     ///
-    /// - Returns: False if it is the token of this window, so that a clock must be wrong.
+    /// - Returns: False if the token is of the current time window. A clock must then be wrong,
+    ///   because APNs should accept the token.
     mutating func requestAfterExpiry(_ now: UInt64, usedVersion: UInt32) -> Bool {
         guard usedVersion == version, !isStale else { return true }
         guard let current, current.issuedAt < ProviderTokenAge.windowStart(now) else {

@@ -2,20 +2,20 @@ import BroadsideAPNs
 import BroadsidePolicy
 import BroadsideSupport
 
-/// Effects of a reactor on its run: collected while it processes completions and decides, handed
-/// over as one value.
+/// Effects of a reactor on its run. They are collected during an iteration and handed over as one
+/// value.
 struct ReactorEffects: Sendable {
-    /// Effect whose order matters.
+    /// Effect whose order among the others matters.
     enum Signal: Sendable {
         /// Number of consecutive accepted rows.
         case accepted(Int)
         /// Number of consecutive accepted rows of one topic, if rows name their topics. They also
         /// count as `accepted`.
         case topicAccepted(Int, topic: UInt8)
-        /// A `response` for a row that names its topic.
+        /// A `response`, for a row that names its topic.
         case topicResponse(
             ResponseClass.CampaignSignal, status: UInt16, reason: Reason?, topic: UInt8)
-        /// Any other response.
+        /// A response that no other case describes.
         case response(ResponseClass.CampaignSignal, status: UInt16, reason: Reason?)
         /// TooManyProviderTokenUpdates for the token of this version. Renewal of the token is then
         /// frozen. The run gives up if it gets no other response during the freeze and
@@ -59,7 +59,7 @@ struct ReactorEffects: Sendable {
     var checksTokenAge = false
     var canary: CanaryProgress?
 
-    /// Limit on signals; at this number they are handed over immediately.
+    /// Limit on signals. At this number, they are handed over at once.
     static let signalsLimit = 1024
 
     var isFull: Bool { signals.count >= Self.signalsLimit }

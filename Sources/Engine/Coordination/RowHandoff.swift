@@ -8,7 +8,7 @@ internal import Synchronization
 /// leave while another has rows: the other may lose its connections, and then another reactor has
 /// to send its rows.
 final class RowHandoff: Sendable {
-    /// A row on its way between reactors.
+    /// A row that one reactor hands to another.
     struct Row: Sendable {
         var state: PendingRow
         var token: [UInt8]
@@ -18,7 +18,7 @@ final class RowHandoff: Sendable {
 
     private struct State {
         var rows: [Row] = []
-        /// Bytes of the field values of `rows`.
+        /// Total bytes of the field values in `rows`.
         var fieldValueByteCount = 0
         /// Reactors with a ready connection.
         var ready: Set<Int> = []

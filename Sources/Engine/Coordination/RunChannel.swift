@@ -31,8 +31,8 @@ struct RunChannel {
     /// Hands over effects and takes the directives of the iteration.
     ///
     /// - Parameters:
-    ///   - permits: Permits for requests before the first acceptance that the reactor needs: for
-    ///     those in flight and those that it would make.
+    ///   - permits: Number of permits that the reactor needs before the first acceptance: one for
+    ///     each request in flight, and one for each request that it could send.
     ///   - inFlight: Number of requests in flight.
     mutating func exchange(permits: Int, inFlight: Int, _ now: Now) {
         assert(permits >= 0 && inFlight >= 0)
@@ -59,7 +59,7 @@ struct RunChannel {
 
     // MARK: Effects
 
-    /// Whether the effects have to be handed over before any other input is processed.
+    /// Whether the effects must be handed over before the reactor processes more input.
     var isFull: Bool { effects.isFull }
 
     mutating func append(_ signal: ReactorEffects.Signal) { effects.append(signal) }
@@ -70,7 +70,7 @@ struct RunChannel {
         directives.isStopping = true
     }
 
-    /// Like `stop`, with the last trouble as the cause.
+    /// Requests the run's end like `stop`, with the last connection trouble as the cause.
     mutating func giveUp(_ signal: ReactorEffects.Signal) {
         effects.append(signal)
         directives.isStopping = true

@@ -8,12 +8,12 @@ extension RunCoordinator {
     /// Makes a `bearer ...` value for an issue time in seconds since 1970; nil on failure.
     package typealias Signer = @Sendable (_ issuedAtSeconds: UInt64) -> [UInt8]?
 
-    /// Current value of `authorization` and its version.
+    /// Current value of `authorization`, and its version.
     package func authorization() -> (value: [UInt8]?, version: UInt32) {
         state.withLock { state in (state.token.current?.value, state.token.version) }
     }
 
-    /// Changes with each new provider token.
+    /// Number that changes with each new provider token.
     package var authorizationVersion: UInt32 { state.withLock { $0.token.version } }
 
     /// Whether a new token is requested.
@@ -58,8 +58,8 @@ extension RunCoordinator {
         }
     }
 
-    /// Replaces the signer by one with the same or another key; nil if another process provides the
-    /// tokens.
+    /// Replaces the function that signs provider tokens; its key may be the same or another one.
+    /// nil if another process provides the tokens.
     ///
     /// - Returns: Whether the new signer produces the current token, which is then kept.
     @discardableResult

@@ -65,8 +65,8 @@ extension RunCoordinator.State {
         milliRate = ramp?.milliRate
     }
 
-    /// Whether a token that is made here must not be used anymore. A token from another process is
-    /// used as long as APNs accepts it.
+    /// Whether the token is too old to be used. Only applies to tokens that this process makes: a
+    /// token from another process is used as long as APNs accepts it.
     mutating func isTokenTooOld(_ now: Now) -> Bool {
         guard sign != nil else { return false }
         return token.isTooOld(tokenClock.seconds(now))
@@ -123,7 +123,8 @@ extension RunCoordinator.State {
         return expired
     }
 
-    /// Reports the canary's rows, and stops the run if too many were refused.
+    /// Passes the results of the canary's rows to its gate, and stops the run if too many were
+    /// refused.
     fileprivate mutating func report(
         _ progress: ReactorEffects.CanaryProgress, to canary: CanaryGate
     ) {
@@ -173,8 +174,8 @@ extension RunCoordinator.State {
 
     /// Counts a response other than 200; stops the run if a guard requires it.
     ///
-    /// - Parameter topic: The row's topic, if rows name theirs. Its guard stops that topic alone; a
-    ///   refused credential stops the run.
+    /// - Parameter topic: The row's topic; nil if all rows have the same one. Its guard stops only
+    ///   this topic. A refused credential stops the run.
     private mutating func record(
         _ signal: ResponseClass.CampaignSignal, status: UInt16, reason: Reason?,
         topic: UInt8? = nil

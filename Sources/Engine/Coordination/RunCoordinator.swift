@@ -32,33 +32,36 @@ package final class RunCoordinator: Sendable {
         var sessionVersion: UInt32 = 0
 
         var token: ProviderTokenLife
-        /// Clock that dates the token.
+        /// Clock that gives the issue times of provider tokens.
         var tokenClock = TokenClock()
         var sign: Signer?
-        /// Without a signer: whether another process can make a new token while the run waits.
+        /// Whether another process can make a new token while the run waits; used if this process
+        /// cannot sign.
         var awaitsTokens = false
-        /// Guards of the run; if rows name their topics, only the guard against a refused
-        /// credential.
+        /// Guards of the whole run. If rows name their topics, this is only the guard against a
+        /// refused credential.
         var guards: RefusalGuard
         /// The guards of the topics that rows name; nil: all rows have the same topic.
         var topics: TopicGuards?
         var lastTrouble: ConnectionTrouble?
         var lastRefusal: StopCause.Refusal?
-        /// The last response that rejected a row, except those that report a dead token.
+        /// The last response that rejected a row, except responses about dead tokens.
         var lastRejection: StopCause.Refusal?
         /// Counts connections that servers ended with a protocol violation.
         var broken = BrokenServerGuard()
-        /// Consecutive connections that reported as expired a token that cannot have expired.
+        /// Consecutive connections that reported an expired token although the token cannot have
+        /// expired.
         var expiredOn: [UInt64] = []
-        /// Time since which each response is TooManyProviderTokenUpdates, monotonic nanoseconds.
+        /// Start of the time in which every response is TooManyProviderTokenUpdates, monotonic
+        /// nanoseconds; nil if the last response was another one.
         var updatesRefusedSince: UInt64?
     }
 
     let state: Mutex<State>
     /// Resources that only one reactor can have.
     let resources: SharedResources
-    /// Gate that holds the list back until its first rows have responses; nil if there is no
-    /// canary.
+    /// Gate that holds all other rows back until the canary's rows have responses; nil if there is
+    /// no canary.
     package let canary: CanaryGate?
     /// Number of connections that each reactor keeps open; nil for the number in the settings.
     package let connectionTarget: ConnectionTarget?
@@ -165,7 +168,7 @@ package final class RunCoordinator: Sendable {
         state.withLock { $0.topics?.counts ?? $0.guards.counts }
     }
 
-    /// Counts of each topic, by name; nil if all rows have the same topic.
+    /// Counts for each topic; nil if all rows have the same topic.
     package var topicReports: [TopicReport]? { state.withLock { $0.topics?.reports } }
 
     /// The last recorded connection trouble.
@@ -179,7 +182,7 @@ package final class RunCoordinator: Sendable {
     /// Whether the run ends without waiting for responses in flight.
     package var isStoppingAtOnce: Bool { state.withLock { $0.isStoppingAtOnce } }
 
-    /// Stops awaiting responses in flight, after a second signal.
+    /// Ends the run without waiting for responses in flight, after a second signal.
     package func stopAtOnce() { state.withLock { $0.isStoppingAtOnce = true } }
 
     /// Asks all reactors to stop.
@@ -188,12 +191,14 @@ package final class RunCoordinator: Sendable {
     /// Cause of the run's stop; nil while the run continues.
     package var stopCause: StopCause? { state.withLock { $0.stop } }
 
-    /// Makes the final check of invalid rows, when the list has ended and all rows are counted.
+    /// Makes the final check of invalid rows. Call it when the list has ended and all its rows are
+    /// counted.
     package func checkRowsAtEnd() {
         if let cause = resources.rowsRead.checkAtEnd() { stop(cause) }
     }
 
-    /// Makes the final check of a part, when its list has ended and all rows are settled.
+    /// Makes the final check of one part of a campaign. Call it when the part's list has ended and
+    /// all its rows are settled.
     ///
     /// - Parameter rows: Rows that were sent, in all runs.
     package func checkPartAtEnd(_ rows: SentRows) {

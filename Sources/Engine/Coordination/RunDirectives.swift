@@ -1,7 +1,8 @@
 import BroadsidePolicy
 import BroadsideSupport
 
-/// Directives of a run to a reactor: read at one instant, valid for a whole iteration.
+/// Directives of a run to a reactor. They are read together at the start of an iteration and apply
+/// to all of it.
 struct RunDirectives: Sendable {
     /// Whether the run stops: no new requests, but responses in flight are awaited.
     var isStopping: Bool
@@ -27,7 +28,7 @@ struct RunDirectives: Sendable {
     var isListOver: Bool
     /// The provider token to send with, `bearer ...`; nil with a client certificate.
     var authorization: (value: [UInt8]?, version: UInt32)
-    /// Whether the provider token is expired or too old and there is no other yet.
+    /// Whether the provider token is expired or too old, and no other token is available yet.
     var isTokenStale: Bool
     /// Whether no other token can be made for a while, after TooManyProviderTokenUpdates.
     var isTokenBlocked = false

@@ -5,12 +5,12 @@ internal import Synchronization
 /// Resources that only one reactor can have, each behind its own lock or atomic and acquired on
 /// demand.
 struct SharedResources: Sendable {
-    /// Health of the endpoint's addresses, and trials of them.
+    /// Health of the endpoint's addresses, and the connections that test them.
     let addressHealth = AddressHealth()
     let lossyAddresses = LossyAddresses()
     /// Limit on new connections that replace others.
     let connectRate = ConnectRateLimiter()
-    /// Rows of reactors that can't send them.
+    /// Rows that reactors without connections hand to others.
     let handoff: RowHandoff
     /// Rows that were read, for `--max-invalid`.
     let rowsRead: SharedRowsRead
@@ -48,13 +48,13 @@ final class SharedRowsRead: Sendable {
         }
     }
 
-    /// Makes the final check, when the list has ended and all rows are counted; returns the cause
-    /// if the run has to stop.
+    /// Makes the final check; returns the cause if the run has to stop. Call it when the list has
+    /// ended and all its rows are counted.
     func checkAtEnd() -> StopCause? { state.withLock { $0.invalidRows.finish()?.stopCause } }
 }
 
 extension InvalidRowsGuard.Verdict {
-    /// Cause of a stop after this verdict.
+    /// Stop cause that corresponds to the verdict; nil if the run continues.
     fileprivate var stopCause: StopCause? {
         switch self {
         case .tooMany(let invalid, let rows): .tooManyInvalid(count: invalid, rows: rows)

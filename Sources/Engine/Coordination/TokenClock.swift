@@ -13,13 +13,13 @@ import BroadsideSupport
 ///
 ///     wall clock --- jumps ---> time since the beginning --- ExpiredProviderToken ---> wall clock
 struct TokenClock {
-    /// Difference from the monotonic time below which the wall clock is followed.
+    /// Deviation of the wall clock from the monotonic time up to which the wall clock is used.
     static let toleratedSeconds = ProviderTokenAge.usableSeconds
 
     /// Instant at which both clocks were last trusted; nil before the first call.
     private var base: Now?
 
-    /// Seconds since 1970.
+    /// Time for the next token, seconds since 1970.
     mutating func seconds(_ now: Now) -> UInt64 {
         let steady = steadySeconds(now)
         return isJump(now, steady) ? steady : now.wallMilliseconds / 1000

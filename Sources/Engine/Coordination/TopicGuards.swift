@@ -6,13 +6,13 @@ package import BroadsidePolicy
 package struct TopicReport: Sendable, Equatable {
     /// The topic.
     package var name: String
-    /// Numbers of responses in this process: acceptances, and all others.
+    /// Number of acceptances in this process, and number of all other responses.
     package var accepted: UInt64
     package var refused: UInt64
-    /// Reason why no further requests are sent for the topic; nil while it continues.
+    /// Reason why no further requests are sent for the topic; nil if the topic is not stopped.
     package var stop: Stop?
 
-    /// Guard that stopped the topic, and the response at which it did.
+    /// Guard that stopped the topic, and the response that made it do so.
     package struct Stop: Sendable, Equatable {
         package var cause: RefusalGuard.Cause
         package var refusal: StopCause.Refusal
@@ -71,7 +71,7 @@ struct TopicGuards {
             number, topic, cause, StopCause.Refusal(status: 200, reason: nil, isCredential: false))
     }
 
-    /// Counts a response for a topic that was not 200.
+    /// Counts a response other than 200 for a topic.
     mutating func note(
         _ signal: ResponseClass.CampaignSignal, _ refusal: StopCause.Refusal, of number: UInt8
     ) {

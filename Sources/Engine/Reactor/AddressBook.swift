@@ -21,7 +21,7 @@ struct AddressBook {
         case fresh(until: UInt64)
     }
 
-    /// State of the addresses that all reactors share.
+    /// Health of the addresses, which all reactors share.
     let health: AddressHealth
     private let lossy: LossyAddresses
     /// Number of the reactor that owns the book.
@@ -29,7 +29,7 @@ struct AddressBook {
     private(set) var entries: [Entry] = []
     var resolution = Resolution.none
     private var next = 0
-    /// Time of the next attempt; nil if none waits.
+    /// Time of the next attempt; nil if the reactor waits for none.
     private(set) var nextAttempt: UInt64?
 
     /// Lifetime of a lookup's result: connections opened together share one lookup.
@@ -54,7 +54,8 @@ struct AddressBook {
     /// early because it was absent from one lookup. If the book is full, the address whose pause
     /// ends first is dropped.
     ///
-    /// - Parameter isInUse: Whether a connection uses the address at an index; that one stays.
+    /// - Parameter isInUse: Whether a connection uses the address at an index. Such an address
+    ///   keeps its place.
     mutating func update(_ addresses: [SocketAddress], now: UInt64, isInUse: (Int) -> Bool) {
         for index in entries.indices {
             entries[index].isNamed = addresses.contains(entries[index].address)
@@ -77,8 +78,8 @@ struct AddressBook {
         resolution = .fresh(until: now + Self.freshness)
     }
 
-    /// Indices of addresses that may be replaced, in descending order of their pauses' ends. Other
-    /// addresses keep their indices, which connections refer to.
+    /// Indices of addresses that may be replaced, the one with the latest end of its pause first.
+    /// All other addresses keep their indices, because connections refer to them.
     private func reusableIndices(_ isInUse: (Int) -> Bool) -> [Int] {
         entries.indices.filter { !entries[$0].isNamed && !isInUse($0) }
             .map { (index: $0, notBefore: state($0).notBefore) }
@@ -120,7 +121,7 @@ struct AddressBook {
         nextAttempt = deadline
     }
 
-    /// Cancels the wait for another attempt.
+    /// Cancels the wait for the next attempt.
     mutating func stopWaiting() {
         nextAttempt = nil
     }
@@ -130,8 +131,8 @@ struct AddressBook {
         health.succeeded(entries[index].address, owner(slot), now: now)
     }
 
-    /// Releases the trial of a slot whose connection has no requests in flight, or may not send any
-    /// now: it can find out nothing more about the address.
+    /// Releases the trial of a slot. Its connection has no requests in flight, or may not send any
+    /// now, so it can find out nothing more about the address.
     func releaseTrial(_ slot: Int) {
         health.release(owner(slot))
     }
@@ -139,7 +140,7 @@ struct AddressBook {
     /// Records that a connection became ready.
     func ready(_ index: Int) { health.ready(entries[index].address) }
 
-    /// Whether connections to an address lost rows.
+    /// Whether the address is in `LossyAddresses`.
     func isLossy(_ index: Int) -> Bool { lossy.contains(entries[index].address) }
 
     /// Records a connection that ended without an orderly shutdown, see `LossyAddresses`.

@@ -1,8 +1,8 @@
 import BroadsidePolicy
 import BroadsideSupport
 
-/// Decides when the reactor's share of the run's rate allows another request. Limits of connections
-/// apply in addition.
+/// Decides when the reactor's share of the run's rate allows another request. Connections have
+/// limits of their own.
 struct Admission {
     /// The reactor's share of the run's rate.
     var limiter: RateLimiter
@@ -20,10 +20,11 @@ struct Admission {
     /// Starts an iteration: no request waits for the rate yet.
     mutating func beginIteration() { nextPaced = .max }
 
-    /// Limits the reactor's next wait to this time.
+    /// Makes the reactor's next wait end at this time at the latest.
     mutating func wake(at time: UInt64) { nextPaced = min(nextPaced, time) }
 
-    /// Schedules a wake-up for when both rates, the run's and a connection's, allow a request.
+    /// Schedules a wake-up for the time at which both the run's rate and the connection's rate
+    /// allow a request.
     mutating func waitForRate(of connection: RateLimiter, now: UInt64) {
         let count = min(limiter.quantum, connection.quantum)
         if risesAt != .max { wake(at: risesAt) }

@@ -10,7 +10,7 @@ struct ListRow {
     var disposition: RowDisposition
     /// Number of requests for the row in earlier runs.
     var attempts: UInt16
-    /// Position of the token's text.
+    /// Position of the token's text in the chunk.
     var token: RowReader.Field
 }
 
@@ -42,7 +42,8 @@ struct ChunkQueue: ~Copyable {
     /// Index after the last row of the current chunk that is not settled; only set with
     /// dispositions.
     private var openEnd = 0
-    /// Rows skipped as already settled since the last call of `takeSettledBefore`.
+    /// Number of rows that were skipped as already settled since the last call of
+    /// `takeSettledBefore`.
     private var settledBefore = 0
     /// Ledger position to sync before rows of the current chunk are sent.
     private(set) var reservedAt: UInt64 = 0
@@ -89,8 +90,8 @@ struct ChunkQueue: ~Copyable {
     /// Whether the queue has no row and only waits for a read of the list.
     var waitsForList: Bool { requestedCount > 0 && waiting.isEmpty && !hasUnread }
 
-    /// Whether the current chunk has rows that were not taken. A chunk that is read to its end
-    /// stays current until the next row is requested, perhaps forever.
+    /// Whether the current chunk has rows that were not taken. A chunk without such rows stays
+    /// current until the next row is requested, which may never happen.
     private var hasUnread: Bool { nextIndex < rowCount }
 
     /// Whether a row may be taken now.
@@ -100,8 +101,8 @@ struct ChunkQueue: ~Copyable {
         return first.reservedAt.map { $0 <= syncedPosition } ?? false
     }
 
-    /// Whether further rows are likely to need requests: false if no row of the current and the
-    /// previous chunk needed one.
+    /// Whether further rows are likely to need requests. False if no row of the current chunk and
+    /// the previous one needed a request.
     var expectsRequests: Bool { requestCount > 0 || lastRead?.requests != 0 }
 
     /// Whether most rows of the previous chunk, and of the current one so far, needed a request.
@@ -118,7 +119,7 @@ struct ChunkQueue: ~Copyable {
         return max(1, requestCount, lastRead.requests * lastRowCount / lastRead.rows)
     }
 
-    /// Counts the row that was read last as sent.
+    /// Counts a request for the row that was read last.
     @inline(__always)
     mutating func countRequest() { requestCount &+= 1 }
 
@@ -180,8 +181,8 @@ struct ChunkQueue: ~Copyable {
         requestedCount = max(0, requestedCount - 1)
     }
 
-    /// Returns the next unsettled row, whether its reservation is synced or not; nil if there is
-    /// none yet or the next chunk is not reserved.
+    /// Returns the next unsettled row, even if its reservation is not synced; nil if there is none
+    /// yet or the next chunk is not reserved.
     mutating func nextRow() -> ListRow? {
         while true {
             if hasDispositions {
@@ -198,8 +199,8 @@ struct ChunkQueue: ~Copyable {
     // Work per chunk stays out of the function that runs for each row, because that work counts
     // references.
 
-    /// Returns the finished chunk to the pool and opens the next one, if it is reserved; returns
-    /// false if there is none.
+    /// Returns the finished chunk to the pool and opens the next one. Returns false if there is no
+    /// next chunk or it is not reserved.
     @inline(never)
     private mutating func advanceToNextChunk() -> Bool {
         if let chunk = reader.close() {
@@ -266,7 +267,7 @@ struct ChunkQueue: ~Copyable {
         reader.readToken(field, into: &digits)
     }
 
-    /// Copies as much of a field's text as a ledger keeps; returns the number of bytes.
+    /// Copies the part of a field's text that a ledger keeps; returns the number of bytes.
     func copyText(_ field: RowReader.Field, into room: UnsafeMutableRawBufferPointer) -> Int {
         precondition(room.count >= TextExcerpt.byteCountMax)
         let text = reader.text(field)
@@ -328,8 +329,8 @@ struct ChunkQueue: ~Copyable {
 }
 
 extension ChunkPool {
-    /// Creates a pool for a number of reactors: each has one chunk in use and others ahead; the
-    /// splitter has two more.
+    /// Creates a pool that is large enough for a number of reactors. Each reactor has one chunk in
+    /// use and others ahead; the splitter has two more.
     package convenience init(reactors: Int) {
         self.init(limit: reactors * (1 + ChunkQueue.aheadMax) + 3)
     }

@@ -7,11 +7,12 @@ import BroadsideSupport
 struct ChunkRows {
     /// Maximum number of rows per chunk.
     private(set) var limit: Int
-    /// Number of rows to send that may be read ahead of their sync.
+    /// Limit on rows that are read ahead before their reservation is synced, counting only rows to
+    /// send.
     private(set) var aheadLimit: Int
     /// Lower bound of `limit` and `aheadLimit`.
     let minimum: Int
-    /// Rows processed since the last adaptation, and how many of them were sent.
+    /// Number of rows processed since the last adaptation, and of those that were sent.
     var taken = 0
     var sent = 0
     private var perSecond = 0
@@ -24,7 +25,7 @@ struct ChunkRows {
     static let maximum = 65_536
     /// Limit on rows that all reactors of a slow run have reserved and not sent.
     static let slowRows = 1_000
-    /// Number of groups per second of work.
+    /// Number of reservations per second of work.
     private static let groupsPerSecond = 32
 
     /// - Parameters:

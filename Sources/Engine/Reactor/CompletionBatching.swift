@@ -16,12 +16,13 @@ struct CompletionBatching {
 
     /// Smoothed response latency, nanoseconds; 0: unknown.
     private var latency: UInt64 = 0
-    /// Latest latency since the last iteration; 0: none.
+    /// Latency of the latest response since the last iteration; 0: none.
     private var sample: UInt64 = 0
     /// Connections that are ready to send.
     var readyConnections = 0
 
-    /// Upper limit of the wait, and the divisor of the response latency that gives the wait.
+    /// Upper limit of the wait. Below it, the wait is the response latency divided by
+    /// `shareOfLatency`.
     static var limit: UInt64 { millisecond }
     static var shareOfLatency: UInt64 { 2 }
     /// With fewer expected responses, each one is processed as it comes.

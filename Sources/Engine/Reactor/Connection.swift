@@ -22,7 +22,7 @@ import BroadsideSupport
     var records: Records?
     var session = ProtocolSession()
     var rateLimiter: RateLimiter
-    /// Limit on requests in flight if responses slow down under load.
+    /// Limit on requests in flight, which falls if responses slow down under load.
     var pace = ConcurrencyLimiter(now: 0)
     /// Earliest time of the next "responses slow down" event, monotonic nanoseconds.
     var nextPaceEventTime: UInt64 = 0
@@ -33,7 +33,7 @@ import BroadsideSupport
 
     var outbox: Outbox
 
-    /// Monotonic nanoseconds.
+    /// Start of the current phase, monotonic nanoseconds.
     private(set) var phaseSince: UInt64 = 0
     var liveness = Liveness(now: 0)
     var trust = Trust()
@@ -94,9 +94,9 @@ import BroadsideSupport
     /// Requests in flight.
     var openCount: Int { session.openCount }
 
-    /// Enters the ready state when the server's SETTINGS have arrived.
+    /// Records that the server's SETTINGS have arrived, so that requests may be sent.
     ///
-    /// - Parameter mustProve: Whether the connection's address loses rows.
+    /// - Parameter mustProve: Whether the connection's address is in `LossyAddresses`.
     mutating func becomeReady(mustProve: Bool, now: UInt64) {
         assert(isListening && !isReady, "a connection becomes ready once, while it is heard")
         isReady = true

@@ -17,7 +17,7 @@ import BroadsideSupport
     /// Configuration of a connection's record layer and protocol.
     let recordConfiguration: Records.Configuration
     let sessionConfiguration: ProtocolSession.Configuration
-    /// Server behind a proxy, for messages; nil without a proxy.
+    /// `HOST:PORT` of the server behind a proxy, for messages; nil without a proxy.
     let tunnelTarget: String?
     var addresses: AddressBook
     /// Number of connections that this reactor keeps open, and of those that it opens at its start.
@@ -30,11 +30,12 @@ import BroadsideSupport
     var begun = 0
     /// Number of failed lookups of the name.
     var resolutionFailures = 0
-    /// Whether the current slow lookup was reported.
+    /// Whether the slowness of the current lookup was reported.
     var didReportSlowLookup = false
     /// Slot at which the next iteration starts, so that no connection is always first.
     private var rotation = 0
-    /// Time since which no connection is ready, monotonic nanoseconds; nil if one is.
+    /// Start of the time in which no connection is ready, monotonic nanoseconds; nil if one is
+    /// ready.
     private(set) var disabledSince: UInt64?
     /// State of `--pace adaptive` that connections share.
     var latencyMonitor: LatencyMonitor
@@ -105,7 +106,7 @@ import BroadsideSupport
         (0..<count).contains { self[$0].phase == .open && self[$0].isReady }
     }
 
-    /// Number of connections that are established in the kernel and carry requests or soon will.
+    /// Number of connections that carry requests now or as soon as their handshake is complete.
     var establishedCount: Int {
         (0..<count).count { self[$0].phase == .handshaking || self[$0].phase == .open }
     }
@@ -146,8 +147,8 @@ import BroadsideSupport
 
     // MARK: Messages
 
-    /// Peer of a connection, for messages: behind a proxy, the proxy alone until its tunnel is
-    /// open.
+    /// Peer of a connection, for messages. Behind a proxy, this is only the proxy until its tunnel
+    /// is open.
     func peer(_ index: Int) -> String {
         let address = addresses.entries[self[index].address].address
         guard let tunnelTarget else { return "\(address)" }

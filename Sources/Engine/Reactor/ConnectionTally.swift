@@ -1,7 +1,6 @@
 /// Totals of one connection slot in this process, over all of its connections.
 package struct ConnectionTally: Sendable, Equatable, Codable {
-    /// Number of the slot in the run, as in the log; nil while the reactor counts, because only a
-    /// report needs it.
+    /// Number of the slot in the run, as in the log; nil outside of reports.
     package var number: Int?
     /// Number of established connections; those after the first are reconnects.
     package var opened: UInt64 = 0

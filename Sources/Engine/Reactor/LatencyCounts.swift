@@ -1,7 +1,7 @@
 internal import Glibc
 
 /// Counts of a `LatencyHistogram` at one moment, as a value for other threads. The difference of
-/// two covers the time between.
+/// two such values covers the time between them.
 package struct LatencyCounts: Sendable, Equatable {
     /// Responses per bucket; empty if there are none.
     var buckets: [UInt64] = []
@@ -45,7 +45,8 @@ package struct LatencyCounts: Sendable, Equatable {
             maximumNanoseconds: maximumNanoseconds)
     }
 
-    /// Value below which the given share of responses is, nanoseconds; nil without responses.
+    /// Latency that the given share of responses does not exceed, nanoseconds; nil without
+    /// responses.
     package func quantile(_ share: Double) -> UInt64? {
         guard count > 0 else { return nil }
         assert((0...1).contains(share), "a share of the responses")
@@ -60,8 +61,8 @@ package struct LatencyCounts: Sendable, Equatable {
         return maximumNanoseconds
     }
 
-    /// Number of responses that took at most this long: exact at a bucket's bound, otherwise off by
-    /// at most 3% of it.
+    /// Number of responses that took at most this long. Exact at the bound of a bucket, otherwise
+    /// off by at most 3%.
     package func count(upTo nanoseconds: UInt64) -> UInt64 {
         var seen: UInt64 = 0
         for index in buckets.indices {
@@ -78,8 +79,8 @@ extension LatencyCounts {
     /// fill most columns.
     private static let quickestShare = 0.001
 
-    /// Counts in `wanted` columns, each wider than the previous one by the same factor; buckets are
-    /// distributed proportionally.
+    /// Counts in `wanted` columns, each wider than the previous one by the same factor. A bucket
+    /// that spans several columns is divided among them.
     package func columns(_ wanted: Int) -> [(upper: UInt64, count: Double)] {
         let used = buckets.indices.filter { buckets[$0] > 0 }
         guard let last = used.last else { return [] }

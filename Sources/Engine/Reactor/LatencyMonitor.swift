@@ -3,7 +3,7 @@ import BroadsideSupport
 
 /// Findings of a run about responses that slow down under load.
 package struct PaceTally: Sendable, Equatable {
-    /// Finding with the slowest responses.
+    /// The finding with the slowest responses.
     package private(set) var worst: ConcurrencyLimiter.Finding?
 
     init() {}
@@ -19,18 +19,18 @@ package struct PaceTally: Sendable, Equatable {
 
 /// State of `--pace adaptive` for all connections of a reactor.
 struct LatencyMonitor {
-    /// Smoothed interval between iterations, nanoseconds: an upper bound of the delay that the
-    /// reactor itself adds to sends and responses.
+    /// Smoothed interval between iterations, nanoseconds. The reactor itself delays sends and
+    /// responses by at most this time.
     private(set) var lag: UInt64 = 0
     private(set) var lastIteration: UInt64
-    /// Shortest base latency of any connection; `UInt64.max`: none is known.
+    /// Shortest latency of any connection without load; `UInt64.max`: none is known.
     var base = UInt64.max
     /// Time of the last detected stall of the reactor, nanoseconds.
     var lastStall: UInt64 = 0
 
-    /// Lateness of a wake-up from which the reactor counts as stalled.
+    /// Delay of a wake-up from which the reactor counts as stalled.
     static var stallThreshold: UInt64 { 10 * millisecond }
-    /// Minimum interval between a connection's events about its limit.
+    /// Minimum interval between two events about a connection's limit.
     static var eventInterval: UInt64 { 60 * second }
 
     init(now: Now) { lastIteration = now.nanoseconds }

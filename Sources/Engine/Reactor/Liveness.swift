@@ -8,8 +8,8 @@ struct Liveness {
     static let silenceLimit: UInt64 = 10 * second
     /// Interval between PINGs on an idle connection.
     static let idlePingInterval: UInt64 = 600 * second
-    /// Time after which a connection is replaced if it has no request in flight and the server's
-    /// windows or stream limit permit none: only a response would change that.
+    /// Time after which a connection is replaced if it has no request in flight and the server
+    /// permits none, by its windows or its stream limit. Only a response could change that.
     static let starvedLimit: UInt64 = 10 * second
 
     enum Verdict {

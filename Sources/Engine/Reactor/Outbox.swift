@@ -15,7 +15,7 @@
     private var sentCount = 0
     /// Whether the driver is sending part of the bytes.
     private(set) var isSending = false
-    /// Time since which the buffer is not empty, monotonic nanoseconds; nil if it is empty.
+    /// Time since which bytes have been in the buffer, monotonic nanoseconds; nil if it is empty.
     private(set) var waitingSince: UInt64?
     /// Time at which the driver last got bytes or had sent all of them, in monotonic nanoseconds.
     /// No byte of a request written after this time has left the buffer.
@@ -39,7 +39,7 @@
         handedOver = now
     }
 
-    /// Ends the connection's use; the driver no longer has its bytes.
+    /// Ends the use of the buffer by a connection. The driver must have none of its bytes.
     mutating func end() { isSending = false }
 
     /// Drops all bytes that wait.
@@ -52,20 +52,20 @@
     /// Number of bytes that may still be appended.
     var room: Int { capacity - sealedCount }
 
-    /// Whether nothing waits or is being sent.
+    /// Whether no bytes wait or are being sent.
     var isEmpty: Bool { sealedCount == 0 }
 
-    /// Whether all bytes have left, even if the driver has not reported it.
+    /// Whether all bytes are sent, even if the driver has not reported the end of the send.
     var isDrained: Bool { sealedCount == sentCount }
 
-    /// Memory where the next bytes are sealed.
+    /// Free memory for the next encrypted bytes.
     var tail: UnsafeMutableRawBufferPointer {
         // SAFETY: the driver reads only bytes before `sealedCount`. The caller finishes writing
         // here before the next call of a method.
         unsafe UnsafeMutableRawBufferPointer(start: memory + sealedCount, count: room)
     }
 
-    /// Adds bytes that were sealed at `tail`.
+    /// Adds bytes that were encrypted into `tail`.
     mutating func append(_ count: Int) {
         precondition(count >= 0 && count <= room)
         sealedCount += count
@@ -91,7 +91,8 @@
 
     /// Records that the driver sent `count` bytes.
     ///
-    /// - Returns: The time since which bytes were waiting, if these were the last ones.
+    /// - Returns: If these were the last bytes: the time since which bytes had been in the buffer.
+    ///   Otherwise nil.
     mutating func recordSent(_ count: Int, now: UInt64) -> UInt64? {
         precondition(count > 0 && count <= sealedCount - sentCount)
         sentCount += count

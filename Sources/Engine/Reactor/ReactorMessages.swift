@@ -19,9 +19,9 @@ package import BroadsideRows
     /// Write bytes to the ledger segment at an offset; completes with `wrote`, perhaps for fewer
     /// bytes.
     case write(bytes: UnsafeRawBufferPointer, offset: UInt64)
-    /// Make what was written to the segment durable, record its position in the claim on the
-    /// ledger, and check that no newer attempt has claimed the ledger; completes with `synced` or
-    /// `superseded`.
+    /// Make all written bytes of the segment durable. Then record their position in the claim on
+    /// the ledger, and check that no newer attempt has claimed the ledger. Completes with `synced`
+    /// or `superseded`.
     case sync(position: UInt64)
     /// Read at most about `rowLimit` further rows; completes with `chunk` or `listEnded`.
     case requestChunk(rowLimit: Int)
@@ -41,15 +41,16 @@ package enum ReactorCompletion {
     case closed(connection: Int)
     /// Number of bytes written to the segment, or a negative errno.
     case wrote(result: Int)
-    /// The segment was synced and the claim was still valid afterwards; or a negative errno.
+    /// The segment was synced, and the claim on the ledger was valid afterwards; or a negative
+    /// errno.
     case synced(result: Int)
-    /// A newer attempt has claimed the ledger and may not have read what was synced.
+    /// A newer attempt has claimed the ledger. It may not have read the bytes that were synced.
     case superseded
     /// Rows to send.
     case chunk(RowChunk)
     /// There are no more rows.
     case listEnded
-    /// There are no more rows of the canary; all others are held back until the canary is decided.
+    /// All rows of the canary were read. All other rows are held back until the canary is decided.
     case listHeldByCanary
     /// Reading the list failed: `listFailed`, `listFaulty` or `listChanged`.
     case listFailed(StopCause)

@@ -18,7 +18,7 @@ struct ReactorMetrics: ~Copyable {
     /// - Parameter topics: Limit on topics that rows name; 0: rows name none.
     init(topics: Int) { topicsAccepted = Array(repeating: 0, count: topics) }
 
-    /// Counts a request; `isRetry`: not the first request for its row.
+    /// Counts a request. `isRetry` means that the row had an earlier request.
     @inline(__always)
     mutating func countRequest(isRetry: Bool) {
         if isRetry { statistics.retries += 1 }
@@ -50,8 +50,8 @@ struct ReactorMetrics: ~Copyable {
             lost: counts[.failed] + counts[.unknown] - canaryReport.lostBefore)
     }
 
-    /// Counts a connection. A connection that replaces an earlier one is a reconnect; initial
-    /// connections and those added by growth are not.
+    /// Counts a connection. It is a reconnect if it replaces an earlier connection, but not if it
+    /// is an initial connection or one that the run added.
     mutating func countConnection(share: Int) {
         statistics.connectionsOpened += 1
         let replacing = UInt64(max(0, Int(statistics.connectionsOpened) - share))
@@ -65,7 +65,7 @@ struct CanaryReport {
     var reported = ReactorEffects.CanaryProgress()
     /// Whether an invalid row counts like a refused one.
     var countsInvalid = true
-    /// Rejected rows, except with 410.
+    /// Number of rejected rows, except those with status 410.
     var refused: UInt64 = 0
     /// Number of rows that an earlier run sent without a recorded response.
     var lostBefore: UInt64 = 0

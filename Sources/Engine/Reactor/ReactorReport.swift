@@ -2,11 +2,11 @@
 package struct ThreadUse: Sendable, Equatable {
     /// User and system time, nanoseconds.
     var cpuNanoseconds: UInt64 = 0
-    /// Monotonic nanoseconds.
+    /// Time of the reading, monotonic nanoseconds.
     var atNanoseconds: UInt64 = 0
 
-    /// Share of the time since an earlier reading in which the thread used a CPU, 0 to 1; nil if no
-    /// time has passed.
+    /// Share of the time since an earlier reading in which the thread used a CPU, from 0 to 1; nil
+    /// if no time has passed.
     package func share(since earlier: ThreadUse) -> Double? {
         guard atNanoseconds > earlier.atNanoseconds else { return nil }
         let worked = cpuNanoseconds - min(cpuNanoseconds, earlier.cpuNanoseconds)
@@ -14,7 +14,7 @@ package struct ThreadUse: Sendable, Equatable {
     }
 }
 
-/// Report of a reactor, a few times per second: copies made by its own thread.
+/// Report of a reactor, made by its own thread a few times per second.
 package struct ReactorReport: Sendable {
     package var statistics = RunStatistics()
     package var latency = LatencyCounts()

@@ -3,25 +3,25 @@ import BroadsidePolicy
 import BroadsideRing
 import BroadsideSupport
 
-/// Life of connections: opening, ending and replacing them, with their addresses and number.
+/// Opening, ending and replacing connections.
 extension ReactorStateMachine where Records: ~Copyable {
-    /// Time from the start of an attempt to the server's SETTINGS.
+    /// Time limit from the start of a connection attempt to the server's SETTINGS.
     static var connectLimit: UInt64 { 15 * second }
     /// Attempts per address before the run gives up, if nothing was ever reachable and the user
     /// gave no `--give-up-after`.
     static var attemptsBeforeGivingUp: Int { 3 }
 
-    /// Concurrent handshakes of a reactor: each costs CPU time, and few servers accept two hundred
-    /// at once.
+    /// Limit on concurrent handshakes of a reactor: each costs CPU time, and few servers accept two
+    /// hundred at once.
     static var handshakesLimit: Int { 64 }
     /// Concurrent handshakes until the first connection is open. Its session ticket then spares
     /// later connections a full handshake.
     static var firstHandshakesLimit: Int { 16 }
 
-    /// Opens connections up to the planned number while rows are left to be sent. No connection is
-    /// opened only to wait for responses on others; one is opened if a row has to be resent.
+    /// Opens connections up to the planned number while rows are left to be sent. If all rows are
+    /// in flight, no connection is opened unless a row has to be resent.
     ///
-    /// The initial connections open together; every later one counts against the run's limit of ten
+    /// The initial connections open together. Every later one counts against the run's limit of ten
     /// per second (docs/decisions/0007).
     mutating func openConnections(_ now: Now) {
         guard case .running = phase, !run.directives.isStopping, hasWork else {
@@ -103,7 +103,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
     }
 
-    /// Ends a failed connection: its streams are in doubt, and its address is paused.
+    /// Ends a failed connection. Its requests in flight are in doubt, and its address is paused.
     @inline(never)
     mutating func fail(
         _ index: Int, _ trouble: ConnectionTrouble, isLasting: Bool, retryAfter: UInt64? = nil,
@@ -123,8 +123,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         stopIfUnreachable()
     }
 
-    /// Puts each request in flight in doubt, except those that never left the buffer: the driver
-    /// gets no more bytes of the connection, so the server will never see them.
+    /// Puts each request in flight in doubt, except requests that are still in the buffer: the
+    /// driver gets no more bytes of the connection, so the server will never see these.
     mutating func loseStreams(_ index: Int, now: Now) {
         var lost = 0
         while let tag = connections[index].session.takeInFlight() {
@@ -163,7 +163,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         connections[index].enter(.draining, now: now.nanoseconds)
     }
 
-    /// Replaces a connection that is alive but gets no responses, after a pause.
+    /// Replaces a connection that is alive but gets no responses. Its address is paused first.
     mutating func replaceUnresponsive(_ index: Int, _ what: String, now: Now) {
         guard connections[index].phase == .open else { return }
         let trouble = connections.trouble(index, what, step: .silent)
@@ -175,7 +175,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         drain(index, now: now)
     }
 
-    /// Announces the end of a connection and closes it when its bytes have left.
+    /// Announces the end of a connection and closes it when its bytes are sent.
     mutating func flush(_ index: Int, now: Now) {
         log(
             .connectionClosed, .info, connection: index,
@@ -224,15 +224,15 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
     }
 
-    /// Number of connections that are established in the kernel and carry requests or soon will.
+    /// Number of connections that carry requests now or as soon as their handshake is complete.
     var establishedConnections: Int { connections.establishedCount }
 
-    /// Number of connections that count towards the share.
+    /// Number of connections that count towards the reactor's share.
     var activeConnections: Int { connections.activeCount }
 
-    /// Replaces connections with an outdated configuration, one after the other: one drains, its
-    /// successor opens, and the next one follows only when that is ready. Requests in flight get
-    /// their responses on their own connection.
+    /// Replaces connections with an outdated configuration, one after the other. One drains and its
+    /// successor opens; the next one follows only when the successor is ready. Requests in flight
+    /// get their responses on their own connection.
     mutating func replaceOutdated(_ now: Now) {
         guard case .running = phase, !run.directives.isStopping else { return }
         let version = run.directives.sessionVersion
@@ -263,8 +263,8 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     // MARK: Name of the endpoint or its proxy
 
-    /// Time without a reply after which a lookup is reported as slow; half of `--give-up-after` if
-    /// that is less.
+    /// Time after which a lookup without a reply is reported as slow, or half of `--give-up-after`
+    /// if that is less.
     static var slowLookupThreshold: UInt64 { 5 * second }
 
     /// Resolves the name; no connection is opened before the addresses arrive.

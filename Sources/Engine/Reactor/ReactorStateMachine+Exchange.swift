@@ -12,7 +12,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         handleExpiredTokens(now)
     }
 
-    /// Hands over the effects of the iteration.
+    /// Hands over the effects of the iteration at its end.
     mutating func finishIteration(_ now: Now) {
         reportAccepted(now)
         if run.directives.isCanaryPending { run.report(metrics.takeCanaryProgress()) }
@@ -41,7 +41,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
     }
 
-    /// Counts a connection that ended with a protocol error of the server; a limit on these ends
+    /// Counts a connection that ended with a protocol error of the server. Too many of these end
     /// the run.
     mutating func recordProtocolError(
         _ index: Int, _ trouble: ConnectionTrouble, now: Now
@@ -52,7 +52,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         run.append(.broken(trouble))
     }
 
-    /// Permits needed before the first acceptance; 0 if no request would be made.
+    /// Number of permits that the reactor needs before the first acceptance; 0 if it would send no
+    /// request.
     @inline(__always)
     private var permitsWanted: Int {
         guard !run.directives.anyAccepted, case .running = phase, hasWork, connections.hasReady
@@ -60,16 +61,15 @@ extension ReactorStateMachine where Records: ~Copyable {
         return max(1, settings.abortAfter / settings.reactors)
     }
 
-    /// Number of requests that may be made before the first acceptance: few, and fewer with each
-    /// refusal, so that a wrong setting costs little.
+    /// Number of requests that the reactor may send before the first acceptance. It is small and
+    /// falls with each refusal, so that a wrong setting costs little.
     var initialAllowance: Int {
         run.directives.anyAccepted ? .max : max(0, run.directives.permits - rows.inFlight)
     }
 
     // MARK: ExpiredProviderToken
 
-    /// Reports that a server called the provider token of a version expired; the run decides what
-    /// to do.
+    /// Reports that a server called a provider token expired. The run decides what to do.
     ///
     /// - Parameter isFirst: Whether it is the connection's first response.
     mutating func recordExpiredToken(_ index: Int, usedVersion: UInt32, isFirst: Bool) {
@@ -77,8 +77,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         run.append(.expired(usedVersion: usedVersion, connection: connections[index].number))
     }
 
-    /// Applies the run's decisions. Rows of these requests wait for a connection, with another
-    /// token or to another address.
+    /// Applies the run's decisions about expired tokens. The rows wait for a connection with
+    /// another token or to another address.
     private mutating func handleExpiredTokens(_ now: Now) {
         guard !connections.expiredOn.isEmpty else { return }
         for (action, (index, isFirst)) in zip(run.takeExpiredTokens(), connections.expiredOn) {

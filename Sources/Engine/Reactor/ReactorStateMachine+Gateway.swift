@@ -4,9 +4,9 @@ import BroadsidePolicy
 import BroadsideRows
 import BroadsideSupport
 
-/// Verdicts from a legacy gateway's silence and its error packet: notifications are accepted
-/// without a response, and one error packet ends the connection (Apple, "Binary Provider API",
-/// archived; Technical Note TN2265).
+/// Verdicts for a legacy gateway. It accepts notifications without a response, so silence counts as
+/// acceptance; one error packet ends the connection (Apple, "Binary Provider API", archived;
+/// Technical Note TN2265).
 extension ReactorStateMachine where Records: ~Copyable {
     /// Stops writing when an error packet begins.
     mutating func awaitErrorPacket(_ index: Int, now: Now) {
@@ -79,7 +79,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         settleAccepted(tag, now: now)
     }
 
-    /// Counts a response whose latency is unknown, by silence or an error packet.
+    /// Counts a response without a known latency: acceptance by silence, or an error packet.
     private mutating func recordUntimedResponse(_ index: Int, now: Now) {
         connections[index].trust.recordResponse(now: now.nanoseconds)
         connections[index].tally.recordResponse()

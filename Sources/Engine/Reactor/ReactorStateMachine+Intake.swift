@@ -72,7 +72,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         if run.isFull { exchangeWithRun(now) }
     }
 
-    /// Excludes a stall of the reactor from latencies, because it is not the server's.
+    /// Excludes a stall of the reactor from the measured latencies, because the server did not
+    /// cause it.
     mutating func recordStall(_ now: Now) {
         guard now.nanoseconds > timers.nextDeadline + LatencyMonitor.stallThreshold,
             now.nanoseconds != connections.latencyMonitor.lastStall
@@ -130,8 +131,8 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// restart.
     private static var slowWrite: UInt64 { 100 * millisecond }
 
-    /// Restarts the clocks of requests after the buffer was emptied slowly: `--request-timeout` and
-    /// a legacy gateway's silence count from the write, never from queueing.
+    /// Restarts the response clocks of requests that left the buffer late. `--request-timeout` and
+    /// a legacy gateway's silence count from the time of writing to the socket, not from queueing.
     ///
     /// - Parameter since: Time at which the first of the bytes began to wait.
     mutating func restartResponseClocks(_ index: Int, since: UInt64, now: Now) {

@@ -15,7 +15,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         return snapshot
     }
 
-    /// Number of connection slots that the driver needs.
+    /// Number of connection slots for which the driver needs sockets.
     var slotCount: Int { connections.capacity }
 
     /// Length of the segment when everything is written.
@@ -73,8 +73,8 @@ extension ReactorStateMachine where Records: ~Copyable {
             reason: reason, now: now)
     }
 
-    /// Records a response after which its connection carries no more requests. Others in flight may
-    /// get the same response; the first is the cause.
+    /// Records a response after which its connection carries no more requests. Other requests in
+    /// flight may get the same response; the first one is recorded as the cause.
     mutating func recordDrain(_ index: Int, status: UInt16, reason: Reason?, now: Now) {
         guard connections[index].phase == .open else { return }
         log(

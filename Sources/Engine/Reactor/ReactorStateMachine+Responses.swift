@@ -7,19 +7,19 @@ import BroadsideSupport
 
 /// Handling of session outcomes: their effects on the row, the connection and the run.
 extension ReactorStateMachine where Records: ~Copyable {
-    /// Handles a 200 with a known arrival time.
+    /// Handles a response of 200 with a known arrival time.
     mutating func handleAccepted(_ tag: RowTag, _ index: Int, now: Now) {
         recordAcceptance(tag, index, now: now)
         accept(tag, now: now)
     }
 
-    /// Handles a 200 with an apns-unique-id.
+    /// Handles a response of 200 with an apns-unique-id.
     private mutating func handleIdentified(_ tag: RowTag, _ index: Int, now: Now) {
         recordAcceptance(tag, index, now: now)
         acceptIdentified(tag, connection: index, now: now)
     }
 
-    /// Records for its connection that a request was accepted.
+    /// Records on its connection that a request was accepted.
     @inline(__always)
     private mutating func recordAcceptance(_ tag: RowTag, _ index: Int, now: Now) {
         let sent = rows.slab[tag].sentNanoseconds
@@ -75,7 +75,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
     }
 
-    /// Permits the first request to be sent.
+    /// Marks a connection as ready, so that the first request may be sent.
     private mutating func becomeReady(_ index: Int, streams: Int?, now: Now) {
         let isLossy = connections.addresses.isLossy(connections[index].address)
         connections[index].becomeReady(mustProve: isLossy, now: now.nanoseconds)
@@ -92,7 +92,7 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     // MARK: Responses other than 200
 
-    /// Handles any other status by the table in `ResponseClass`.
+    /// Handles a response other than 200, by the table in `ResponseClass`.
     mutating func refuse(_ tag: RowTag, status: UInt16, connection index: Int, now: Now) {
         run.recordResponse(now)
         metrics.latency.record(now.nanoseconds - rows.slab[tag].sentNanoseconds)
@@ -227,7 +227,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         rows.retries.insert(dueNanoseconds: due, tag: tag)
     }
 
-    /// Resets the backoff for earlier refusals after a response.
+    /// Resets the backoff of a connection after a response.
     mutating func forgetRefusals(_ index: Int) {
         // The response may be late. If the connection is draining, its successor may have set a
         // newer backoff.
@@ -270,10 +270,9 @@ extension ReactorStateMachine where Records: ~Copyable {
         drain(index, now: now)
     }
 
-    /// Fails a connection on which the server violated the protocol: the GOAWAY with the error is
-    /// the last output. The GOAWAY is omitted if requests wait in the buffer, because they would be
-    /// sent before it although their rows were given up here and may already be on another
-    /// connection.
+    /// Fails a connection on which the server violated the protocol. The GOAWAY with the error is
+    /// the last output. It is omitted if requests wait in the buffer: they would be sent before the
+    /// GOAWAY, although their rows may already be on another connection.
     private mutating func failViolation(
         _ index: Int, _ error: ConnectionError, now: Now
     ) {

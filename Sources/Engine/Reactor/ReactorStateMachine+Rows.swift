@@ -12,7 +12,7 @@ import BroadsideSupport
 /// is `remaining`. Such rows therefore wait for neither a sync nor a connection, and are settled as
 /// fast as the list is read.
 extension ReactorStateMachine where Records: ~Copyable {
-    /// Whether rows are left that this reactor will send or wait for.
+    /// Whether rows are left that this reactor will send or whose responses it awaits.
     @inline(__always)
     var hasWork: Bool {
         rows.hasWork || run.resources.handoff.hasRows
@@ -173,7 +173,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         if rows.settledUnsent >= RowSupply.unsentLimit { rows.hasMoreUnsent = true }
     }
 
-    /// Whether a row of the list may be sent now, or may turn out to need no request.
+    /// Whether a row of the list may be sent now, or may be settled without a request.
     @inline(__always)
     var hasListRow: Bool { rows.hasListRow(synced: recorder.synced) }
 
@@ -264,7 +264,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         return false
     }
 
-    /// True if nothing more is sent to the row's topic.
+    /// Whether a guard has stopped the row's topic, so that nothing more is sent to it.
     @inline(__always)
     func isOfStoppedTopic(_ tag: RowTag) -> Bool {
         run.directives.stoppedTopics.contains(rows.slab[tag].personal.topic)
@@ -305,7 +305,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         countRead(isInvalid: state == .invalid)
     }
 
-    /// Counts a row for `--max-invalid`; a check that is due is made before the next row.
+    /// Counts a row for `--max-invalid`. A check that is due is made before the next row.
     @inline(__always)
     private mutating func countRead(isInvalid: Bool) {
         rows.rowsRead.rows += 1
@@ -331,13 +331,13 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     // MARK: Rows of other reactors
 
-    /// Time without a connection after which a reactor hands its rows to others.
+    /// Time without a connection after which a reactor hands its rows to other reactors.
     private static var handoffDelay: UInt64 { second }
-    /// Rows handed over at a time; other reactors check every few milliseconds.
+    /// Number of rows handed over at a time. Other reactors check for them every few milliseconds.
     private static var rowsAtOnce: Int { 4096 }
 
-    /// Hands rows to other reactors if this reactor has been unable to send for long and others can
-    /// send.
+    /// Hands rows to other reactors if this reactor has been unable to send for a while and others
+    /// can send.
     mutating func handOverRows(_ now: Now) {
         if let isReady = connections.updateReadiness(now: now.nanoseconds) {
             run.resources.handoff.setReadiness(run.reactor, isReady: isReady)
@@ -359,23 +359,23 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
     }
 
-    /// Registers that this reactor has rows: the other reactors stay until it has none, because
-    /// they may have to send its rows.
+    /// Registers that this reactor has rows. Other reactors then do not leave, because they may
+    /// have to send these rows.
     mutating func registerRows() {
         guard settings.reactors > 1, !rows.hasRegisteredRows else { return }
         rows.hasRegisteredRows = true
         run.resources.handoff.registerRows(of: run.reactor)
     }
 
-    /// Deregisters this reactor, which has no rows.
+    /// Deregisters this reactor, which has no rows left.
     ///
-    /// - Returns: False if it has to stay because others have some.
+    /// - Returns: False if it has to stay because other reactors have rows.
     mutating func leaveHandoff() -> Bool {
         rows.hasRegisteredRows = false
         return run.resources.handoff.leave(run.reactor)
     }
 
-    /// Takes the next row that this reactor would send if it could.
+    /// Takes the next of this reactor's own rows that is to be sent.
     private mutating func takeOwnRow(_ now: Now) -> RowTag? {
         rows.takeRequeued(now: now.nanoseconds) ?? takeListRow(now)
     }

@@ -1,16 +1,16 @@
 import BroadsidePolicy
 import BroadsideSupport
 
-/// Filling of connections: as many requests as server, trust, pace and rate allow, in records that
-/// are as full as possible.
+/// Filling of connections. The server, trust, pace and rate limit the number of requests; records
+/// are filled as far as possible.
 extension ReactorStateMachine where Records: ~Copyable {
-    /// Bytes reserved for replies of TLS itself.
+    /// Bytes reserved for output of TLS itself, such as alerts.
     private static var replyReserve: Int { 2048 }
     /// Minimum number of free bytes for a record with requests.
     private static var recordMinimum: Int { 1024 }
 
-    /// Gives a connection everything that it can carry now: control frames, interrupted payloads
-    /// and requests, sealed in records that are as full as possible.
+    /// Gives a connection everything that it can send now: control frames, interrupted payloads and
+    /// requests, encrypted in records that are as full as possible.
     mutating func fill(_ index: Int, now: Now) {
         switch connections[index].phase {
         case .idle, .connecting, .closing:
@@ -46,7 +46,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
     }
 
-    /// Makes one record.
+    /// Fills and encrypts one record.
     ///
     /// - Returns: Whether there may be more to send.
     private mutating func stageRecord(_ index: Int, now: Now) -> Bool {
@@ -76,8 +76,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         return isAlive
     }
 
-    /// Fails a connection whose TLS session accepts no more data. Separate from the hot path, which
-    /// creates no strings.
+    /// Fails a connection whose TLS session accepts no more data. A separate function, because the
+    /// hot path creates no strings.
     @inline(never)
     private mutating func failToSeal(_ index: Int, now: Now) {
         fail(
@@ -181,7 +181,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         return written
     }
 
-    /// Writes a request in parts, for a server whose windows never hold a whole payload.
+    /// Writes a request in parts, for a server whose flow-control windows are smaller than the
+    /// payload.
     mutating func stageFirstPart(_ index: Int, now: Now) {
         guard connections[index].session.mustSplit(writer), initialAllowance > 0,
             admission.limiter.allowance(now: now.nanoseconds) > 0,
@@ -202,7 +203,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         connections[index].rateLimiter.take(1, now: now.nanoseconds)
     }
 
-    /// Switches requests to the run's current provider token.
+    /// Makes requests carry the run's current provider token.
     private mutating func updateAuthorization() {
         if writer.isOutdated(run.directives.authorization.version) { renewAuthorization() }
     }
@@ -226,10 +227,11 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     // MARK: Unproven connections
 
-    /// Number of requests that a connection's history allows.
+    /// Number of requests that a connection may send by its history.
     ///
-    /// Usually two comparisons. The rest of the work is only for connections without a response
-    /// since their start or since a refusal, and for connections to an address that loses rows.
+    /// In the usual case, this takes two comparisons. More work is needed only for connections
+    /// without a response since their start or since a refusal, and for connections to an address
+    /// in `LossyAddresses`.
     @inline(__always)
     mutating func tryBudget(_ index: Int, now: Now) -> Int {
         connections[index].trust.isComplete ? .max : limitedBudget(index, now: now)
@@ -242,7 +244,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         return connections[index].trust.mustProve ? min(budget, provingBudget(index)) : budget
     }
 
-    /// Requests that a connection's responses justify, minus those in flight.
+    /// Number of further requests that a connection may send by its number of responses.
     private mutating func provingBudget(_ index: Int) -> Int {
         let limit = connections[index].session.requestLimit
         if connections[index].trust.endProof(requestLimit: limit) {
@@ -277,7 +279,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
     }
 
-    /// Releases the trial of a connection that has no row to try its address with.
+    /// Releases the trial of an address if its connection has no row to send.
     mutating func releaseIdleTrial(_ index: Int, now: Now) {
         guard connections[index].phase == .open, connections[index].isReady,
             connections[index].session.respondsToEach, connections[index].responses == 0,
@@ -289,8 +291,8 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     // MARK: Pace
 
-    /// Number of further requests that the connection's pace allows. Ends the pace window if it is
-    /// due.
+    /// Number of further requests that the connection's concurrency limit allows. Ends the limit's
+    /// measuring window if it is due.
     @inline(__always)
     mutating func paceRoom(_ index: Int, now: Now) -> Int {
         guard settings.pace == .adaptive, connections[index].session.respondsToEach

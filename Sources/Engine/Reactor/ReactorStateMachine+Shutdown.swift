@@ -1,12 +1,13 @@
 import BroadsideLedgerFormat
 import BroadsideSupport
 
-/// End of the run: no new requests, responses awaited, the ledger durable, connections closed.
+/// End of the run: no new requests start, responses are awaited, the ledger becomes durable, and
+/// connections close.
 extension ReactorStateMachine where Records: ~Copyable {
-    /// Time that connections have for an orderly close, once everything is recorded.
+    /// Time limit for an orderly close of the connections, once everything is recorded.
     private static var closeLimit: UInt64 { 2 * second }
 
-    /// Handles a stop request: no new requests, responses in flight awaited.
+    /// Handles a stop request: no new requests start, and responses in flight are awaited.
     mutating func handleStopRequest(_ now: Now) {
         guard run.directives.isStopping else { return }
         switch phase {
@@ -69,8 +70,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
     }
 
-    /// Releases rows that were reserved and not sent, or refused and waiting for a retry: a record
-    /// in the ledger keeps them `remaining` instead of in doubt.
+    /// Releases rows that are reserved but not sent, or refused and waiting for a retry. A record
+    /// in the ledger keeps them `remaining`; otherwise they would be in doubt.
     private mutating func releaseEverything(_ now: Now) {
         while let tag = rows.takeUnsent() { release(tag, now: now) }
         while !rows.slab.isFull, let tag = takeHandedOverRow() { release(tag, now: now) }

@@ -88,15 +88,16 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     // MARK: Rows to resend
 
-    /// Puts a row first in line for the next connection, because the server did not process it; the
-    /// attempt does not count.
+    /// Adds a row to those that are sent before all others, because the server did not process it.
+    /// The attempt does not count.
     mutating func requeueUncounted(_ tag: RowTag) {
         assert(rows.slab[tag].attempts > 0, "a request that was not counted")
         rows.slab[tag].attempts -= 1
         rows.requeue(tag)
     }
 
-    /// Schedules a retry of a row that was refused for now, or settles it.
+    /// Schedules a retry of a row that was refused temporarily, or settles the row if no retry is
+    /// left.
     mutating func scheduleRetry(_ tag: RowTag, retryAfter: UInt64?, now: Now) {
         let verdict = settings.retryPolicy.verdict(
             attempts: Int(rows.slab[tag].attempts),
@@ -121,7 +122,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         settle(tag, state: .failed, status: status, reasonCode: reason, now: now)
     }
 
-    /// Handles a row whose response will not come; the row may have been sent or not.
+    /// Handles a row whose response will not come. The server may have processed the row or not.
     ///
     /// - Parameter status: Status from a gateway that lost the response; 0: none.
     mutating func lose(
@@ -140,7 +141,7 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     // MARK: Into the ledger
 
-    /// Settles a row as rejected with a reason that has no code.
+    /// Settles a row as rejected. The reason has no code, so its text is recorded.
     mutating func settleRejected(
         _ tag: RowTag, status: UInt16, text: RawSpan, timestamp: UInt64? = nil, now: Now
     ) {
@@ -172,8 +173,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     /// Records that a row was not sent, or was refused and may be sent by another run. A row that
-    /// may have been sent is not released: it stays in doubt, and the policy of the next run
-    /// decides.
+    /// may have been sent is not released: it stays in doubt, and the next run applies its policy.
     mutating func release(_ tag: RowTag, now: Now) {
         if !rows.slab[tag].mayHaveBeenSent {
             recorder.ledger.release(

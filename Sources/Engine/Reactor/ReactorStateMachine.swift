@@ -97,7 +97,7 @@ import BroadsideTLS
         return false
     }
 
-    /// Latest time of the driver's next call, monotonic nanoseconds.
+    /// Time at which the driver must call again at the latest, monotonic nanoseconds.
     var nextDeadline: UInt64 { timers.nextDeadline }
 
     var statistics: RunStatistics { metrics.statistics }
@@ -106,8 +106,8 @@ import BroadsideTLS
     /// next completion starts it.
     var batchWait: CompletionBatching.Wait? { batching.wait(inFlight: rows.inFlight) }
 
-    /// Whether a write to the ledger is in flight for which nothing waits, so that its completion
-    /// needs no iteration.
+    /// Whether a write to the ledger is in flight whose completion needs no iteration, because
+    /// nothing waits for it.
     var writeIsQuiet: Bool {
         recorder.ledger.writeIsInFlight && rows.hasListRow(synced: recorder.synced)
             && !isBacklogHigh
@@ -173,7 +173,7 @@ import BroadsideTLS
         timers.nextDeadline = deadline(now)
     }
 
-    /// Attributes the time since the last call to each connection's bottleneck.
+    /// Adds the time since the last call to the bottleneck of each connection.
     private mutating func accountForTime(_ now: Now) {
         guard let elapsed = timers.takeElapsed(now: now.nanoseconds) else { return }
         guard case .running = phase else { return }
@@ -234,12 +234,12 @@ import BroadsideTLS
         return false
     }
 
-    /// Whether verdicts that wait for the disk prevent new requests.
+    /// Whether so many verdicts wait for the disk that no new request is sent.
     var isBacklogHigh: Bool {
         recorder.isBehind(settings.limits.ledgerBacklog)
     }
 
-    /// Current demand of the rows on the ledger segment.
+    /// What the reactor's rows currently require of the ledger segment.
     @inline(__always)
     var ledgerDemand: SegmentRecorder.Demand {
         SegmentRecorder.Demand(

@@ -1,22 +1,22 @@
 import BroadsideSupport
 
-/// Points in time of a reactor, monotonic nanoseconds.
+/// Times of a reactor, in monotonic nanoseconds.
 struct ReactorTimers {
     private(set) var lastIteration: UInt64
     private var nextScan: UInt64 = 0
     /// Number of stalls since the last scan.
     private var stallCount = 0
-    /// Time without a response in which one could have come.
+    /// Time without a response in which a response was possible.
     var responseWait: ResponseWait
-    /// Latest time of the driver's next call.
+    /// Time at which the driver must call again at the latest.
     var nextDeadline: UInt64
 
     /// Interval between checks of timers that need no precision.
     static var scanInterval: UInt64 { 50 * millisecond }
-    /// Time between iterations from which the process counts as stalled; iterations are at most a
-    /// scan interval apart.
+    /// Interval between two iterations from which the process counts as stalled; normally,
+    /// iterations are at most a scan interval apart.
     static var stallLimit: UInt64 { second }
-    /// Time after a stall by which input that came meanwhile has been processed.
+    /// Time after a stall by which the input that arrived during the stall has been processed.
     static var stallGrace: UInt64 { second }
     /// Number of stalls after which a scan is made anyway, because the machine may be too slow for
     /// faster iterations.
@@ -31,9 +31,9 @@ struct ReactorTimers {
     /// Time of the next scan, unless an earlier event triggers one.
     var scanDue: UInt64 { nextScan }
 
-    /// Delays the scan after a stall (SIGSTOP, a debugger, a frozen container): input that came
-    /// meanwhile is processed first, because only then can a response or a sign of life count as
-    /// missing.
+    /// Delays the scan after a stall (SIGSTOP, a debugger, a frozen container). Input that arrived
+    /// during the stall is processed first. Otherwise, responses and signs of life would wrongly
+    /// count as missing.
     mutating func recordStall(now: UInt64) {
         guard now > lastIteration, now - lastIteration > Self.stallLimit else { return }
         responseWait.skip(to: now)

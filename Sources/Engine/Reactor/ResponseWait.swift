@@ -5,11 +5,11 @@ import BroadsideSupport
 ///
 ///     response --out--> 20 s --paused--> 20 s --out--> 40 s: give up
 struct ResponseWait {
-    /// The sum since the last response, nanoseconds.
+    /// Time counted since the last response, nanoseconds.
     private(set) var nanoseconds: UInt64 = 0
-    /// Time up to which the sum is counted, monotonic nanoseconds.
+    /// Time up to which the time is counted, monotonic nanoseconds.
     private var countedUntil: UInt64
-    /// Time of the last response that reset the sum; 0: none came.
+    /// Time of the last response that reset the count; 0: none.
     private var lastResponse: UInt64 = 0
 
     init(now: UInt64) { countedUntil = now }

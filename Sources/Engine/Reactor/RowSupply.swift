@@ -13,7 +13,8 @@ import BroadsideSupport
 /// Owns the rows' memory (`slab`) and every queue that a row may wait in.
 struct RowSupply: ~Copyable {
     var slab: RowSlab
-    /// Rows that a server did not process, or that a renewed token permits: first in line.
+    /// Rows that a server did not process, or that may be sent again with a renewed token. They are
+    /// sent before all others.
     var requeued = RowQueue()
     /// Rows that wait for a retry.
     var retries: RetryQueue
@@ -62,20 +63,20 @@ struct RowSupply: ~Copyable {
 
     // MARK: State
 
-    /// Whether rows are left that this reactor sends or waits for, except those handed over by
-    /// others.
+    /// Whether rows are left that this reactor sends or whose responses it awaits, except rows that
+    /// others handed over.
     @inline(__always)
     var hasWork: Bool {
         !requeued.isEmpty || retries.count > 0 || awaitingSync.count > 0 || !chunks.isExhausted
     }
 
-    /// Whether only a read of the list is awaited.
+    /// Whether the reactor only waits for a read of the list.
     var waitsForList: Bool {
         inFlight == 0 && requeued.isEmpty && retries.count == 0 && awaitingSync.count == 0
             && chunks.waitsForList
     }
 
-    /// Whether a row of the list may be sent now, or may turn out to need no request.
+    /// Whether a row of the list may be sent now, or may be settled without a request.
     ///
     /// - Parameter synced: The ledger position up to which everything is durable.
     @inline(__always)
@@ -92,7 +93,7 @@ struct RowSupply: ~Copyable {
         return awaitingSync.count > 0 && hasListRow(synced: synced)
     }
 
-    /// Whether rows may be sent as soon as what is written is synced.
+    /// Whether rows may be sent as soon as the written part of the segment is synced.
     @inline(__always)
     func waitsForSync(synced: UInt64, written: UInt64) -> Bool {
         guard let reservedAt = awaitingSync.reservedAt else { return false }
@@ -114,7 +115,7 @@ struct RowSupply: ~Copyable {
         return chunks.reservedAt
     }
 
-    /// Counts a request of a row in hand.
+    /// Counts a request of a row that the reactor works on.
     @inline(__always)
     mutating func beginFlight() {
         inFlight += 1
@@ -128,10 +129,10 @@ struct RowSupply: ~Copyable {
         inFlight -= 1
     }
 
-    /// Puts a row first in line for the next connection.
+    /// Adds a row to those that are sent before all others.
     mutating func requeue(_ tag: RowTag) { requeued.append(tag, in: slab) }
 
-    /// Puts a taken row back in its former position.
+    /// Puts back a row that was taken, as the next one to send.
     mutating func putBack(_ tag: RowTag) { requeued.prepend(tag, in: slab) }
 
     /// Takes a requeued row or one whose retry is due.

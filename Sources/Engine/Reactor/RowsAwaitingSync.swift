@@ -1,8 +1,8 @@
 /// Rows that were read ahead and whose reservation may not be synced yet, in list order, grouped by
-/// chunk. They are in the slab; nothing here grows beyond the limit of rows.
+/// chunk. The rows are stored in the slab, so this queue is limited to the slab's rows.
 struct RowsAwaitingSync: ~Copyable {
     private struct Group {
-        /// Ledger position to sync before its rows are sent.
+        /// Ledger position to sync before the group's rows are sent.
         var reservedAt: UInt64 = 0
         var count = 0
     }
@@ -11,11 +11,11 @@ struct RowsAwaitingSync: ~Copyable {
     // The first and the last group are not in the array, whose references would be counted for each
     // row.
     private var first = Group()
-    /// The last group, if there is more than one; otherwise without rows.
+    /// The last group; empty if there are fewer than two groups.
     private var last = Group()
     /// Groups between the first and the last.
     private var between: [Group] = []
-    /// Index in `between` of the group behind the first.
+    /// Index in `between` of the second group.
     private var next = 0
 
     /// Limit on rows that are read ahead of their sync.
@@ -49,7 +49,7 @@ struct RowsAwaitingSync: ~Copyable {
         return tag
     }
 
-    /// Begins another last group.
+    /// Starts a new last group.
     @inline(never)
     private mutating func closeLast(_ reservedAt: UInt64) {
         assert(last.reservedAt < reservedAt, "the positions of reservations only grow")
@@ -57,7 +57,7 @@ struct RowsAwaitingSync: ~Copyable {
         last = Group(reservedAt: reservedAt, count: 0)
     }
 
-    /// Makes the group behind the first one the first.
+    /// Removes the first group and makes the next one the first.
     @inline(never)
     private mutating func advance() {
         if next < between.count {

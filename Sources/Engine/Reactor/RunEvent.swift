@@ -1,8 +1,8 @@
 package import BroadsideLedgerFormat
 
-/// An event for the log; never a single notification.
+/// An event for the log. No event is about a single notification.
 package struct RunEvent: Sendable, Equatable {
-    /// Importance.
+    /// Importance of an event.
     package enum Level: String, Sendable, Codable, Comparable {
         case info, notice, warning
 
@@ -42,17 +42,17 @@ package struct RunEvent: Sendable, Equatable {
         case ended
     }
 
-    /// Milliseconds since 1970.
+    /// Time of the event, milliseconds since 1970.
     package var milliseconds: UInt64
     package var level: Level
     package var kind: Kind
     /// Number of the connection slot in the run, from 1.
     package var connection: Int?
     package var message: String
-    /// The message's values, for programs.
+    /// Values that the message contains, for programs.
     package var fields = Fields()
 
-    /// Values of an event; those that it does not have are nil.
+    /// Values of an event; nil for values that the event does not have.
     package struct Fields: Sendable, Equatable {
         /// Address of a connection, or endpoint of the run.
         package var endpoint: String?
@@ -64,9 +64,9 @@ package struct RunEvent: Sendable, Equatable {
         package var outcome: String?
         /// Cause of the stop: the kind of a `StopRecord`.
         package var cause: String?
-        /// Count, by kind of event: responses of a connection, retries, lost events.
+        /// Number that belongs to the event: responses of a connection, retries, or lost events.
         package var count: UInt64?
-        /// Rows so far, over all runs.
+        /// Rows by state so far, over all runs.
         package var counts: RowCounts?
 
         package init() {}

@@ -1,12 +1,12 @@
 package import BroadsideLedgerFormat
 package import BroadsidePayloads
 
-/// Bottleneck of a connection; each instant counts for the first that applies.
+/// Bottleneck of a connection. If several apply at a moment, the first one in this order counts.
 package enum LimitedBy: Int, CaseIterable, Sendable {
     // In order of precedence. The raw values are stored with telemetry and must not change.
     case input = 0
     case rate = 1
-    /// Resolving, connecting, or the handshake, up to the server's SETTINGS.
+    /// Looking up the name, connecting, or the handshake, up to the server's SETTINGS.
     case connecting = 7
     case retry = 2
     case streams = 3
@@ -14,7 +14,7 @@ package enum LimitedBy: Int, CaseIterable, Sendable {
     case socket = 5
     case cpu = 6
 
-    /// Name in the summary.
+    /// Name of the bottleneck in the summary.
     package var name: String {
         switch self {
         case .input: "input"
@@ -34,12 +34,14 @@ package enum LimitedBy: Int, CaseIterable, Sendable {
 package struct RunStatistics: Sendable {
     /// Rows settled by this process.
     package var counts = RowCounts()
-    /// Rows whose credential was refused: not settled, and not sent again in this run.
+    /// Number of rows whose credential was refused. They are not settled, and not sent again in
+    /// this run.
     package var refusedByCredential: UInt64 = 0
     /// Requests beyond each row's first.
     package var retries: UInt64 = 0
     package var requests: UInt64 = 0
-    /// Responses without a latency: a legacy gateway's silence and its errors.
+    /// Number of responses without a latency: a legacy gateway's acceptances by silence, and its
+    /// errors.
     package var untimedResponses: UInt64 = 0
     package var connectionsOpened: UInt64 = 0
     package var reconnects: UInt64 = 0
@@ -54,7 +56,7 @@ package struct RunStatistics: Sendable {
     package var pausedAddresses = 0
     package var openConnections = 0
     package var inFlight = 0
-    /// Connection nanoseconds by bottleneck, indexed by `LimitedBy`.
+    /// Time of connections by bottleneck, nanoseconds, indexed by `LimitedBy`.
     package var limited = [UInt64](repeating: 0, count: LimitedBy.allCases.count)
 
     /// Minimum duration of a run that these shares can describe. Most of a shorter run is its

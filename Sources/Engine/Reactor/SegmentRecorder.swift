@@ -2,7 +2,7 @@ internal import BroadsideLedgerFormat
 import BroadsideSupport
 internal import Glibc
 
-/// A reactor's ledger segment on its way to disk: recorded, written, synced.
+/// Writes a reactor's ledger segment to disk.
 ///
 ///     recorded --5 ms, or 32 KiB, or a reservation--> written --rows wait for it--> synced
 ///
@@ -19,7 +19,7 @@ struct SegmentRecorder: ~Copyable {
     /// Time since which verdicts wait to be written, monotonic nanoseconds; nil: none do.
     private var pendingSince: UInt64?
 
-    /// Current needs of the reactor's rows.
+    /// What the reactor's rows currently require of the segment.
     struct Demand {
         /// Whether the run ends, so that everything is synced.
         var isClosing = false
@@ -31,9 +31,9 @@ struct SegmentRecorder: ~Copyable {
         var waitsForWritten = false
     }
 
-    /// Maximum time that verdicts wait for others to share a write. A file system that can't write
+    /// Maximum time that verdicts wait in order to share a write. A file system that can't write
     /// without blocking passes each write to a kernel thread, which costs as much as twenty
-    /// notifications; a kill leaves the verdicts of the last moment in doubt, never wrong.
+    /// notifications. A kill leaves the waiting verdicts in doubt, but never wrong.
     static var verdictHold: UInt64 { 5 * millisecond }
     /// Additional delay before an iteration is made only to write verdicts. Under load, an
     /// iteration comes earlier anyway.
@@ -53,16 +53,16 @@ struct SegmentRecorder: ~Copyable {
                 && ledger.syncedPosition == ledger.appendedPosition)
     }
 
-    /// Whether so many bytes wait for the disk that no more requests are made.
+    /// Whether too many bytes wait for the disk, so that no more requests are sent.
     @inline(__always)
     func isBehind(_ limit: Int) -> Bool { ledger.pendingByteCount >= limit }
 
     /// Requires a sync of everything before `position`, because rows wait for it.
     mutating func requireSync(upTo position: UInt64) { requiredSync = max(requiredSync, position) }
 
-    /// Submits verdicts to the disk, one write at a time, and syncs if rows wait for it. A sync
-    /// starts once it covers everything that is required, because it costs several times as much as
-    /// a write.
+    /// Submits the waiting verdicts to the disk, one write at a time, and syncs if rows wait for
+    /// that. A sync costs several times as much as a write, so it starts only when it covers
+    /// everything that is required.
     mutating func flush(_ demand: Demand, now: UInt64, into submissions: inout SubmissionQueue) {
         guard !hasFailed else { return }
         if demand.isClosing { requiredSync = ledger.appendedPosition }

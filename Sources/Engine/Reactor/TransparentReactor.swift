@@ -27,7 +27,7 @@ package struct TransparentReactor: ~Copyable {
     package var rowsInHand: (all: Int, inFlight: Int, requeued: Int, waiting: Int) {
         machine.rowsInHand
     }
-    /// Whether neither this reactor, its chunks nor the handoff has rows.
+    /// Whether the reactor, its chunks and the handoff have no rows.
     package var hasNoRows: Bool {
         machine.rowsInHand.all == 0 && machine.rows.chunks.isEmpty
             && !machine.run.resources.handoff.hasRows

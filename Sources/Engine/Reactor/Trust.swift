@@ -6,7 +6,7 @@ import BroadsideSupport
 /// connection to an address that loses rows, the limit on requests in flight grows with the number
 /// of responses (`LossyAddresses`).
 struct Trust {
-    /// Consecutive lost requests after which a connection gets no more.
+    /// Number of consecutive lost requests after which a connection gets no more requests.
     static let lossesLimit = 5
 
     private(set) var responses: UInt64 = 0
@@ -23,7 +23,7 @@ struct Trust {
 
     init(refusals: RefusalBackoff = RefusalBackoff()) { self.refusals = refusals }
 
-    /// Whether only the server's own limits apply. Evaluated for each record.
+    /// Whether only the server's own limits apply; evaluated for each record.
     @inline(__always)
     var isComplete: Bool { hasResponded && !mustProve }
 
@@ -49,7 +49,7 @@ struct Trust {
 
     /// Records a request that was refused without being processed.
     ///
-    /// - Returns: Earliest time of the next one, monotonic nanoseconds.
+    /// - Returns: Earliest time of the next request, monotonic nanoseconds.
     mutating func recordRefusal(now: UInt64) -> UInt64 {
         assert(responsesAtRefusal <= responses)
         responsesAtRefusal = responses
@@ -65,7 +65,7 @@ struct Trust {
         return true
     }
 
-    /// Sets whether its address loses rows.
+    /// Sets whether the connection's address is in `LossyAddresses`.
     mutating func requireProof(_ isLossy: Bool) { mustProve = isLossy }
 
     /// Limit on requests in flight of a connection that must prove itself, by its responses.
@@ -86,7 +86,7 @@ struct Trust {
 /// Backoff of a connection whose requests are refused without being processed: 1 ms, doubled up to
 /// 1 s, and reset by any response.
 struct RefusalBackoff: Equatable {
-    /// Consecutive refusals; those within one pause count once.
+    /// Number of consecutive refusals; several within one pause count as one.
     private(set) var rounds = 0
     /// Earliest time of the next request, monotonic nanoseconds.
     private(set) var until: UInt64 = 0
@@ -94,7 +94,7 @@ struct RefusalBackoff: Equatable {
     static let minimum: UInt64 = millisecond
     static let maximum: UInt64 = second
 
-    /// Records a refused request; returns when it may be sent again.
+    /// Records a refused request; returns the time at which it may be sent again.
     mutating func refused(now: UInt64) -> UInt64 {
         if until <= now {
             until = now + min(Self.minimum << UInt64(min(rounds, 10)), Self.maximum)

@@ -1,11 +1,12 @@
 import BroadsidePayloads
 
-/// A fixed number of chained fixed-size blocks; taking one never allocates.
+/// A fixed number of memory blocks of equal size, which can be chained. Taking a block never
+/// allocates.
 ///
-/// Part of a slab, which deallocates it.
+/// The arena belongs to a slab, which deallocates it.
 @safe struct BlockArena {
     static let blockSize = 256
-    /// Bytes of content per block; the remaining four hold the number of the next block.
+    /// Number of content bytes per block. The other four bytes hold the number of the next block.
     static let contentCount = blockSize - 4
 
     // SAFETY: `capacity` blocks that never move; the slab that owns the arena frees them and is the
@@ -51,7 +52,7 @@ import BroadsidePayloads
         return block
     }
 
-    /// Frees a block and returns the next one of its chain.
+    /// Frees a block and returns the number of the next block of its chain.
     mutating func free(_ block: UInt32) -> UInt32 {
         assert(freeCount < capacity, "each block is freed once")
         let next = next(block)
@@ -81,8 +82,8 @@ import BroadsidePayloads
 }
 
 extension RowSlab {
-    /// Blocks for field values that do not fit behind the tokens, in addition to half a block per
-    /// row in flight. Divided among the reactors of a run.
+    /// Number of blocks for field values that do not fit behind the tokens, in addition to half a
+    /// block per row in flight. The reactors of a run divide these blocks.
     static let sharedBlocks = 16 << 20 / BlockArena.blockSize
 
     /// Stores a row's field values until its slot is freed. The token must be set before.
@@ -118,7 +119,7 @@ extension RowSlab {
 
     /// Returns a row's field values as one contiguous buffer.
     ///
-    /// - Parameter scratch: Memory to assemble them in if they are not contiguous.
+    /// - Parameter scratch: Memory in which values are assembled if they are not contiguous.
     func fieldValues(
         _ tag: RowTag, scratch: UnsafeMutableRawBufferPointer
     ) -> UnsafeRawBufferPointer {
@@ -149,7 +150,7 @@ extension RowSlab {
         self[tag].firstBlock = .max
     }
 
-    /// Free bytes of a slot behind its token.
+    /// Free bytes of a slot after its token.
     private func personalRoom(_ tag: RowTag) -> UnsafeMutableRawBufferPointer {
         let used = Int(self[tag].tokenCount)
         assert(used <= Self.tokenDigitsLimit, "a token is in its room")

@@ -18,7 +18,7 @@ struct PendingRow {
     var authorizationVersion: UInt32 = 0
     /// Requests for the row that count against `--max-attempts`.
     var attempts: UInt16 = 0
-    /// Status and reason code of the last response; 0 if there was none.
+    /// Status of the last response, and its reason code; 0 if there was none.
     var lastStatus: UInt16 = 0
     var lastReason: UInt8 = 0
     /// Number of hexadecimal digits in the token.
@@ -54,7 +54,7 @@ struct PendingRow {
     let capacity: Int
     private(set) var count = 0
     var blocks: BlockArena
-    /// Maximum number of blocks per row.
+    /// Maximum number of blocks that one row can need.
     let blocksPerRow: Int
 
     /// - Parameters:
@@ -79,7 +79,8 @@ struct PendingRow {
         unsafe memory.deallocate()
     }
 
-    /// Whether the slab may be unable to hold a further row: slots or memory blocks are used up.
+    /// Whether the slab may have no room for a further row, because slots or memory blocks are used
+    /// up.
     var isFull: Bool { count == capacity || blocks.freeCount < blocksPerRow }
 
     /// Takes a free slot. The slab must not be full.
@@ -99,7 +100,7 @@ struct PendingRow {
         return tag
     }
 
-    /// Frees a slot after its row is settled or recorded as not sent.
+    /// Frees a slot after its row was settled or recorded as not sent.
     mutating func free(_ tag: RowTag) {
         precondition(count > 0)
         if self[tag].firstBlock != .max { freeBlocks(tag) }

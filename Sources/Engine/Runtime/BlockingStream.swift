@@ -3,7 +3,7 @@ import BroadsideSupport
 package import BroadsideTLS
 internal import Glibc
 
-/// TLS on a blocking socket, for callers without time constraints, such as the doctor or a feedback
+/// TLS over a blocking socket, for callers that may wait, such as the doctor and the feedback
 /// service.
 package final class BlockingStream {
     /// Error that ends the stream.
@@ -24,10 +24,10 @@ package final class BlockingStream {
 
     /// Timeouts in seconds.
     package struct Timeouts {
-        /// Time for a connection. After it the next address is tried, because a firewall that drops
-        /// packets sends no error.
+        /// Time limit for connecting to an address. The next address is tried after it, because a
+        /// firewall that drops packets sends no error.
         var connecting: Int
-        /// Time for the peer to send or accept bytes.
+        /// Time limit for the peer to send or accept bytes.
         var silence: Int
         /// Total time; nil: unlimited.
         var whole: Int?
@@ -44,12 +44,13 @@ package final class BlockingStream {
     /// TLS error if the stream ended without an orderly close.
     package private(set) var endFailure: TLSError?
     private let deadline: UInt64
-    /// Number of times that an interrupted connect is continued.
+    /// Limit on continuing a connect that was interrupted.
     private static let interruptions = 8
     private static let plainByteCount = 32_768
-    /// Capacity for several records and a handshake's messages.
+    /// Size of the buffer for ciphertext, in bytes: room for several records and the messages of a
+    /// handshake.
     private static let cipherByteCount = 98_304
-    /// Plaintext that was not returned yet.
+    /// Plaintext that was decrypted but not returned yet.
     private var opened: [UInt8] = []
     /// Error to report after the bytes in `opened` are returned.
     private var failure: Failure?
@@ -103,7 +104,7 @@ package final class BlockingStream {
         try send(bytes)
     }
 
-    /// Returns the next byte without TLS and reads no further; nil at the end of the stream.
+    /// Reads and returns exactly one byte without TLS; nil at the end of the stream.
     package func nextPlainByte() throws(Failure) -> UInt8? {
         try read(limit: 1).first
     }
@@ -123,7 +124,7 @@ package final class BlockingStream {
         }
     }
 
-    /// Returns the next bytes; empty at the end of the stream, orderly or not.
+    /// Returns the next bytes; empty at the end of the stream, even if that was not orderly.
     package func next() throws(Failure) -> [UInt8] {
         while opened.isEmpty, !hasEnded {
             if let failure { throw failure }
@@ -134,7 +135,7 @@ package final class BlockingStream {
         return bytes
     }
 
-    /// Sends bytes, at most as many as a few records hold.
+    /// Sends bytes, at most a few records.
     package func write(_ bytes: [UInt8]) throws(Failure) {
         var isSealed = false
         let records = [UInt8](capacity: Self.cipherByteCount) {

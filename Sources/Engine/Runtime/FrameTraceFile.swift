@@ -3,7 +3,7 @@ package import BroadsideSupport
 internal import Glibc
 internal import Synchronization
 
-/// File of `--trace-frames`: one line of JSON per frame, for all connections, of bounded size.
+/// File of `--trace-frames`, of bounded size: one line of JSON per frame, for all connections.
 ///
 ///     reactors ──▶ lines, at most `waitingLimit` bytes ──▶ the writer's thread ──▶ file
 ///
@@ -14,7 +14,7 @@ package final class FrameTraceFile: Sendable {
         var lines: [UInt8] = []
         /// Number of times that the writer took the lines.
         var takenCount = 0
-        /// Total bytes added so far.
+        /// Number of bytes added so far.
         var byteCount = 0
         var hasEnded = false
         /// Error that made the file incomplete.
@@ -57,9 +57,9 @@ package final class FrameTraceFile: Sendable {
     private let writer: BackgroundWorker<Void, Void>
     private let connections = Atomic<Int>(0)
 
-    /// Limit on written bytes; a last line reports that it was reached.
+    /// Limit on written bytes. If it is reached, the last line of the file says so.
     static let byteLimit = 256 << 20
-    /// Limit on bytes that wait to be written, and on bytes that are being written.
+    /// Limit on bytes that wait to be written, and limit on bytes that are being written.
     private static let waitingLimit = 4 << 20
     /// Maximum time that a reactor waits for the writer.
     private static let waitLimitMilliseconds = 5_000
@@ -83,7 +83,8 @@ package final class FrameTraceFile: Sendable {
     /// Returns the number of a new connection, in order of creation.
     func nextConnection() -> Int { connections.add(1, ordering: .relaxed).newValue }
 
-    /// Appends whole lines. Lines that can't be written are lost, because a trace never ends a run.
+    /// Appends whole lines. Lines that can't be written are dropped, because a trace never ends a
+    /// run.
     func append(_ lines: String) {
         guard !lines.isEmpty else { return }
         let bytes = Array(lines.utf8)

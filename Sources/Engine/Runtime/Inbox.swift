@@ -8,7 +8,7 @@ final class Inbox: @unchecked Sendable {
     private let event: EventDescriptor
     private let waiting = Mutex<[ReactorCompletionBox]>([])
 
-    /// A completion passed between threads; ownership of its chunk moves with it.
+    /// A completion that one thread passes to another, with ownership of its chunk.
     struct ReactorCompletionBox: @unchecked Sendable {
         let completion: ReactorCompletion
     }

@@ -7,7 +7,7 @@ package import BroadsideTLS
 ///                              ^            |       |
 ///                              '------------+-------+-- else --> refused: the proxy's status
 package struct ProxyTunnelStateMachine: ~Copyable {
-    /// Tunnel to request.
+    /// Proxy, and target of the tunnel.
     package struct Configuration: Sendable {
         /// `HOST:PORT` of the proxy, for messages.
         package var proxy: String
@@ -57,8 +57,8 @@ package struct ProxyTunnelStateMachine: ~Copyable {
         return false
     }
 
-    /// Processes received bytes up to the end of the proxy's response. The first call has no input
-    /// and writes the request.
+    /// Processes received bytes up to the end of the proxy's response. The first call has no input;
+    /// it writes the request.
     package mutating func receive(
         _ input: RawSpan, at offset: inout Int, output: inout OutputRawSpan
     ) -> Action {
@@ -111,8 +111,7 @@ package struct ProxyTunnelStateMachine: ~Copyable {
 
     private static let wrongPort = "check that --proxy names an HTTP proxy"
 
-    /// Checks the lines so far after each line: a first line that is not HTTP ends the tunnel at
-    /// once.
+    /// Checks each line when it is complete. A first line that is not HTTP ends the tunnel at once.
     private mutating func endLine() {
         let lines = head.split(separator: 0x0a, omittingEmptySubsequences: false).dropLast().map {
             $0.last == 0x0d ? $0.dropLast() : $0

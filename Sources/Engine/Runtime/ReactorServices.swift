@@ -8,7 +8,7 @@ internal import Synchronization
 /// arrive in the reactor's inbox. No other thread waits for these threads: a silent name server
 /// blocks `getaddrinfo` for a minute, and a hanging file system blocks `read` forever.
 package final class ReactorServices: @unchecked Sendable {
-    /// Concurrent lookups of a reactor.
+    /// Maximum number of concurrent lookups.
     private static let lookupsAtOnce = 1
 
     private let route: Route
@@ -17,7 +17,7 @@ package final class ReactorServices: @unchecked Sendable {
     private let published: Mutex<[ReactorReport]>
     private let events = Mutex(EventBuffer())
     private var reader: WorkerThread?
-    /// Start of the current read of the list, `CLOCK_MONOTONIC`; 0: none.
+    /// Start of the current read of the list, monotonic nanoseconds; 0: none.
     private let readingSince = Atomic<UInt64>(0)
 
     package init(route: Route, reactors: Int) {
@@ -27,7 +27,7 @@ package final class ReactorServices: @unchecked Sendable {
         published = Mutex(Array(repeating: ReactorReport(), count: reactors))
     }
 
-    /// Starts the threads; from now on only one of them reads `list`.
+    /// Starts the threads. After this, only the list thread may read `list`.
     package func start(list: ListSource) throws(BroadsideError) {
         _ = try WorkerThread { [self] in resolveForever() }
         reader = try WorkerThread { [self] in readForever(list) }
@@ -55,8 +55,8 @@ package final class ReactorServices: @unchecked Sendable {
         return since == 0 ? 0 : now.nanoseconds - min(since, now.nanoseconds)
     }
 
-    /// Resolves the name again; results are not cached, as Apple advises. Reactors that ask during
-    /// a lookup share its result, so that a slow name server gets one query for all.
+    /// Looks up the name again. Results are not cached, as Apple advises. Reactors that ask during
+    /// a lookup share its result, so that a slow name server gets one query for all of them.
     func resolve(for inbox: Inbox) {
         lookups.put(inbox)
     }

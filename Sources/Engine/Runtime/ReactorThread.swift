@@ -7,7 +7,7 @@ package import BroadsideSupport
 internal import Glibc
 internal import Synchronization
 
-/// A reactor with its ring and its segment, on a thread of its own.
+/// A reactor on a thread of its own, with its ring and its ledger segment.
 package final class ReactorThread: @unchecked Sendable {
     private let reactor: Int
     private let settings: ReactorSettings
@@ -57,8 +57,8 @@ package final class ReactorThread: @unchecked Sendable {
         close(segment)
     }
 
-    /// Starts the thread. It notifies the calling thread when the reactor has ended; the caller
-    /// joins it. If no thread can be created, the reactor ends at once and the run stops.
+    /// Starts the thread. The thread notifies the caller when the reactor has ended; the caller
+    /// then joins it. If no thread can be created, the reactor ends at once and the run stops.
     package func start() {
         let waiter = pthread_self()
         do throws(BroadsideError) {
@@ -92,8 +92,8 @@ package final class ReactorThread: @unchecked Sendable {
         latency.add(self.latency)
     }
 
-    /// Creates as many rings as there are reactors, and closes them, to check that the limits allow
-    /// them.
+    /// Creates a number of rings at the same time and closes them, to check that the limits allow
+    /// this.
     package static func tryRings(_ count: Int) throws(RingError) {
         guard count > 0 else { return }
         let ring = try RingDriver<TLSRecords>.makeRing()
@@ -112,7 +112,7 @@ package final class ReactorThread: @unchecked Sendable {
         }
     }
 
-    /// Inlined, so that the state machine is specialized for each record layer.
+    /// Inlined, so that the compiler specializes the state machine for each record layer.
     @inline(__always)
     private func run<Records: RecordLayer & ~Copyable>(
         _ layer: Records.Type, _ recordConfiguration: Records.Configuration

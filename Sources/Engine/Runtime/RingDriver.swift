@@ -6,21 +6,21 @@ internal import Glibc
 /// Drives one reactor with io_uring: performs its submissions, passes it completions, waits. It
 /// does all I/O of the hot path and makes no decisions.
 @safe struct RingDriver<Records: RecordLayer & ~Copyable>: ~Copyable {
-    /// Operation of a completion, in the upper byte of its user data; the lower bytes hold the
-    /// connection's slot.
+    /// Operation that a completion belongs to. It is in the upper byte of the user data; the lower
+    /// bytes hold the connection's slot.
     private enum Operation: UInt64 {
         case connect = 1
         case receive, send, cancel, close, write, sync, position, claim, inbox
     }
 
-    /// Socket of a slot, with its pending operations.
+    /// A connection slot's socket, with its pending operations.
     private struct Slot {
         var descriptor: Int32 = -1
         /// Number of completions still to come.
         var pending = 0
         var isReceiving = false
         var isClosing = false
-        /// Whether the receive ended for lack of buffers and has to be armed again.
+        /// Whether the receive ended because no buffer was free, and has to be armed again.
         var needsReceive = false
     }
 
@@ -48,10 +48,10 @@ internal import Glibc
     private var batch = CompletionBatch(capacity: 256)
     /// Whether the last wait brought nothing new.
     private var lastWaitWasEmpty = true
-    /// Sends among the submissions of this iteration.
+    /// Number of sends among the submissions of this iteration.
     private var newSends: UInt32 = 0
 
-    /// Number and size of the receive buffers, shared by all connections.
+    /// Number of receive buffers that all connections share, and their size in bytes.
     static var bufferCount: Int { 128 }
     static var bufferSize: Int { 32_768 }
 
@@ -245,8 +245,9 @@ internal import Glibc
         machine.completed(.closed(connection: slot), now: now)
     }
 
-    /// Writes the synced position to the claim, then checks that the claim is still valid. Only
-    /// after the sync: a newer attempt that removes the claim later reads what was synced.
+    /// Writes the synced position to the claim, then checks that the claim is still valid. This
+    /// happens only after the sync: a newer attempt that removes the claim later then reads
+    /// everything that was synced.
     private mutating func recordDurablePosition() {
         let position = DurablePosition(
             epoch: epoch, reactor: UInt16(reactor), position: syncing)
@@ -261,7 +262,7 @@ internal import Glibc
             failure: userData(.position, 0))
     }
 
-    /// Completion for the sync that precedes the claim's status.
+    /// Completion to report for a sync, after the check of the claim.
     private func claimCompletion(_ result: Int32) -> ReactorCompletion {
         // ESTALE: removed on the NFS server, by another machine.
         if result == -ESTALE || result == -ENOENT { return .superseded }

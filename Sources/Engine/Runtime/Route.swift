@@ -25,7 +25,7 @@ package struct Route: Sendable {
         host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
     }
 
-    /// Name to resolve: only the proxy's if there is one.
+    /// Name to resolve. If there is a proxy, only its name is resolved.
     package var nameToResolve: (host: String, port: UInt16) {
         proxy.map { ($0.host, $0.port) } ?? (host, port)
     }

@@ -1,8 +1,8 @@
 package import BroadsideTLS
 internal import Synchronization
 
-/// Configuration of a run's TLS sessions. Replaced as a whole during the run; open sessions keep
-/// their own.
+/// Configuration of a run's TLS sessions. The run may replace it as a whole; open sessions keep
+/// theirs.
 package final class TLSConfigurationBox: Sendable {
     package struct Value: Sendable {
         package var context: TLSContext

@@ -82,7 +82,7 @@ extension RecordLayerError {
 }
 
 extension TLSError {
-    /// Message with the option that may help.
+    /// The message, followed by the option that may help.
     package var sentence: String {
         code == .certificateUnknownAuthority
             ? "\(message), or name that authority's certificate with --ca-file" : message

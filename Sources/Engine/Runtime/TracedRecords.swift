@@ -1,8 +1,8 @@
 import BroadsideHTTP2
 import BroadsideSupport
 
-/// TLS with a trace of the plaintext in both directions. A separate record layer, so that runs
-/// without a trace have no check for it.
+/// TLS with a trace of the plaintext in both directions. It is a separate record layer, so that
+/// runs without a trace need not check for one.
 struct TracedRecords: RecordLayer, ~Copyable {
     /// Configuration of a traced run's sessions.
     struct Configuration: Sendable {

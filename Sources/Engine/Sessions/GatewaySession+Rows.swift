@@ -1,6 +1,7 @@
 import BroadsideLegacyGateway
 
-/// Adapts a gateway session to the reactor: its tags are tags of rows in a slab.
+/// Adapts a gateway session to the reactor: the tags of its notifications are the tags of rows in a
+/// slab.
 extension GatewaySession {
     func prepare(_ writer: inout RequestWriter) -> Int {
         writer.rowLimit = settings.countLimit(payloadCount: writer.payloadLimit)
@@ -24,7 +25,7 @@ extension GatewaySession {
 
     /// Returns the next outcome of received bytes.
     ///
-    /// - Parameter handedOver: Rows written after this time have not left the buffer.
+    /// - Parameter handedOver: Rows that were written after this time are still in the buffer.
     mutating func nextOutcome(
         in bytes: RawSpan, at offset: inout Int, of slab: borrowing RowSlab, handedOver: UInt64
     ) -> SessionOutcome? {
@@ -40,7 +41,7 @@ extension GatewaySession {
         }
     }
 
-    /// Returns the next outcome of elapsed time.
+    /// Returns the next outcome that follows from elapsed time.
     mutating func nextExpired(_ times: SessionTimes, of slab: borrowing RowSlab) -> SessionOutcome?
     {
         var sent: UInt64?
@@ -53,7 +54,8 @@ extension GatewaySession {
 }
 
 extension SessionOutcome {
-    /// Converts a gateway outcome; nil for an error packet, whose subject depends on the row.
+    /// Converts a gateway outcome; nil for an error packet, because its meaning also depends on the
+    /// row.
     fileprivate init?(_ outcome: GatewayOutcome) {
         switch outcome {
         case .confirmed(let tag): self = .confirmed(tag)

@@ -6,7 +6,7 @@ import BroadsideHTTP2
 /// are encoded by the writer (`RequestWriter+HTTP2`) on streams that are opened here.
 struct HTTP2Session: ~Copyable {
     var http: ClientConnectionStateMachine
-    /// Mirror of the server's header table, as our encoder left it.
+    /// Mirror of the server's header table, as our encoder has filled it.
     var mirror = DynamicTableMirror()
     private let controlLimit: Int
 
@@ -33,7 +33,8 @@ struct HTTP2Session: ~Copyable {
 
     func mayStart(_ writer: borrowing RequestWriter) -> Bool { writer.mayStart(on: http) }
 
-    /// Writes control frames first: acknowledgements must precede frames that depend on them.
+    /// Writes control frames before other frames, because an acknowledgement must precede frames
+    /// that depend on it.
     mutating func writeControl(with writer: inout RequestWriter) {
         guard http.pendingOutputCount > 0 else { return }
         // SAFETY: until `finalize`, only this output writes to the free part of the record, and it
@@ -102,8 +103,8 @@ struct HTTP2Session: ~Copyable {
     /// Applies the server's limit on its header table to the mirror.
     private mutating func applySettings() { mirror.limit(capacity: Int(http.headerTableSize)) }
 
-    /// Cancels the oldest request if it got no response in time. The timeout does not run for
-    /// requests that may still be in our buffer; a separate limit applies there.
+    /// Cancels the oldest request if it got no response in time. Requests that may still be in our
+    /// buffer have a separate limit.
     mutating func nextExpired(_ times: SessionTimes, of slab: borrowing RowSlab) -> SessionOutcome?
     {
         guard let oldest = http.oldestOpenStream() else { return nil }

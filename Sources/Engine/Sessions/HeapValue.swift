@@ -1,8 +1,8 @@
-/// A noncopyable value in memory of its own: it never moves and is used in place, even if the
-/// handle is optional.
+/// A noncopyable value in a separate memory allocation. It never moves and is used in place, even
+/// if the handle is optional.
 ///
-/// A handle: copies refer to the same value. The owner creates the value, keeps the only handle and
-/// destroys it.
+/// This type is only a handle: copies refer to the same value. The owner creates the value, keeps
+/// the only handle and destroys it.
 @safe struct HeapValue<Value: ~Copyable> {
     // SAFETY: memory of one value, initialized from `init` to `destroy`; no handle is used after
     // that.
@@ -23,7 +23,7 @@
         nonmutating unsafeMutableAddress { unsafe pointer }
     }
 
-    /// Ends the value.
+    /// Destroys the value and frees its memory.
     func destroy() {
         // SAFETY: called once, by the owner, which drops the handle. An optimized
         // `deinitialize(count:)` does not end noncopyable values (Swift 6.3).

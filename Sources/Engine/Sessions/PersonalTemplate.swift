@@ -18,7 +18,7 @@ internal import Glibc
     /// Offset in the middle of the row number's twelve digits.
     private let rowDigitsOffset: Int
     private let hasCollapse: Bool
-    /// Whether the block ends with the value of content-length.
+    /// Whether the header block ends with the value of content-length.
     private let hasLength: Bool
 
     /// Creates a template. `block` was encoded with an empty hole for the path and, if rows have
@@ -65,8 +65,8 @@ internal import Glibc
             + NotificationHeaders.maximumCollapseIDCount + DecimalText.limit
     }
 
-    /// Writes HEADERS and the header of the following DATA frame, which has `dataCount` bytes and
-    /// END_STREAM if that is the whole payload.
+    /// Writes HEADERS and the header of the DATA frame that follows. The DATA frame has `dataCount`
+    /// bytes, and END_STREAM if that is the whole payload.
     ///
     /// - Parameter payloadCount: Bytes of the whole payload.
     /// - Returns: The number of bytes written.

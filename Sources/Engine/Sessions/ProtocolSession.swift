@@ -18,7 +18,7 @@ import BroadsideLegacyGateway
 /// At most one of the two sessions exists; a slot without a connection has none. Each call is
 /// forwarded to the existing one.
 struct ProtocolSession: ~Copyable {
-    /// Configuration of a run's sessions: the only place that decides on the protocol.
+    /// Configuration of a run's sessions. Only this type decides which protocol is used.
     enum Configuration {
         case http2(ClientConnectionStateMachine.Configuration)
         case gateway(BinarySettings, capacity: Int)
@@ -64,11 +64,11 @@ struct ProtocolSession: ~Copyable {
     // MARK: State
 
     /// Whether the server responds to each request. A legacy gateway does not respond to accepted
-    /// notifications: sufficiently long silence counts as acceptance, so no response can be timed
-    /// or used as a trial.
+    /// notifications: a long silence counts as acceptance. Its responses therefore have no latency,
+    /// and can't test an address.
     var respondsToEach: Bool { gateway == nil }
 
-    /// Whether no new requests may start, in any phase of the connection.
+    /// Whether no new requests may start, whatever the phase of the connection.
     var isDraining: Bool { http2?.value.isDraining ?? false }
 
     /// Number of requests in flight.
@@ -83,8 +83,8 @@ struct ProtocolSession: ~Copyable {
         return gateway?.value.capacity ?? 0
     }
 
-    /// Whether no output is pending and no request can start before bytes are received, so that the
-    /// connection can be skipped.
+    /// Whether the connection can be skipped: no output is pending, and no request can start before
+    /// bytes are received.
     ///
     /// - Parameter limit: The reactor's limit on requests in flight.
     func isFull(within limit: Int) -> Bool { http2?.value.isFull(within: limit) ?? false }
@@ -103,18 +103,18 @@ struct ProtocolSession: ~Copyable {
         return gateway?.value.room ?? 0
     }
 
-    /// Whether a request may start now, at least in parts.
+    /// Whether a request may start now, at least in part.
     func mayStart(_ writer: borrowing RequestWriter) -> Bool {
         if let may = http2?.value.mayStart(writer) { return may }
         return (gateway?.value.room ?? 0) > 0
     }
 
-    /// Writes pending control data of the session itself.
+    /// Writes pending control data of the protocol.
     mutating func writeControl(with writer: inout RequestWriter) {
         http2?.value.writeControl(with: &writer)
     }
 
-    /// Continues payloads that a flow-control window interrupted.
+    /// Continues payloads that were interrupted because a flow-control window was used up.
     mutating func writeContinuations(of slab: borrowing RowSlab, with writer: inout RequestWriter) {
         http2?.value.writeContinuations(of: slab, with: &writer)
     }
@@ -144,7 +144,7 @@ struct ProtocolSession: ~Copyable {
         http2?.value.mustSplit(writer) ?? false
     }
 
-    /// Prepares the writer for one request in parts.
+    /// Prepares the writer for one request that is sent in parts.
     mutating func prepareParts(_ writer: inout RequestWriter) {
         http2?.value.prepareParts(&writer)
     }
@@ -166,7 +166,7 @@ struct ProtocolSession: ~Copyable {
 
     /// Returns the next outcome of received bytes; nil at their end.
     ///
-    /// - Parameter handedOver: Rows written after this time have not left the buffer.
+    /// - Parameter handedOver: Rows that were written after this time are still in the buffer.
     @inline(__always)
     mutating func nextOutcome(
         in bytes: RawSpan, at offset: inout Int, of slab: borrowing RowSlab, handedOver: UInt64
@@ -176,14 +176,14 @@ struct ProtocolSession: ~Copyable {
             in: bytes, at: &offset, of: slab, handedOver: handedOver)
     }
 
-    /// Returns the next outcome of elapsed time; nil if there is none.
+    /// Returns the next outcome that follows from elapsed time; nil if there is none.
     mutating func nextExpired(_ times: SessionTimes, of slab: borrowing RowSlab) -> SessionOutcome?
     {
         if respondsToEach { return http2?.value.nextExpired(times, of: slab) }
         return gateway?.value.nextExpired(times, of: slab)
     }
 
-    /// Handles a socket that accepts no more bytes; returns whether the server may still send its
+    /// Handles a socket that accepts no more bytes; returns whether the server may still send the
     /// reason.
     mutating func handleUnwritable() -> Bool { gateway?.value.handleUnwritable() ?? false }
 
@@ -211,7 +211,8 @@ struct ProtocolSession: ~Copyable {
         http2?.value.goAwayReason ?? ReasonBody.parse(RawSpan())
     }
 
-    /// Seconds until the server accepts another request (Retry-After); nil if it named none.
+    /// Seconds until the server accepts another request (Retry-After); nil if the server named no
+    /// time.
     ///
     /// - Parameter now: Unix seconds.
     func retryAfter(from now: UInt64) -> UInt64? { http2?.value.retryAfter(from: now) }

@@ -2,8 +2,8 @@ import BroadsideAPNs
 package import BroadsideHPACK
 
 extension ReactorSettings {
-    /// Fields of a request in the order in which they are sent. The path is an empty hole: its
-    /// length depends on the token, so the template writes it.
+    /// Fields of a request in the order in which they are sent. The value of the path is left
+    /// empty, because its length depends on the token; the template writes it.
     ///
     /// - Parameters:
     ///   - version: Version of the provider token in `authorization`.

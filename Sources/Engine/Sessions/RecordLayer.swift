@@ -1,7 +1,7 @@
 internal import BroadsideTLS
 
-/// Layer between the bytes on the socket and the bytes of HTTP/2: TLS in production, nothing in the
-/// deterministic simulation. A seam that lets a seed decide every byte.
+/// Layer between the bytes on the socket and the bytes of HTTP/2: TLS in production, no layer in
+/// the deterministic simulation. There, a seed decides every byte.
 protocol RecordLayer: ~Copyable {
     /// Configuration of a connection's record layer.
     associatedtype Configuration: Sendable
@@ -9,7 +9,7 @@ protocol RecordLayer: ~Copyable {
     /// Creates a session with the server.
     init(configuration: Configuration) throws(RecordLayerError)
 
-    /// Whether application data may be sealed.
+    /// Whether application data may be encrypted.
     var isEstablished: Bool { get }
 
     /// Error to report if the connection ends now and a peer other than the server is to blame,
@@ -23,16 +23,16 @@ protocol RecordLayer: ~Copyable {
         ciphertext: inout OutputRawSpan
     ) -> RecordLayerResult
 
-    /// Seals at most `recordPlaintextLimit` bytes; `ciphertext` must have as many free bytes as
+    /// Encrypts at most `recordPlaintextLimit` bytes. `ciphertext` must have as many free bytes as
     /// `sealedCount` returns for them.
     ///
     /// - Returns: False if the session has failed.
     mutating func seal(_ plaintext: RawSpan, ciphertext: inout OutputRawSpan) -> Bool
 
-    /// Writes the notification that nothing follows.
+    /// Writes the message that closes this side (close_notify in TLS).
     mutating func close(ciphertext: inout OutputRawSpan)
 
-    /// Maximum number of bytes after sealing `plaintextCount` bytes.
+    /// Maximum number of bytes after encrypting `plaintextCount` bytes.
     static func sealedCount(_ plaintextCount: Int) -> Int
 }
 

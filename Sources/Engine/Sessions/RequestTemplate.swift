@@ -4,8 +4,8 @@ internal import BroadsideLegacyGateway
 import BroadsideTLS
 internal import Glibc
 
-/// Parts that all requests of a campaign share on connections with equal header tables: both
-/// frames, encoded once, with holes for the device token, the row's part of the apns-id and the
+/// The bytes that all requests of a campaign share on connections with equal header tables. Both
+/// frames are encoded once, with holes for the device token, the row's part of the apns-id and the
 /// stream ID.
 ///
 ///     HEADERS header | 83 87 04 len "/3/device/" token | rest of the block | DATA header | payload
@@ -20,7 +20,7 @@ internal import Glibc
     private let tail: UnsafeMutableRawBufferPointer
     /// Offset in the tail of the row number's twelve digits.
     private let rowDigitsOffset: Int
-    /// Bytes of the tail that belong to the header block.
+    /// Number of bytes of the tail that belong to the header block.
     private let blockTailCount: Int
     let payloadCount: Int
 
@@ -73,7 +73,7 @@ internal import Glibc
             + RowSlab.tokenDigitsLimit + tail.count
     }
 
-    /// Writes a whole request at `output`, which has room for `requestCountLimit` bytes.
+    /// Writes a whole request at `output`, which must have room for `requestCountLimit` bytes.
     ///
     /// - Returns: The number of bytes written.
     package func write(
@@ -85,8 +85,8 @@ internal import Glibc
             token: token, row: row, streamID: streamID, dataCount: payloadCount, to: output)
     }
 
-    /// Writes HEADERS and the first `dataCount` bytes of the payload. This is the whole payload,
-    /// with END_STREAM, unless the server's windows are smaller than it.
+    /// Writes HEADERS and the first `dataCount` bytes of the payload. If that is the whole payload,
+    /// the DATA frame has END_STREAM; otherwise, the server's windows are smaller than the payload.
     func write(
         token: UnsafeRawBufferPointer, row: UInt64, streamID: UInt32, dataCount: Int,
         to output: UnsafeMutableRawPointer
@@ -121,7 +121,7 @@ internal import Glibc
         return unsafe at - output
     }
 
-    /// Writes the path and its length; returns the end.
+    /// Writes the path and its length; returns the address after them.
     @inline(__always)
     static func writePath(
         _ token: UnsafeRawBufferPointer, to output: UnsafeMutableRawPointer
@@ -152,8 +152,7 @@ internal import Glibc
     }
 }
 
-/// Writers for the two numbers of a frame header (RFC 9113, section 4.1) that differ between
-/// requests.
+/// Writes the two numbers of a frame header (RFC 9113, section 4.1) that differ between requests.
 enum FrameHeaderPatch {
     static func length(_ count: Int, at header: UnsafeMutableRawPointer) {
         // SAFETY: the caller has the nine bytes of a frame header there; no alignment is needed.

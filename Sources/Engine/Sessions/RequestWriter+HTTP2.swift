@@ -56,8 +56,8 @@ extension RequestWriter {
         }
     }
 
-    /// Encodes a request that inserts names into the server's table or announces a new table size,
-    /// or the first request of a form that has no template yet.
+    /// Encodes a request for which no template can be used: it inserts names into the server's
+    /// table, announces a new table size, or is the first of its form.
     @inline(never)
     private mutating func layDown(_ mirror: DynamicTableMirror) -> Int {
         var mirror = mirror
@@ -73,7 +73,7 @@ extension RequestWriter {
         return 1
     }
 
-    /// Ends the requests of a record.
+    /// Finishes the requests of a record.
     @inline(__always)
     mutating func finish() {
         if trial != nil { endTrial() }
@@ -86,8 +86,8 @@ extension RequestWriter {
         current = nil
     }
 
-    /// Updates the mirror after a one-request template was used: the server's table now contains
-    /// its entries.
+    /// Updates the mirror after the use of a template for one request, because the server's table
+    /// then contains its entries.
     @inline(never)
     private mutating func commitTrial(to session: inout HTTP2Session) {
         if let trial { session.mirror = trial.mirror }
@@ -201,7 +201,7 @@ extension RequestWriter {
         return outcome
     }
 
-    /// Inline, because a call for each row would copy the writer.
+    /// Inlined, because a call for each row would copy the writer.
     @inline(__always)
     private func personalKey(_ shape: PayloadRenderer.Shape) -> TemplateKey? {
         var key = key
@@ -211,7 +211,7 @@ extension RequestWriter {
         return key
     }
 
-    /// The priority of a row's arm, as text; nil: that of the campaign.
+    /// The priority of a row's arm, as text; nil if the campaign's priority applies.
     private func priority(of shape: PayloadRenderer.Shape) -> [UInt8]? {
         arms?.priority(of: shape.arm).map { Array("\($0.rawValue)".utf8) }
     }

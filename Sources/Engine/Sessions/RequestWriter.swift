@@ -5,11 +5,11 @@ import BroadsideRows
 import BroadsideSupport
 import BroadsideTLS
 
-/// Writer of requests: precomputed templates, payloads, and the current record. All connections of
-/// a reactor share it and fill their records one after the other.
+/// Writer of requests. It has the precomputed templates, the payloads and the current record. All
+/// connections of a reactor share it and fill their records one after the other.
 ///
-/// A payload is either constant for all rows or templated. Field values for a template are in the
-/// slab, and the payload is rendered each time it is sent. No other type distinguishes the two.
+/// A payload is either constant for all rows or templated. Only this type distinguishes the two.
+/// The slab has the field values for a template, and the payload is rendered each time it is sent.
 @safe struct RequestWriter: ~Copyable {
     let settings: ReactorSettings
     let isTemplated: Bool
@@ -17,7 +17,7 @@ import BroadsideTLS
     let topics: RowTopics?
     /// The campaign's arms; nil: there are none.
     let arms: ArmPayloads?
-    /// Each arm's own priority, by the arm's number; 0: that of the campaign.
+    /// Each arm's own priority, by the arm's number; 0 if the campaign's priority applies.
     let armPriorities: InlineArray<16, UInt8>
     private var renderer: PayloadRenderer
     /// Maximum and minimum payload size, as far as they are known before the row.
@@ -52,7 +52,7 @@ import BroadsideTLS
     // which is at most `recordLimit`, which is at most the whole buffer because the reactor begins
     // records so.
     let staging: UnsafeMutableRawBufferPointer
-    /// Bytes in the record, and its limit.
+    /// Number of bytes in the record, and its limit.
     var recordCount = 0
     private var recordLimit = 0
     /// Free bytes in the record that are required before the next row is taken from the list.
@@ -119,7 +119,7 @@ import BroadsideTLS
 
     // MARK: The provider token
 
-    /// Whether requests carry an older token than this version, or none has been set yet.
+    /// Whether requests carry an older token than this version, or no token has been set yet.
     @inline(__always)
     func isOutdated(_ version: UInt32) -> Bool {
         version != authorizationVersion || !hasAuthorization
@@ -142,7 +142,7 @@ import BroadsideTLS
         settings.personal.map { PayloadRenderer.piecesLimit($0.limit) } ?? 0
     }
 
-    /// Number of values without a payload of their own.
+    /// Number of values for which there is no payload.
     var fallbackCounts: FallbackCounts { renderer.fallbackCounts }
 
     /// Stores the field values of the row that `reader` read last, if payloads are templated.
@@ -169,7 +169,7 @@ import BroadsideTLS
         }
     }
 
-    /// Stores the arm of the row that `reader` read last and that is settled without a request.
+    /// Stores the arm of the row that `reader` read last. The row is settled without a request.
     @inline(__always)
     mutating func keepArm(
         from reader: borrowing RowReader, of tag: RowTag, in slab: inout RowSlab
@@ -217,7 +217,7 @@ import BroadsideTLS
         unsafe renderer.writePayload(shape, pieces: fieldValues, to: output)
     }
 
-    /// Signal for the campaign: refusal of a constant payload applies to all rows.
+    /// Signal for the campaign. The refusal of a constant payload applies to all rows.
     func campaignSignal(for signal: ResponseClass.CampaignSignal) -> ResponseClass.CampaignSignal {
         signal == .refusesPayload && !isTemplated ? .refusesRequest : signal
     }

@@ -1,7 +1,7 @@
 import BroadsideHTTP2
 import BroadsideLegacyGateway
 
-/// Effect of received bytes, or of elapsed time, on the requests of a connection.
+/// Event on a connection, caused by received bytes or elapsed time.
 ///
 /// A session reports the event; the reactor decides what it means for rows, the connection and the
 /// campaign.
@@ -11,35 +11,35 @@ enum SessionOutcome: Equatable {
     case ready(streams: Int?)
     /// A response of 200.
     case accepted(RowTag)
-    /// A response of 200 with an apns-unique-id. `copyResponse` of the session refers to its text
-    /// until the next outcome.
+    /// A response of 200 with an apns-unique-id. The session's `copyResponse` refers to the ID's
+    /// text until the next outcome.
     case identified(RowTag)
-    /// Any other response. `responseReason`, `copyResponse` and `retryAfter` of the session refer
-    /// to it until the next outcome.
+    /// Any other response. The session's `responseReason`, `copyResponse` and `retryAfter` refer to
+    /// it until the next outcome.
     case response(RowTag, status: UInt16)
-    /// The server did not act on the request, and may not act on the next one.
+    /// The server did not act on the request. It may not act on the next one either.
     case notProcessed(RowTag)
     /// The request was written after the request that ended the connection, so the server did not
     /// act on it.
     case discarded(RowTag)
-    /// The request ended without a response: in doubt.
+    /// The request ended without a response, so it is in doubt.
     case lost(RowTag)
-    /// No response came in time: in doubt.
+    /// No response came in time, so the request is in doubt.
     case overdue(RowTag)
-    /// Accepted by silence (legacy gateway); no latency is known.
+    /// The notification was accepted by silence (legacy gateway). Its latency is unknown.
     case confirmed(RowTag)
-    /// An error packet names the notification.
+    /// An error packet names this notification.
     case refused(RowTag, BinaryErrorPacket)
-    /// The server accepts no more requests; `goAwayReason` of the session refers to it.
+    /// The server accepts no more requests. The session's `goAwayReason` has the reason.
     case goAway(ErrorCode)
-    /// The server violated the protocol: pending output of the session is the last to be sent.
+    /// The server violated the protocol. The session's pending output is the last to be sent.
     case violation(ConnectionError)
     /// The server began to send the reason for ending the connection. It ignores later writes.
     case errorPacketBegan
     /// The server ends the connection for this reason. Outcomes of the requests in flight follow;
     /// if the packet names no notification, these requests are in doubt.
     case errorPacket(BinaryErrorPacket, ErrorPacketSubject)
-    /// All outcomes of the error packet were returned: the connection is over.
+    /// All outcomes of the error packet were returned, and the connection is over.
     case over
     /// The server sent something that is not an error packet.
     case unreadable

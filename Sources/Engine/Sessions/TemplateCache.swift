@@ -6,11 +6,11 @@ import BroadsideHPACK
 struct TemplateKey: Equatable {
     var layout: DynamicTableMirror.Layout
     var authorizationVersion: UInt32
-    /// Whether there is a hole for a row's own collapse ID.
+    /// Whether the template has a hole for a row's own collapse ID.
     var hasPersonalCollapse = false
     /// The number of the row's topic plus 1; 0 if all rows have the same topic.
     var topic: UInt16 = 0
-    /// The priority of the row's arm; 0: that of the campaign.
+    /// The priority of the row's arm; 0 if the campaign's priority applies.
     var priority: UInt8 = 0
 }
 
@@ -21,7 +21,8 @@ protocol PrecomputedRequest {
 
 extension RequestTemplate: PrecomputedRequest {}
 
-/// Templates in use. Usually one, because connections agree after their first request.
+/// Templates in use. Usually there is one, because the tables of all connections are equal after
+/// their first request.
 struct TemplateCache<Template: PrecomputedRequest> {
     private var entries: [(key: TemplateKey, template: Template)] = []
 
@@ -85,7 +86,7 @@ extension ReactorSettings {
         )
     }
 
-    /// Writes the campaign's part of the apns-id, and row 0.
+    /// Writes the apns-id into its hole: the campaign's part, and row number 0.
     func fillIdentifier(_ block: inout EncodedBlock) {
         guard let hole = block.hole(.identifier) else {
             preconditionFailure("the fields have an apns-id")

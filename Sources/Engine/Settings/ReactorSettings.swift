@@ -16,8 +16,8 @@ public enum PaceMode: String, Sendable, CaseIterable {
 package struct ReactorLimits: Sendable {
     /// Limit on rows in flight over all connections of the reactor.
     package var flightRows = 1 << 20
-    /// Limit on rows that wait for a retry, in addition to those in flight. A reactor takes no new
-    /// rows while all of its rows wait.
+    /// Limit on rows that wait for a retry, in addition to the limit on rows in flight. A reactor
+    /// takes no new rows while all of its rows wait.
     package var retryRows = 65_536
     /// Number of bytes of unwritten verdicts from which on no new request is sent.
     package var ledgerBacklog = LedgerWriter.highBacklogByteCount
@@ -27,9 +27,9 @@ package struct ReactorLimits: Sendable {
 
 /// Settings of a campaign that a reactor needs; the same for all reactors of a run.
 package struct ReactorSettings: Sendable {
-    /// Campaign number: the first part of each apns-id.
+    /// Number of the campaign, which is the first part of each apns-id.
     var campaign: UInt64
-    /// Number of the list within the campaign, from 1; 0 for a campaign with one list.
+    /// Number of this list within the campaign, from 1; 0 if the campaign has one list.
     package var part: UInt16 = 0
     /// `:authority` of each request: the host name, and the port unless it is 443.
     var authority: [UInt8]
@@ -72,11 +72,11 @@ package struct ReactorSettings: Sendable {
     /// Request timeout in nanoseconds.
     var requestTimeout: UInt64
     var giveUpAfter: UInt64
-    /// Whether the user gave `--give-up-after`. If so, a start with no reachable server waits that
-    /// long; otherwise it ends within seconds.
+    /// Whether the user gave `--give-up-after`. If so, a run that can reach no server at its start
+    /// waits that long; otherwise it ends within seconds.
     var giveUpAfterIsExplicit: Bool
     var abortAfter: Int
-    /// Number of reactors in the run; limits at its start are divided by it.
+    /// Number of reactors in the run. Limits at the start of the run are divided by it.
     var reactors: Int
     /// Seed of the generator for jitter.
     var seed: UInt64
