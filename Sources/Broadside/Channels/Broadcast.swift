@@ -6,7 +6,7 @@ internal import BroadsideRows
 import BroadsideSupport
 import BroadsideTLS
 
-/// A broadcast: its payload, its channel and its server, read and checked.
+/// A broadcast: its payload, channel and server, which were read and checked.
 struct Broadcast {
     let server: SingleRequestServer
     let warnings: [String]
@@ -15,7 +15,7 @@ struct Broadcast {
     private let payload: [UInt8]
     private let options: BroadcastOptions
 
-    /// Limit on the bytes of a response's body; APNs sends none, or a short reason.
+    /// Limit on the bytes of a response's body. APNs sends no body, or a short reason.
     private static let bodyLimit = 4096
 
     /// Reads payload and credential.
@@ -92,7 +92,7 @@ struct Broadcast {
             wireProtocol: CampaignIdentity.broadcastProtocol, channel: channel)
     }
 
-    /// The request with the ledger's ID and expiration.
+    /// The request, with the ID and the expiration that the ledger has.
     func request(_ ledger: BroadcastLedger) -> SingleRequest {
         request(requestID: ledger.requestID, expiration: "\(ledger.expirationSeconds)")
     }

@@ -102,7 +102,7 @@ final class BroadcastLedger {
         }
     }
 
-    /// ID of the request, which stays the same in all attempts.
+    /// ID of the request; it is the same in all attempts.
     var requestID: String {
         let bytes = [UInt8](capacity: NotificationID.textCount) { output in
             NotificationID(campaign: manifest.campaignNumber, row: 0).write(into: &output)
@@ -121,7 +121,7 @@ final class BroadcastLedger {
 
     // MARK: A run
 
-    /// Begins a run, so that the row can be reserved. Nothing is reserved yet.
+    /// Begins a run in the ledger. The row can then be reserved, but is not reserved yet.
     func begin(_ now: Now) throws(BroadsideError) {
         precondition(writer == nil, "a start is one run")
         epoch = manifest.beginEpoch(

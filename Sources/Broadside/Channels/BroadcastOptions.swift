@@ -3,7 +3,7 @@ public import BroadsideRows
 
 /// Options of `broadside broadcast`.
 public struct BroadcastOptions: Sendable {
-    /// App, channel, credential and output; a broadcast to production needs a confirmation.
+    /// App, channel, credential and output. A broadcast to production must be confirmed.
     public var request = ChannelRequestOptions()
     /// File with the payload.
     public var payload: String?
@@ -25,7 +25,7 @@ public struct BroadcastOptions: Sendable {
     /// Creates options with their defaults.
     public init() {}
 
-    /// Text of the expiration that identifies the broadcast.
+    /// Text of the expiration, as part of the broadcast's identity.
     var expirationText: String {
         switch expiration {
         case .at(let seconds): "\(seconds)"

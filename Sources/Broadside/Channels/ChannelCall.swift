@@ -2,7 +2,7 @@ internal import BroadsideAPNs
 import BroadsideSupport
 internal import BroadsidePrimitives
 
-/// One call of `channel`: its request, and what its response means.
+/// One call of `broadside channel`: its request, and the meaning of its response.
 struct ChannelCall {
     let action: ChannelOptions.Action
     let request: SingleRequest
@@ -79,9 +79,9 @@ struct ChannelCall {
 
     // MARK: Results
 
-    /// Prints the result of a success.
+    /// Prints the result of an operation that succeeded.
     ///
-    /// - Parameter response: nil after a repeated delete of a channel that is gone.
+    /// - Parameter response: nil if a repeated delete found that the channel is gone.
     func finish(_ response: BlockingConnection.Response?) throws(BroadsideError) {
         var line = JSONLine()
         line.add("app", app)

@@ -14,11 +14,11 @@ public struct ChannelOptions: Sendable {
         case delete
     }
 
-    /// The operation.
+    /// Operation to perform.
     public var action = Action.list
     /// For a new channel: what APNs stores for subscribers that are offline.
     public var storage = BroadcastChannel.Storage.none
-    /// App, channel, credential and output; a delete needs a confirmation.
+    /// App, channel, credential and output. A delete must be confirmed.
     public var request = ChannelRequestOptions()
 
     /// Creates options with their defaults.

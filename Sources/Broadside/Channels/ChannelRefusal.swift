@@ -1,9 +1,9 @@
 internal import BroadsideAPNs
 import BroadsideSupport
 
-/// Meaning of a response that refuses a request about a channel.
+/// Classification of responses that refuse a request about a channel.
 enum ChannelRefusal {
-    /// Consequence of a response for its request.
+    /// What a response means for its request.
     enum Class {
         /// The request was throttled, or the server fails. APNs did not accept the request, and a
         /// repeat is safe.
@@ -11,9 +11,9 @@ enum ChannelRefusal {
         /// The response comes from a gateway that had forwarded the request, so the request may
         /// have been processed.
         case lost
-        /// The credential is refused; the request itself may be right.
+        /// The credential was refused. The request itself may be right.
         case credential
-        /// The request is refused for good.
+        /// The request was refused permanently.
         case request
     }
 
@@ -27,7 +27,7 @@ enum ChannelRefusal {
         }
     }
 
-    /// Advice about a response.
+    /// Advice about a response that refuses a request.
     static func advice(
         _ response: BlockingConnection.Response, app: String, environment: Endpoints.Environment
     ) -> String {

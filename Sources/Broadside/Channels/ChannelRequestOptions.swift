@@ -11,7 +11,7 @@ public struct ChannelRequestOptions: Sendable {
     public var connection = SendOptions()
     /// Whether the result is printed as JSON.
     public var isJSON = false
-    /// Whether the request is only checked; nothing is connected or written.
+    /// Whether to check the request only, without connecting or writing anything.
     public var isDryRun = false
     /// Number of requests to print instead of sending; nil: the request is sent.
     public var preview: Int?

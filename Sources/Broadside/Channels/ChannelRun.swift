@@ -5,7 +5,7 @@ internal import Glibc
 
 /// Runs `channel`: creates, reads, lists or deletes broadcast channels.
 public enum ChannelRun {
-    /// Number of attempts of a request that may be repeated.
+    /// Maximum number of attempts of a request that may be repeated.
     private static let attemptsMax = 3
 
     /// Sends the request and prints the result.
@@ -154,7 +154,7 @@ public enum ChannelRun {
 }
 
 extension Credential {
-    /// Checks that a certificate is for an app and an environment.
+    /// Checks that a certificate is valid for an app and an environment.
     func checkApp(_ app: String, _ options: SendOptions) throws(BroadsideError) {
         guard case .certificate(_, let scope) = self else { return }
         guard scope.topics.isEmpty || scope.topics.contains(app) else {

@@ -3,7 +3,7 @@ internal import Glibc
 
 /// Delays between the attempts of a single request.
 enum RepeatDelay {
-    /// Longest delay for which a command waits, seconds; a response may ask for more.
+    /// Longest delay that a command waits, seconds. A response may ask for a longer one.
     static let limitSeconds: UInt64 = 60
 
     /// Returns the delay before the next attempt, in seconds: 1 s, doubled after each attempt,

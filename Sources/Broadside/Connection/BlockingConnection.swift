@@ -27,7 +27,7 @@ import BroadsideTLS
         /// HTTP status; nil if a GOAWAY came instead of a response.
         var status: UInt16?
         var reason: Reason?
-        /// Text of the reason, known or not; nil if the body has none.
+        /// Text of the reason, even if it is unknown; nil if the body has no reason.
         var reasonText: String?
         /// Delay that the response asks for, seconds; nil if none.
         var retryAfterSeconds: UInt64?
@@ -104,7 +104,7 @@ import BroadsideTLS
         try attempt { () throws(BlockingStream.Failure) in try stream.handshake() }
     }
 
-    /// Exchanges SETTINGS.
+    /// Sends SETTINGS and waits for those of the server.
     func begin() throws(Failure) {
         http.start()
         try flush()

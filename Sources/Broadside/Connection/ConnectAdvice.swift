@@ -3,7 +3,7 @@ internal import Glibc
 
 /// Advice about a connection that could not be opened.
 enum ConnectAdvice {
-    /// Returns the advice for an error number.
+    /// Returns the advice for an `errno` value of connecting.
     ///
     /// - Parameter hasPort: Whether the command has the option `--port`.
     static func text(errno code: Int32, isProxy: Bool, hasPort: Bool) -> String {

@@ -8,12 +8,14 @@ struct SingleRequest {
     var fields: [(name: String, value: String)] = []
     var body: [UInt8] = []
 
-    /// Field that Apple asks to be indexed when it occurs for the first time on a connection.
+    /// Header field that Apple asks to be indexed when it occurs for the first time on a
+    /// connection.
     private static let indexedField = "apns-expiration"
 
-    /// Returns the header block of the first request on a connection: literals without Huffman
-    /// codes, and without indexing except for one that Apple asks for (RFC 7541 section 6.2). They
-    /// refer to no state, so they are valid on each connection.
+    /// Returns the header block of the first request on a connection. The fields are literals
+    /// without Huffman codes, and without indexing except for the field that Apple asks for (RFC
+    /// 7541 section 6.2). They depend on no earlier header block, so they are valid on each
+    /// connection.
     ///
     /// - Parameter authorization: Value of the field; nil with a certificate.
     func headerBlock(authority: String, authorization: [UInt8]?) -> [UInt8] {

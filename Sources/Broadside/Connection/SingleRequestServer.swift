@@ -25,7 +25,7 @@ struct SingleRequestServer {
     let credential: Credential
     private let context: TLSContext
     private let bodyLimit: Int
-    /// Whether the server is Apple's, of the production environment.
+    /// Whether the server is Apple's production server.
     let isProduction: Bool
 
     /// Reads the credential and checks the options.
@@ -33,7 +33,7 @@ struct SingleRequestServer {
     /// - Parameters:
     ///   - options: Send options, of which those of credential, environment and endpoint are used.
     ///   - host: Apple's host for the environment, used if the options name no endpoint.
-    ///   - port: Port of that host, and of an endpoint without a port.
+    ///   - port: Port of that host, and of an endpoint that names no port.
     ///   - bodyLimit: Limit on the bytes of a response's body.
     ///   - warnings: Receives likely mistakes.
     init(
@@ -63,7 +63,8 @@ struct SingleRequestServer {
         route.port == 443 ? String(hostAndPort.dropLast(4)) : hostAndPort
     }
 
-    /// Text of a request as it would be sent; in place of a provider token it names the credential.
+    /// Text of a request as it would be sent. A description of the credential replaces a provider
+    /// token.
     func preview(_ request: SingleRequest) -> String {
         request.text(
             authority: authority,
@@ -150,7 +151,7 @@ struct SingleRequestServer {
 }
 
 extension BlockingConnection.Response {
-    /// Text of a header field; nil if it is absent or longer than any of Apple's.
+    /// Value of a header field as text; nil if it is absent, or longer than any of Apple's fields.
     func field(_ name: String) -> String? {
         guard let field = fields.first(where: { $0.name == name }),
             field.value.count <= Self.fieldCountMax
@@ -158,7 +159,7 @@ extension BlockingConnection.Response {
         return String(decoding: field.value, as: UTF8.self)
     }
 
-    /// Limit on the bytes of a header field's value.
+    /// Limit on the bytes of a header field's value; Apple's are shorter.
     private static let fieldCountMax = 4096
 
     /// Status and reason, for messages.

@@ -12,9 +12,10 @@ public struct RunStatus: Sendable {
         case running, paused, stopping
         /// The run waits for its next wave.
         case waiting
-        /// The ledger is locked, and no run responds: a process begins, ends, or only reads.
+        /// The ledger is locked, and no run responds. A process is starting or ending, or only
+        /// reads the ledger.
         case busy
-        /// Every row is settled; failed and unknown rows are counted separately.
+        /// Every row is settled. Failed and unknown rows are shown separately.
         case complete
         /// Rows remain, and a resume can continue.
         case stopped
@@ -38,7 +39,7 @@ public struct RunStatus: Sendable {
     /// Error that makes the ledger unreadable; nil if it can be read.
     public private(set) var problem: BroadsideError?
 
-    /// Members of a run's response to `status` that are shown.
+    /// The shown members of a run's response to `status`.
     private struct Progress: Decodable {
         var phase: String?
         var rows: UInt64?
@@ -59,7 +60,7 @@ public struct RunStatus: Sendable {
         }
     }
 
-    /// Position of a run among its waves.
+    /// Which of its waves a run has reached.
     private struct Waves: Decodable {
         var count: Int?
         var next: Int?
@@ -72,7 +73,7 @@ public struct RunStatus: Sendable {
             case nextRows = "next_rows"
         }
 
-        /// The next wave, for people; nil if there is none.
+        /// Text about the next wave, for people; nil if there is none.
         var text: String? {
             guard let count, let next, let nextAt else { return nil }
             return "wave \(next) of \(count) at \(printable(nextAt, limit: 40))"
@@ -96,8 +97,8 @@ public struct RunStatus: Sendable {
         self = try Self.all(ledgers: [path])[0]
     }
 
-    /// Reads the status of ledgers. All runs are queried concurrently, so that several unresponsive
-    /// ones take as much time as one.
+    /// Reads the status of several ledgers. All runs are queried concurrently, so that several runs
+    /// that do not respond take as much time as one.
     ///
     /// - Parameter paths: Directories of the ledgers.
     /// - Returns: Their states, in the same order.
@@ -127,7 +128,7 @@ public struct RunStatus: Sendable {
         }
     }
 
-    /// Removes the option name at the start of a message: this command has no such option.
+    /// Removes the option name at the start of a message, because this command has no such option.
     private static func withoutOption(_ message: String) -> String {
         let option = "--ledger "
         return message.starts(withBytes: option) ? String(message.dropFirst(option.count)) : message
@@ -231,7 +232,7 @@ public struct RunStatus: Sendable {
         return "\(percentText(share)) of \(about)\(grouped(rows))\(open)"
     }
 
-    /// Count of failed or unknown rows, to append; empty if there are none.
+    /// Text to append about the number of failed or unknown rows; empty if there are none.
     private static func openText(_ count: UInt64?, _ state: String) -> String {
         guard let count, count > 0 else { return "" }
         return ", \(grouped(count)) \(state)"

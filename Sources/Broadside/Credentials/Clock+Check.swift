@@ -1,7 +1,7 @@
 import BroadsideSupport
 
 extension Clock {
-    /// Refuses to date provider tokens and ledgers with a clock that was never set.
+    /// Refuses a clock that was never set, because provider tokens and ledgers are dated by it.
     ///
     /// - Throws: Exit code 5 if its time is before 2001.
     static func checkThatItIsSet() throws(BroadsideError) {
@@ -14,6 +14,6 @@ extension Clock {
                 + "then try again", exitCode: ExitCode.disk)
     }
 
-    /// Earliest time of a clock that is set, seconds since 1970: 2001.
+    /// Earliest time that a clock shows if it was set: 2001, in seconds since 1970.
     private static let earliestSeconds: UInt64 = 978_307_200
 }

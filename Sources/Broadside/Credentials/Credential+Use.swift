@@ -9,7 +9,7 @@ extension Credential {
         /// `bearer ...`; nil with a certificate.
         package var value: [UInt8]?
         package var issuedAtSeconds: UInt64 = 0
-        /// Signs a value for an issue time; nil if there is no key to sign with.
+        /// Function that signs a value for an issue time; nil if there is no key.
         package var sign: RunCoordinator.Signer?
     }
 
@@ -27,7 +27,7 @@ extension Credential {
         return nil
     }
 
-    /// Topic that APNs applies to requests without one; nil if there is none.
+    /// Topic that APNs applies to requests without a topic; nil if there is none.
     var onlyTopic: String? {
         if case .certificate(_, let scope) = self { return scope.onlyTopic }
         return nil
@@ -57,7 +57,8 @@ extension Credential {
 
     /// Current value of `authorization`; nil with a certificate.
     ///
-    /// - Parameter shiftSeconds: Shift of the issue time of a token that is signed here.
+    /// - Parameter shiftSeconds: Seconds to add to the issue time of a token that this process
+    ///   signs.
     func freshAuthorization(shiftSeconds: Int64 = 0) throws(BroadsideError) -> [UInt8]? {
         switch self {
         case .certificate: return nil
@@ -106,8 +107,8 @@ extension Credential {
         }
     }
 
-    /// Checks that a run can continue with this credential in place of another, without changing
-    /// the campaign.
+    /// Checks that a run can continue with this credential in place of another. The campaign must
+    /// stay the same.
     package func checkSuccession(
         of other: Credential, headers: NotificationHeaders
     ) throws(BroadsideError) {

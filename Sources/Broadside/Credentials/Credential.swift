@@ -3,7 +3,7 @@ package import BroadsideSupport
 package import BroadsideTLS
 internal import Glibc
 
-/// Credential of the sender: exactly one of the kinds, read and checked.
+/// Credential of the sender, of exactly one kind, read and checked.
 package enum Credential: Sendable {
     /// Key that signs provider tokens.
     case key(SigningKey, keyID: String, teamID: String)
@@ -16,7 +16,7 @@ package enum Credential: Sendable {
     /// Remaining lifetime of a certificate below which a warning appears, seconds.
     private static let expiryNoticeSeconds: Int64 = 30 * 86_400
 
-    /// Reads the files that the options name, or runs the command.
+    /// Reads the files that the options name, or runs their command.
     ///
     /// - Parameters:
     ///   - options: Options with one credential.
@@ -151,7 +151,7 @@ package enum Credential: Sendable {
         }
     }
 
-    /// Parses a key's text, and overwrites the text.
+    /// Parses the text of a key, and overwrites the text afterwards.
     ///
     /// - Parameter location: Prefix of error messages.
     private static func key(
@@ -175,7 +175,8 @@ package enum Credential: Sendable {
         }
     }
 
-    /// ID in Apple's name of a key file, `AuthKey_ABC123DEFG.p8`.
+    /// Key ID in the name that Apple gives a key file, `AuthKey_ABC123DEFG.p8`; nil for other
+    /// names.
     private static func keyIDInName(_ path: String) -> String? {
         let name = path.pieces(at: "/").last ?? ""
         guard name.hasPrefix("AuthKey_"), name.hasSuffix(".p8") else { return nil }

@@ -65,7 +65,7 @@ package struct ExternalProviderToken: Sendable {
     /// Size limit of the file or the command's output, bytes.
     static let byteLimit = 8_192
 
-    /// Reads the file and makes all checks that need no key.
+    /// Reads the file and makes all checks for which no key is needed.
     ///
     /// - Parameter warnings: Receives likely mistakes.
     package static func read(
@@ -187,8 +187,8 @@ package struct ExternalProviderTokenWatch {
         var warnings: [String] = []
     }
 
-    /// Age of its token from which the command is run again, in seconds; leaves five minutes for
-    /// retries.
+    /// Age of a command's token from which the command is run again, in seconds. It leaves five
+    /// minutes for retries.
     static let renewalAge = ProviderTokenAge.usableSeconds - ProviderTokenAge.changeSeconds
     /// Limit on command runs after APNs reported the token as expired. If none of them gives a new
     /// token, the run ends.
@@ -215,7 +215,7 @@ package struct ExternalProviderTokenWatch {
         return false
     }
 
-    /// Whether to check the file, or run the command, now.
+    /// Whether it is time to check the file or run the command.
     ///
     /// - Parameter isStale: Whether APNs reported the token as expired, so that sending waits for a
     ///   new one.
@@ -225,13 +225,13 @@ package struct ExternalProviderTokenWatch {
             || now.wallMilliseconds / 1000 >= token.claims.issuedAtUnixSeconds + Self.renewalAge
     }
 
-    /// Schedules the next check: in a second for a file, after a longer pause for a command.
+    /// Schedules the next check: in a second for a file, later for a command.
     mutating func wait(_ now: Now, isStale: Bool) {
         nextCheck = now.nanoseconds + (isFromCommand ? isStale ? 5 : 60 : 1) * second
     }
 
-    /// Applies a reading. A file that is being replaced may be missing or incomplete for a moment:
-    /// the token in use remains.
+    /// Applies the result of a check. While a file is being replaced, it may be missing or
+    /// incomplete for a moment; the token in use then remains in use.
     ///
     /// - Parameters:
     ///   - reading: Result of the check.
@@ -259,8 +259,8 @@ package struct ExternalProviderTokenWatch {
 }
 
 extension ExternalProviderTokenWatch.Reading? {
-    /// Reads the file if it changed, or runs the command; may wait for a disk or for the command. A
-    /// pipe is read at the start only.
+    /// Reads the file if it changed, or runs the command. May wait for a disk or for the command. A
+    /// pipe is read only at the start of the run.
     ///
     /// - Parameters:
     ///   - token: Token in use.

@@ -88,10 +88,10 @@ extension SendOptions {
 /// Keys that are read once per process because their source can't be read again.
 enum HeldKeys {
     private static let keys = Mutex<[String: SigningKey]>([:])
-    /// Limit on sources per process: a program that uses the library may have several.
+    /// Limit on key sources per process. A program that uses the library may have several.
     private static let countMax = 64
 
-    /// Returns the key of a source, and reads it on first use.
+    /// Returns the key of a source. Reads the source on first use.
     static func key(
         _ source: String, _ read: () throws(BroadsideError) -> SigningKey
     ) throws(BroadsideError) -> SigningKey {

@@ -51,8 +51,8 @@ struct ProviderTokenSigner: Sendable {
 }
 
 extension LedgerDirectory {
-    /// Removes the provider tokens that earlier versions stored in a ledger: they are secrets and
-    /// no longer used.
+    /// Removes the provider tokens that earlier versions stored in a ledger. They are secrets, and
+    /// this version does not use them.
     func removeEarlierProviderTokens() {
         removeFile("provider-token")
         removeFile(".provider-token.new")

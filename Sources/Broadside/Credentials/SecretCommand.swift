@@ -97,8 +97,8 @@ enum SecretCommand {
         }
     }
 
-    /// Last line of a command's errors, in parentheses, without text that may be a secret; empty if
-    /// there is none.
+    /// Last line of a command's error output, in parentheses, without text that may be a secret;
+    /// empty if there is none.
     static func excerpt(of end: ShellCommand.End) -> String {
         let text = SecretText.masked(String(decoding: end.errors, as: UTF8.self))
         guard let line = text.split(whereSeparator: \.isNewline).last(where: { !isBlank($0) })
@@ -117,7 +117,8 @@ enum SecretCommand {
         line.unicodeScalars.allSatisfy { $0.value <= 0x20 }
     }
 
-    /// Whether a word may be a line of a key: long, in base64 digits, and not a path.
+    /// Whether a word could be a line of a key: it is long, has only base64 digits, and is not a
+    /// path.
     private static func isLikeSecret(_ word: Substring) -> Bool {
         let bytes = word.utf8
         guard bytes.count >= 32, bytes.first != UInt8(ascii: "/") else { return false }

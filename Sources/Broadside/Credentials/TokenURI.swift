@@ -13,7 +13,7 @@ struct TokenURI: Equatable, Sendable {
 
     /// Limit on the length of a URI.
     private static let countMax = 1_024
-    /// Size limit of a PIN's file, bytes.
+    /// Limit on the size of the file that contains the PIN, bytes.
     private static let pinByteLimit = 256
 
     /// Part of the URI that identifies the key, without attributes for opening it; safe to show.
@@ -26,7 +26,7 @@ struct TokenURI: Equatable, Sendable {
         }
     }
 
-    /// Refuses a PIN in the URI, without showing it.
+    /// Refuses a URI that contains the PIN itself, without showing the PIN.
     func check(option: String) throws(BroadsideError) {
         guard !attributes.contains(where: { $0.name == "pin-value" }) else {
             throw .usage(

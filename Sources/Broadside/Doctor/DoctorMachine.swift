@@ -3,14 +3,16 @@ import BroadsideRing
 import BroadsideSupport
 internal import Glibc
 
-/// Checks of this machine: what a run needs besides the network.
+/// Checks of this machine, without the network.
 enum DoctorMachine {
     /// Number of connections to which a run grows without further options, and of reactors that
     /// they keep busy.
     private static let (connections, reactors) = (64, 2)
-    /// Free space below which a warning appears, bytes: the size of a ledger of 40 million rows.
+    /// Free space below which a warning appears, in bytes. A ledger of 40 million rows has this
+    /// size.
     private static let leastFreeByteCount: UInt64 = 1 << 30
-    /// Bytes per write and sync of a reactor, and the number of attempts.
+    /// Size of a test write in bytes, and number of test writes. Each is synced, like the writes of
+    /// a reactor.
     private static let (syncByteCount, syncs) = (16_384, 5)
     /// Duration of a sync from which it slows down a fast run, which syncs about once per second.
     private static let slowSync = 500 * millisecond
@@ -48,7 +50,8 @@ enum DoctorMachine {
         return canRun
     }
 
-    /// Checks space and speed of a future ledger's disk, without leaving files on it.
+    /// Checks the free space and speed of the disk on which a ledger would be, without leaving
+    /// files on it.
     private static func examineDisk(_ report: inout DoctorReport, of ledger: String) -> Bool {
         if FileIdentity(path: ledger)?.isDirectory == false {
             report.add(

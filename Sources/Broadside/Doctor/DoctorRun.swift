@@ -13,12 +13,12 @@ public enum DoctorRun {
     private static let limitSeconds = 10
     /// Limit on the addresses of a name that are tried.
     private static let addressesLimit = 8
-    /// Difference of two clocks up to which no warning appears, seconds.
+    /// Difference of the two clocks up to which no warning appears, seconds.
     private static let clockTolerance: UInt64 = 120
     /// Token with an odd number of digits, which no device can have.
     private static let impossibleToken = "0"
 
-    /// Inputs of the checks, read and checked.
+    /// Inputs of the checks, which were read and checked.
     private struct Subject {
         var credential: Credential
         var headers: NotificationHeaders
@@ -136,7 +136,7 @@ public enum DoctorRun {
         return "; \(ProxyAddress.hint(of: variable))"
     }
 
-    /// Connects to the first address that accepts; reports each one that does not.
+    /// Connects to the first address that accepts a connection; reports each address that does not.
     private static func connect(
         _ report: inout DoctorReport, _ addresses: [SocketAddress],
         _ configuration: TLSConfigurationBox.Value
@@ -171,7 +171,7 @@ public enum DoctorRun {
         return nil
     }
 
-    /// Sends a request with the impossible token to APNs and judges the response.
+    /// Sends a request with `impossibleToken` to APNs and judges the response.
     private static func ask(
         _ report: inout DoctorReport, _ connection: BlockingConnection, _ subject: Subject
     ) throws -> Int32 {

@@ -113,7 +113,7 @@ enum DoctorVerdict {
 }
 
 extension Reason {
-    /// Whether APNs refused the provider token itself.
+    /// Whether APNs refused the provider token, and not the request.
     var refusesToken: Bool {
         switch self {
         case .invalidProviderToken, .expiredProviderToken, .missingProviderToken,

@@ -4,7 +4,7 @@ import BroadsideSupport
 /// A request of `doctor --survey`. No device has its device token, so no device can receive
 /// anything, however the server handles the request.
 struct HarmlessRequest {
-    /// How a request is authorized.
+    /// Authorization of a request.
     enum Authorization {
         case credential
         /// By a provider token with a shifted issue time.
@@ -20,7 +20,7 @@ struct HarmlessRequest {
     let request: SingleRequest
     let authorization: Authorization
 
-    /// A token of the usual length that no device has.
+    /// A token of the usual length that belongs to no device.
     static let impossibleToken = String(repeating: "0", count: 64)
     /// The `apns-id` of requests that send one.
     static let identifier = "eabeae54-14a8-11e5-b60b-1697f925ec7b"
@@ -29,9 +29,9 @@ struct HarmlessRequest {
     private struct Change {
         var method = "POST"
         var path = "/3/device/\(HarmlessRequest.impossibleToken)"
-        /// Fields that are added, or take the place of the usual ones.
+        /// Header fields that are added, or that replace the usual ones.
         var fields: [(name: String, value: String)] = []
-        /// Usual fields that are left out.
+        /// Usual header fields that are left out.
         var without: Set<String> = []
         var body = Array("{\"aps\":{}}".utf8)
         var authorization = Authorization.credential

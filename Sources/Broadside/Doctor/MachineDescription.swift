@@ -2,15 +2,15 @@ import BroadsideSupport
 import BroadsideTLS
 internal import Glibc
 
-/// Properties of this machine that determine how fast it encrypts and sends, to interpret
+/// Properties of this machine that determine how fast it encrypts and sends. They help to interpret
 /// measurements.
 package struct MachineDescription: Sendable, Equatable {
     /// Model of the processor; nil if the kernel does not report it.
     package var processor: String?
     /// Number of online processors.
     package var processorCount: Int
-    /// Whether the processor has vector AES instructions; with AVX-512, OpenSSL encrypts several
-    /// blocks at once.
+    /// Whether the processor has vector AES instructions. With AVX-512, OpenSSL then encrypts
+    /// several blocks at once.
     package var hasVAES: Bool
     package var hasAVX512: Bool
     /// Whether the processor meets OpenSSL's requirements for AES-GCM of several blocks at once.
@@ -85,7 +85,8 @@ package struct MachineDescription: Sendable, Equatable {
         return (major, minor) >= Self.firstLibraryWithVectorGCM
     }
 
-    /// How OpenSSL encrypts on this machine, with advice; nil if nothing would make it faster.
+    /// Description of how OpenSSL encrypts on this machine, and advice; the advice is nil if
+    /// nothing would make it faster.
     var encryption: (detail: String, advice: String?) {
         guard hasVectorGCM else {
             return ("\(library); this processor has no VAES with AVX-512", nil)

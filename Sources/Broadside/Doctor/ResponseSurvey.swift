@@ -15,7 +15,7 @@ struct ResponseSurvey: Equatable {
         /// Header fields by name. A value that differs from response to response is replaced by its
         /// kind.
         var headers: [String: String] = [:]
-        /// The body as it was sent; nil if there is none.
+        /// The body as the server sent it; nil if there is none.
         var body: String?
         /// How the request ended, if it got no response.
         var ended: String?
@@ -25,13 +25,13 @@ struct ResponseSurvey: Equatable {
     struct Difference: Equatable {
         /// Name of the request; nil for a difference that concerns all requests.
         var name: String?
-        /// What differs: `status`, `reason`, `header apns-id`.
+        /// What differs, such as `status`, `reason` or `header apns-id`.
         var what: String
         var left: String
         var right: String
     }
 
-    /// Version of the file.
+    /// Version of the file format.
     static let format = 1
     /// Maximum size of a file, bytes.
     private static let sizeLimit = 4 << 20

@@ -12,10 +12,10 @@ public enum SurveyRun {
     /// Limit on requests per connection, because a server may slow down a connection with many
     /// refusals.
     private static let requestsAtOnce = 8
-    /// Longest value of a header field that is kept.
+    /// Maximum length of a header field's value; longer values are shortened.
     private static let valueLimit = 200
 
-    /// Sends the requests, writes the survey, and compares it.
+    /// Sends the requests, writes the survey, and compares it with another one.
     ///
     /// - Parameters:
     ///   - options: Endpoint, credential and topic.
@@ -172,7 +172,7 @@ public enum SurveyRun {
         return entry
     }
 
-    /// Whether a value is a UUID of either case (RFC 9562 section 4).
+    /// Whether a value is a UUID, in upper or lower case (RFC 9562 section 4).
     private static func isUUID(_ text: [UInt8]) -> Bool {
         let groups = text.split(
             separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
@@ -180,7 +180,8 @@ public enum SurveyRun {
             && groups.joined().allSatisfy { Character(UnicodeScalar($0)).isHexDigit }
     }
 
-    /// The value of a header field, or its kind if it differs from response to response.
+    /// The value of a header field. A value that differs from response to response is replaced by
+    /// its kind.
     private static func value(of field: HeaderBlockReader.Field, sent: String?) -> String {
         let text = String(decoding: field.value, as: UTF8.self)
         if let sent, text == sent { return "as sent" }

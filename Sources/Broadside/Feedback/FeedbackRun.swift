@@ -8,7 +8,7 @@ import BroadsideTLS
 public enum FeedbackRun {
     /// Default port of the service.
     private static let defaultPort: UInt16 = 2196
-    /// Limit on silence in the middle of the list, seconds.
+    /// Maximum time without data in the middle of the list, seconds.
     private static let silenceSeconds = 30
 
     /// Connects, reads and records.

@@ -21,10 +21,10 @@ package final class RowSpool: Sendable {
     private let byteLimit: UInt64
     private let state = Mutex(State())
 
-    /// Interval in which the run's thread looks for the next block, microseconds.
+    /// Interval at which the run's thread checks for the next block, microseconds.
     private static let interval: UInt32 = 500
 
-    /// - Parameter byteLimit: Limit on the copy of the list.
+    /// - Parameter byteLimit: Limit on the bytes of the ledger's copy of the list.
     package init(byteLimit: UInt64) { self.byteLimit = byteLimit }
 
     // MARK: For the program's task
@@ -67,7 +67,7 @@ package final class RowSpool: Sendable {
         }
     }
 
-    /// Takes no more rows.
+    /// Stops taking rows.
     package func cancel() {
         let producer = state.withLock { state in
             defer { state.producer = nil }
@@ -107,7 +107,7 @@ package final class RowSpool: Sendable {
         }
     }
 
-    /// Takes the next block, or the end; nil if neither is there yet.
+    /// Takes the next block, or the end of the rows; nil if neither is there yet.
     private func next() throws(BroadsideError) -> (block: [UInt8], isEnd: Bool)? {
         // The task is cancelled, too, and would report this end as its own failure.
         if state.withLock({ $0.isClosed }) { throw SignalWatch.stopped }

@@ -3,10 +3,10 @@ package import BroadsideObservability
 package import BroadsideSupport
 internal import Synchronization
 
-/// End of a run, as it was recorded.
+/// End of a run, as the run recorded it.
 package struct RunEnd: Sendable {
     package let summary: Summary
-    /// Exit code that a command would have.
+    /// Exit code that `broadside send` would have.
     package let exitCode: Int32
     /// Description of the problem and its remedy; nil if there is none.
     package let message: String?
@@ -25,7 +25,7 @@ package protocol RunObserver: Sendable {
 
 /// A program that runs a campaign: its requests to the run, and the run's reports to the program.
 package final class RunHost: Sendable {
-    /// Change of a running send.
+    /// Request to change a running send.
     package enum Request: Equatable, Sendable {
         /// Requests per second; nil: unlimited.
         case rate(Double?)
@@ -44,7 +44,7 @@ package final class RunHost: Sendable {
         var isClosed = false
     }
 
-    /// Limit on requests that wait for the run.
+    /// Limit on requests that wait to be performed.
     private static let ordersLimit = 64
 
     /// Interface to the run's threads, in place of signals and standard error.
@@ -109,7 +109,7 @@ package final class RunHost: Sendable {
 
     // MARK: For the run
 
-    /// Performs the requests that wait.
+    /// Performs the waiting requests.
     func serve(_ obey: (Request) throws(BroadsideError) -> Void) {
         let waiting = orders.withLock { orders in
             defer { orders.waiting = [] }

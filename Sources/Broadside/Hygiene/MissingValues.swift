@@ -3,9 +3,9 @@ import BroadsideLists
 import BroadsideRows
 import BroadsideSupport
 
-/// Warnings about words such as NULL, which mean a missing value but count as text.
+/// Warnings about words such as NULL in a column. They mean a missing value, but count as text.
 enum MissingValues {
-    /// Limit on the rows whose other columns are checked.
+    /// Limit on the rows in which columns other than that of the tokens are checked.
     private static let rowLimit: UInt64 = 1000
     /// Limit on the columns that are checked in these rows.
     private static let columnLimit = 200
@@ -23,7 +23,7 @@ enum MissingValues {
         }
     }
 
-    /// Checks the other columns of a table's first rows for such words.
+    /// Checks the other columns of a table's first rows for words such as NULL.
     ///
     /// - Parameter header: Header of the list.
     static func warnOfOtherColumns(of list: TokenList, header: [UInt8]?) {

@@ -1,7 +1,7 @@
 public import BroadsideAPNs
 public import BroadsideLists
 
-/// Options of one prune.
+/// Options of `broadside prune`.
 public struct PruneOptions: Sendable {
     /// Directories of the ledgers whose verdicts count.
     public var ledgers: [String]
@@ -21,8 +21,8 @@ public struct PruneOptions: Sendable {
     public var reasons: Set<Reason> = PruneOptions.defaultReasons
     /// Column with the time of a token's registration.
     public var registeredColumn: String?
-    /// Limit on the rows removed from a list with `guardedRowCount` rows or more, in percent of the
-    /// list's rows.
+    /// Limit on removed rows, in percent of the list's rows. It applies to lists with at least
+    /// `guardedRowCount` rows.
     public var maxRemovedPercent = PruneOptions.defaultMaxRemovedPercent
 
     /// Whether rows are only counted, without output.
@@ -44,7 +44,7 @@ public struct PruneOptions: Sendable {
     /// Default of `--max-removed`.
     public static let defaultMaxRemovedPercent = 50.0
 
-    /// Row count below which lists have no limit: two dead tokens in a list of three are not
-    /// unusual.
+    /// Number of rows below which a list has no limit on removed rows: two dead tokens in a list of
+    /// three are not unusual.
     public static let guardedRowCount: UInt64 = 1_000
 }

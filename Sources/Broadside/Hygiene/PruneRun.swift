@@ -4,7 +4,7 @@ import BroadsideLedgers
 import BroadsideLists
 public import BroadsideSupport
 
-/// One `prune`: writes a list without the tokens that ledgers report as dead.
+/// Runs `prune`: writes a list without the tokens that ledgers report as dead.
 public enum PruneRun {
     /// Runs a prune with the options.
     ///
@@ -48,7 +48,7 @@ public enum PruneRun {
         return summary(counts, options, hasSilence: hasSilence)
     }
 
-    /// Refuses a column that contains no time of registration in any row.
+    /// Refuses a registration column that has no time in any row.
     private static func checkRegistrations(
         _ counts: PruneCounts, _ options: PruneOptions, _ list: TokenList
     ) throws(BroadsideError) {
@@ -116,8 +116,8 @@ public enum PruneRun {
         return dead
     }
 
-    /// Refuses a ledger of a run in the wrong environment or for the wrong topic, where valid
-    /// tokens are reported as bad.
+    /// Refuses a ledger whose run went to the wrong environment or topic, because APNs then reports
+    /// valid tokens as bad.
     private static func checkResponses(
         of ledger: VerdictLedger, _ path: String, _ reasons: Set<Reason>
     ) throws(BroadsideError) {
@@ -181,8 +181,8 @@ public enum PruneRun {
         return pruner.counts
     }
 
-    /// Processes a window of a list whose line ends are replaced for reading. Remaining rows are
-    /// copied unchanged from the list.
+    /// Processes part of a list whose line ends are replaced for reading. Remaining rows are copied
+    /// unchanged from the list.
     private static func prune(
         _ list: TokenList, _ window: inout ListWindow, with pruner: inout ListPruner,
         to output: OutputFile?, removed: OutputFile?
@@ -219,8 +219,8 @@ public enum PruneRun {
         try output.write(text.extracting(offset..<text.byteCount))
     }
 
-    /// Refuses to remove too large a share: no output is better than a list that a wrong ledger has
-    /// halved.
+    /// Refuses to remove too large a share of the rows. The ledger is then probably a wrong one,
+    /// and a list that it has halved would be worse than none.
     private static func checkShare(
         _ counts: PruneCounts, _ options: PruneOptions
     ) throws(BroadsideError) {

@@ -19,7 +19,7 @@ public struct TokensOptions: Sendable {
     public init(tokens: String) { self.tokens = tokens }
 }
 
-/// One `tokens check`: the content of a list, and its treatment by `send`.
+/// Result of `tokens check`: the content of a list, and how `send` would treat it.
 public struct TokensCheck {
     /// Findings about the list.
     public let report: TokensReport

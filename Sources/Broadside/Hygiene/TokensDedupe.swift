@@ -3,9 +3,9 @@ import BroadsideLedgers
 import BroadsideLists
 public import BroadsideSupport
 
-/// One `tokens dedupe`: a list with one row per token, or per value of a column.
+/// Runs `tokens dedupe`: writes a list with one row per token, or per value of a column.
 public enum TokensDedupe {
-    /// Counts of a run.
+    /// Counts of one run of `tokens dedupe`.
     public struct Result: Sendable {
         /// Number of rows in the list.
         public var rows: UInt64 = 0
@@ -19,7 +19,8 @@ public enum TokensDedupe {
         public var firstUnreadableLine: UInt64?
         /// Number of rows that have a value in the registration column.
         var withRegistration: UInt64 = 0
-        /// Rows with a token that have no value in the column of `Rule.column`; they stay.
+        /// Number of rows with a token that have no value in the column of `Rule.column`; they
+        /// stay.
         public var withoutValue: UInt64 = 0
     }
 
@@ -32,7 +33,7 @@ public enum TokensDedupe {
         /// Option that named `newestColumn`, for messages.
         public var newestOption: String
 
-        /// Creates options that keep one row per token: the first row, unless the columns select a
+        /// Creates a rule that keeps one row per token: the first row, unless the columns select a
         /// different one.
         public init(
             column: String? = nil, newestColumn: String? = nil,
@@ -157,8 +158,8 @@ public enum TokensDedupe {
     /// Number of bits for the length of a row.
     private static let countBits: UInt64 = 21
 
-    /// Encodes a row's byte range in one word that sorts in the list's order: a row with a token
-    /// has at most 2^20 bytes and its line feed.
+    /// Encodes a row's byte range in one number. The numbers sort in the list's order. A row with a
+    /// token has at most 2^20 bytes and its line feed.
     private static func bytesWord(_ offset: UInt64, _ count: Int) -> UInt64 {
         precondition(offset < 1 << (64 - countBits) && count < 1 << countBits)
         return offset << countBits | UInt64(count)
@@ -213,7 +214,7 @@ public enum TokensDedupe {
     }
 }
 
-/// Copies ranges of a list, in order, through a window.
+/// Copies ranges of a list, in order, through a buffer.
 private struct Copier: ~Copyable {
     let list: TokenList
     let output: OutputFile

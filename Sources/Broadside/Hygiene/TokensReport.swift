@@ -12,7 +12,7 @@ extension ListSurvey.BadRow {
 public struct TokensReport {
     /// Duplicates of tokens.
     struct Duplicates {
-        /// A duplicate, and the first row of its token.
+        /// A duplicate, and the first row with the same token.
         struct Example {
             var line: UInt64
             var firstLine: UInt64

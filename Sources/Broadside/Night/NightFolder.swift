@@ -4,8 +4,8 @@ internal import BroadsidePolicy
 import BroadsideSupport
 internal import Glibc
 
-/// Folder of one campaign's nights: a ledger per date, the notes about the nights, and the page
-/// about all of them.
+/// Folder of one nightly campaign: a ledger per date, the notes about the nights, and a page about
+/// all of them.
 struct NightFolder {
     /// Name of the campaign, and of its folder.
     let name: String
@@ -108,7 +108,7 @@ struct NightFolder {
 
     // MARK: The other nights
 
-    /// Dates that have a ledger in this folder, oldest first.
+    /// Dates for which this folder has a ledger, oldest first.
     func ledgerDates() throws(BroadsideError) -> [NightDate] {
         guard let names = SystemCall.names(inDirectory: path) else {
             if errno == ENOENT { return [] }
@@ -124,8 +124,8 @@ struct NightFolder {
         return dates.sorted()
     }
 
-    /// Refuses to begin a night whose ledger seems to be in the folder of all campaigns, created by
-    /// a script that named its ledgers after the date.
+    /// Refuses to begin a night whose ledger seems to be in the folder of all campaigns. A script
+    /// that named its ledgers by date may have created it there.
     func refuseElsewhere(_ date: NightDate) throws(BroadsideError) {
         let other = parent == "/" ? "/\(date)" : "\(parent)/\(date)"
         guard try LedgerDirectory.isBegunLedger(other, ifThere: true),
@@ -138,7 +138,7 @@ struct NightFolder {
                 + "or name another folder")
     }
 
-    /// Checks the ledgers of other nights: refuses to begin while one of them is sending, and warns
+    /// Checks the ledgers of other nights. Refuses to begin while one of them is sending, and warns
     /// about earlier ones with remaining rows.
     func checkOthers(than date: NightDate) throws(BroadsideError) {
         var unfinished: [NightDate] = []
@@ -177,7 +177,7 @@ struct NightFolder {
 
     // MARK: Pages
 
-    /// Makes the page about a night from its ledger, if no run has written one. A failure does not
+    /// Writes the page about a night from its ledger, if no run has written one. A failure does not
     /// affect the exit code.
     func writeMissingPage(of date: NightDate) {
         let path = ledger(date)
@@ -214,8 +214,8 @@ struct NightFolder {
     /// Name of a ledger that awaits its removal.
     private func hidden(_ date: NightDate) -> String { "\(path)/.\(date).removed" }
 
-    /// Removes the ledgers of finished nights beyond the newest ones. Warns about those that can't
-    /// be removed.
+    /// Removes the ledgers of finished nights, except the newest ones. Warns about ledgers that
+    /// can't be removed.
     ///
     /// - Parameters:
     ///   - count: Number of dates that keep their ledgers, regardless of their outcome.

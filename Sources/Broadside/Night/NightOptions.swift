@@ -2,13 +2,13 @@ import BroadsideSupport
 
 /// Options of `broadside night`.
 public struct NightOptions: Sendable {
-    /// Options of the send, except for the ledger and its use, which the night determines.
+    /// Options of the night's send. The night itself determines the ledger and its use.
     public var send = SendOptions()
     /// Path of the campaign's file.
     public var campaign = ""
     /// Folder of all campaigns' ledgers.
     public var ledgers: String?
-    /// Date of the night, `2026-11-20`; nil: today, or the date of the night that continues.
+    /// Date of the night, such as `2026-11-20`; nil: today, or the date of a night that continues.
     public var date: String?
     /// Length of a night, in nanoseconds. A start within this time after the first one continues
     /// the night, even on the next day.

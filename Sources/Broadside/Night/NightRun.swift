@@ -3,13 +3,13 @@ import BroadsideObservability
 internal import BroadsidePolicy
 public import BroadsideSupport
 
-/// Runs `broadside night`: begins or continues the night that is due, or finds it finished.
+/// Runs `broadside night`: begins or continues the night that is due, or finds that it is finished.
 ///
-/// These steps prevent a second campaign for a date, in the order in which they become durable: the
-/// folder's notes are locked; the night is noted as intended; its ledger is created; the night is
-/// noted as begun; the first request follows. A process that is killed between any two of them
-/// leaves a night that can begin or continue. A night that is noted as begun but has no ledger was
-/// lost, and does not begin again.
+/// These steps prevent a second campaign for a date, and become durable in this order: the folder's
+/// notes are locked; the night is noted as intended; its ledger is created; the night is noted as
+/// begun; the first request follows. If the process is killed between any two of them, the night
+/// can still begin or continue. A night that is noted as begun but has no ledger counts as lost,
+/// and does not begin again.
 public enum NightRun {
     /// Runs the night with the options.
     ///
@@ -35,7 +35,7 @@ struct NightCall {
     private let options: NightOptions
     private let now: UInt64
     private let today: NightDate
-    /// Date from the options; nil: none.
+    /// Date that the options name; nil: none.
     private let given: NightDate?
 
     init(_ options: NightOptions, now: UInt64) throws(BroadsideError) {
@@ -84,15 +84,15 @@ struct NightCall {
         }
     }
 
-    /// Date of the night for this call.
+    /// Date of the night that this call begins or continues.
     func date(_ history: NightHistory) throws(BroadsideError) -> NightDate {
         if let given { return given }
         return try history.night(
             at: now, today: today, length: options.nightLength / millisecond)
     }
 
-    /// Path of the campaign's file for the notes. Links are not resolved: those of a ConfigMap
-    /// change their targets with each update.
+    /// Path of the campaign's file, as the notes have it. Links are not resolved, because the links
+    /// of a ConfigMap change their targets with each update.
     private var campaign: String {
         let path = options.campaign
         let isAbsolute = path.starts(withBytes: "/")
@@ -184,7 +184,7 @@ struct NightCall {
         return code
     }
 
-    /// Refuses a night that was begun but has no ledger any more, so that nothing is sent.
+    /// Refuses a night that was begun but whose ledger is missing, so that nothing is sent twice.
     private func refuseLost(
         _ date: NightDate, _ history: NightHistory
     ) throws(BroadsideError) {
@@ -225,7 +225,7 @@ struct NightCall {
             date == today ? .intended : .ordered, of: date, at: now, campaign: campaign)
     }
 
-    /// Options of the night's send.
+    /// Options of the send that the night runs.
     private func sending(
         _ date: NightDate, _ record: NightRecord, isBegun: Bool
     ) -> SendOptions {

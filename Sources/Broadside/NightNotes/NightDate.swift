@@ -17,7 +17,7 @@ struct NightDate: Hashable, Comparable, Sendable, CustomStringConvertible {
         description = text
     }
 
-    /// Local day of a time; nil if it can't be determined.
+    /// Local calendar day of a time; nil if it can't be determined.
     init?(localDayOf milliseconds: UInt64) {
         guard let text = localDate(milliseconds) else { return nil }
         self.init(text)

@@ -31,8 +31,9 @@ struct NightHistory: Sendable {
     struct Night: Sendable {
         let date: NightDate
         fileprivate(set) var state = State.intended
-        /// Time of the latest start on the night's date before it had begun; nil if there was none.
-        /// A night that was only ordered continues only if its date is given as an option again.
+        /// Time of the latest start on the night's own date, before the night had begun; nil if
+        /// there was none. A night that was only ordered continues only if its date is given as an
+        /// option again.
         fileprivate(set) var startedAtMilliseconds: UInt64?
         /// Time of the night's latest note.
         fileprivate(set) var notedAtMilliseconds: UInt64

@@ -3,13 +3,13 @@ internal import Glibc
 internal import Synchronization
 
 /// File in a campaign's folder that records which nights have begun. A note is durable before the
-/// step that it announces. The file is locked while a night runs, so there is only one at a time.
+/// step that it announces. The file is locked while a night runs, so only one night runs at a time.
 final class NightNotes: Sendable {
     /// Name of the file.
     static let name = "nights"
     /// Size limit, bytes: tens of thousands of nights.
     private static let byteLimit = 1 << 22
-    /// Limit on attempts to open the file if it is replaced at that moment.
+    /// Limit on attempts to open the file, which another process may replace at that moment.
     private static let openingsLimit = 16
 
     private struct Content {
@@ -124,8 +124,8 @@ final class NightNotes: Sendable {
             exitCode: ExitCode.inUse)
     }
 
-    /// Reads the file, creates its first line if it is empty, and removes an incomplete note, whose
-    /// step has not happened.
+    /// Reads the file and writes its first line if it is empty. Removes an incomplete note at the
+    /// end: its step has not happened.
     private static func read(
         _ descriptor: Int32, _ path: String, folder: String
     ) throws(BroadsideError) -> Content {

@@ -1,7 +1,7 @@
 import BroadsideLedgers
 import BroadsideSupport
 
-/// Notes of a run about its night, and its page.
+/// Writes the notes of a run about its night, and the night's page.
 final class NightRecord: Sendable {
     private let notes: NightNotes
     private let date: NightDate
@@ -11,16 +11,16 @@ final class NightRecord: Sendable {
         self.date = date
     }
 
-    /// Records that requests may follow; the ledger is durable.
+    /// Notes that the ledger is durable, so that requests may follow.
     func noteBegun() throws(BroadsideError) {
         guard notes.history[date]?.state != .begun else { return }
         try notes.add(.begun, of: date, at: Clock.now().wallMilliseconds)
     }
 
-    /// Records that nothing was sent, before the ledger is discarded.
+    /// Notes that nothing was sent, before the ledger is discarded.
     ///
-    /// - Returns: Whether the note is durable. If not, the ledger must remain: without it the night
-    ///   would count as lost.
+    /// - Returns: Whether the note is durable. If not, the ledger must remain, because a night
+    ///   without a ledger would count as lost.
     func withdraw() -> Bool {
         do throws(BroadsideError) {
             try notes.add(.withdrawn, of: date, at: Clock.now().wallMilliseconds)

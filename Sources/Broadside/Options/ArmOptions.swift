@@ -4,11 +4,11 @@ public import BroadsideAPNs
 public struct ArmOptions: Sendable {
     /// Name of the arm.
     public var name: String
-    /// File of the arm's payload; nil: that of the campaign.
+    /// File of the arm's payload; nil: the campaign's payload.
     public var payload: String?
-    /// Value of apns-collapse-id; nil: that of the campaign.
+    /// Value of apns-collapse-id; nil: the campaign's value.
     public var collapseID: String?
-    /// Value of apns-priority; nil: that of the campaign.
+    /// Value of apns-priority; nil: the campaign's value.
     public var priority: Priority?
 
     /// Creates an arm that sends what the campaign sends.

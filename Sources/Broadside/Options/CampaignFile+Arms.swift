@@ -6,7 +6,7 @@ extension CampaignFile {
     /// options that are repeated for each arm.
     static let armsKey = "arms"
 
-    /// Options of an arm by their keys in a file.
+    /// Options that an arm may have, by their keys in a file.
     private static let armOptions = [
         "payload": "arm", "collapse-id": "arm-collapse-id", "priority": "arm-priority",
     ]

@@ -7,7 +7,7 @@ extension SendOptions {
     /// Default of `--dead-for`: 30 days.
     public static var defaultDeadFor: UInt64 { 30 * 86_400 * second }
 
-    /// Age up to which a report of a dead token counts, in milliseconds; nil if the time of
+    /// Age up to which a report of a dead token counts, in milliseconds; nil if the token's time of
     /// registration decides instead.
     private var deadForMilliseconds: UInt64? {
         registeredColumn == nil ? (deadFor ?? Self.defaultDeadFor) / millisecond : nil
@@ -25,7 +25,7 @@ extension SendOptions {
         return [(registeredColumn, "--registered-column")]
     }
 
-    /// Rules as stored in a campaign's identity; nil: none.
+    /// Rules about earlier ledgers, as stored in a campaign's identity; nil: none.
     var earlierRules: EarlierRules? {
         guard asksEarlierLedgers else { return nil }
         var rules = EarlierRules()
@@ -96,8 +96,8 @@ extension SendOptions {
         durationText(Double(milliseconds) / 1000)
     }
 
-    /// Absolute paths of directories without `.` and `..`, without duplicates and sorted. A
-    /// directory that no longer exists when the run continues keeps its identity.
+    /// Absolute paths of directories, without `.` and `..`, without duplicates, and sorted. A
+    /// directory keeps its identity even if it does not exist when the run continues.
     private static func identities(of directories: [String]) -> [String] {
         Set(directories.map(identity)).sorted()
     }

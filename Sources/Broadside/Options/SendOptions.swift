@@ -40,7 +40,7 @@ public struct SendOptions: Sendable {
         case resumeOrBegin
     }
 
-    /// Header fields that enter APNs' compression table.
+    /// Policy that decides which header fields enter APNs' header table.
     public typealias HeaderIndexing = IndexingPolicy
 
     /// A token list, or a single device.
@@ -126,7 +126,7 @@ public struct SendOptions: Sendable {
 
     /// Number of requests for a row before it may become `failed`.
     public var maxAttempts = 5
-    /// Time for retries of a row, nanoseconds, like all durations here.
+    /// Maximum time for retries of a row. Like all durations here, it is in nanoseconds.
     public var retryFor: UInt64 = 1800 * second
     /// Handling of rows whose response was lost.
     public var onLost = LostResponsePolicy.record
@@ -168,11 +168,12 @@ public struct SendOptions: Sendable {
     public var suppress: String?
     /// Whether duplicates of a token are skipped.
     public var skipsDuplicates = false
-    /// Directories of ledgers that report dead tokens, whose rows are skipped. nil: not requested;
-    /// empty: requested without directories.
+    /// Directories of ledgers that report dead tokens. Rows with these tokens are skipped. nil: not
+    /// requested; empty: requested without directories.
     public var skipDead: [String]?
-    /// Whether these directories are a default. Default directories may be absent or contain no
-    /// ledger, as on a campaign's first night, and an unreadable ledger is skipped with a warning.
+    /// Whether the directories of `skipDead` are a default. Default directories may be absent or
+    /// contain no ledger, as on a campaign's first night, and an unreadable ledger is skipped with
+    /// a warning.
     public var skipDeadIsDefault = false
     /// Column with the time of a token's registration; nil: `deadFor` decides.
     public var registeredColumn: String?
@@ -228,7 +229,7 @@ public struct SendOptions: Sendable {
     var nightLength: UInt64?
     /// Notes about the night that this run sends; nil if the run is not a night.
     var night: NightRecord?
-    /// Program that runs the campaign; nil: a command.
+    /// Program that runs the campaign through the library; nil for the command.
     package var host: RunHost?
     /// Signing key that the program supplies; nil: the key is read from its source.
     package var heldKey: SigningKey?
@@ -242,10 +243,10 @@ public struct SendOptions: Sendable {
     /// Limit on the requests per payload that a preview shows.
     public static var previewLimit: Int { 1_000 }
 
-    /// Whether an existing ledger continues.
+    /// Whether an existing ledger may be continued.
     var resumes: Bool { ledgerUse != .begin }
 
-    /// Whether to open no connection and write no file.
+    /// Whether the run opens no connection and writes no file.
     public var opensNoConnection: Bool { isDryRun || preview != nil }
 
     /// Limit on the length of `--name`, bytes.

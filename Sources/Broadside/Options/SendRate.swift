@@ -9,7 +9,7 @@ public struct SendRate: Equatable, Sendable, ExpressibleByIntegerLiteral,
     public let first: Double
     /// Final rate, in requests per second, at least `first`.
     public let last: Double
-    /// Time of sending within which the rate rises, nanoseconds; 0 if it is constant.
+    /// Time of sending in which the rate rises, nanoseconds; 0 if the rate is constant.
     public let riseNanoseconds: UInt64
 
     /// Creates a constant rate.
@@ -17,8 +17,7 @@ public struct SendRate: Equatable, Sendable, ExpressibleByIntegerLiteral,
         self.init(perSecond, perSecond, 0)
     }
 
-    /// Creates a rate that rises linearly over the time in which the run sends, and then stays
-    /// constant.
+    /// Creates a rate that rises linearly during this time of sending, and then stays constant.
     ///
     /// - Returns: nil if the rate falls, `first` is not positive or the time is 0.
     public init?(from first: Double, to last: Double, withinNanoseconds: UInt64) {
@@ -81,7 +80,7 @@ public struct SendRate: Equatable, Sendable, ExpressibleByIntegerLiteral,
 
     /// Error in a rate's text.
     package struct Problem: Error {
-        /// Whether the text has the form of a rising rate.
+        /// Whether the text looks like a rising rate.
         package let isRamp: Bool
         package let message: String
 

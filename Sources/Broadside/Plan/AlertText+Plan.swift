@@ -2,8 +2,8 @@ import BroadsideObservability
 import BroadsidePayloads
 
 extension AlertText {
-    /// Alert of a campaign; for a template, the alert of the first row to send, with its token
-    /// shortened.
+    /// Alert of a campaign. For a template, this is the alert of the first row to send, with the
+    /// row's token shortened.
     ///
     /// - Returns: nil if unknown.
     init?(_ plan: Plan, firstRow: FirstRow?) {

@@ -6,7 +6,7 @@ import BroadsideSupport
 
 extension SendOptions {
     /// Whether rows may be skipped for reasons that require an `ExclusionScan` before the first
-    /// request. A filter needs none: it decides from the row itself.
+    /// request. A filter requires none, because the row itself decides.
     var mayExcludeRows: Bool {
         suppress != nil || skipsDuplicates || asksEarlierLedgers || split?.holdout != nil
     }

@@ -3,8 +3,8 @@ import BroadsideLists
 import BroadsidePayloads
 import BroadsideSupport
 
-/// The first row that a run sends, with its payload: some errors of a template appear only in a
-/// row's payload.
+/// The first row that a run sends, with its payload. Some errors of a template appear only in the
+/// payload of a row.
 struct FirstRow {
     /// Line of the list on which the row begins.
     let line: UInt64
@@ -13,8 +13,8 @@ struct FirstRow {
     let payload: [UInt8]
     private let token: ShortenedToken
 
-    /// Limits of the search for a row with a token and a payload: on rows to send, and on all rows
-    /// including skipped ones.
+    /// Limits of the search for a row with a token and a payload: one on rows to send, and one on
+    /// all rows, including skipped ones.
     static let searchLimit: UInt64 = 1000
     private static let rowsLimit: UInt64 = 10_000_000
 

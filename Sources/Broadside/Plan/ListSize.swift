@@ -5,7 +5,7 @@ import BroadsideSupport
 /// Number of a run's rows, counted or estimated before it begins.
 enum ListSize: Equatable {
     case exact(UInt64)
-    /// An estimate from this many bytes at the start of the list; later rows may be longer or
+    /// An estimate from this many bytes at the start of the list. Later rows may be longer or
     /// compress differently.
     case about(UInt64, fromBytes: UInt64)
     /// Unknown, because the list comes through a pipe.
@@ -17,7 +17,7 @@ enum ListSize: Equatable {
     }
 
     /// Counts the rows of a plain file, of a single device, or of a compressed list up to
-    /// `countedBytes`; estimates the size of longer lists.
+    /// `countedBytes`. Estimates the rows of larger lists.
     static func count(
         _ plan: Plan, _ list: TokenList, _ rows: RunRows
     ) throws(BroadsideError) -> ListSize {
@@ -30,7 +30,7 @@ enum ListSize: Equatable {
         return .exact(rows.count(upTo: end))
     }
 
-    /// Counts rows up to the chunk that reaches a number of bytes.
+    /// Counts rows until a number of bytes is reached.
     private static func count(
         _ plan: Plan, _ list: TokenList, byteLimit: UInt64
     ) throws(BroadsideError) -> ListSize {
@@ -57,14 +57,15 @@ enum ListSize: Equatable {
         return .about(min(UInt64(all), limit), fromBytes: bytes)
     }
 
-    /// Size from which counting takes long enough to be announced, bytes.
+    /// Size from which counting takes so long that it is announced, bytes.
     private static var longToCount: UInt64 { 1 << 30 }
-    /// Limit on the decompressed bytes that are read to count rows: takes some seconds.
+    /// Limit on the decompressed bytes that are read to count rows. Reading them takes some
+    /// seconds.
     static var countedBytes: UInt64 { 2 << 30 }
-    /// Bytes of a plain file for an estimate.
+    /// Number of bytes of a plain file that are read for an estimate.
     private static var plainBytes: UInt64 { 512 << 10 }
-    /// Bytes of a compressed file for an estimate: enough to make a decompressor's read-ahead
-    /// insignificant.
+    /// Number of bytes of a compressed file that are read for an estimate. It is large enough that
+    /// the decompressor's read-ahead does not matter.
     private static var compressedBytes: UInt64 { 4 << 20 }
 
     /// Exact or estimated number; nil if unknown.

@@ -15,7 +15,7 @@ extension NotificationHeaders.Field {
 }
 
 extension NotificationHeaders.Problem {
-    /// Problem and fix: one line that follows the option's name.
+    /// Problem and fix, as one line that follows the option's name.
     var message: String {
         switch kind {
         case .needsProviderToken(let type):
@@ -59,7 +59,7 @@ extension NotificationHeaders.Problem {
 }
 
 extension CertificateScope.TopicProblem {
-    /// Problem and fix: one line that follows `--topic`.
+    /// Problem and fix, as one line that follows `--topic`.
     var message: String {
         switch self {
         case .isNoneOf(let topic, let topics):

@@ -4,12 +4,12 @@ import BroadsideRows
 import BroadsideSupport
 
 extension PayloadFiles {
-    /// Compiles what each arm sends; nil if there are no arms.
+    /// Compiles the options of each arm; nil if there are no arms.
     ///
     /// - Parameters:
     ///   - hasCommon: Whether there is a payload for arms without their own.
     ///   - addPayload: Reads a payload file and returns its index among the templates.
-    ///   - identity: Receives what the campaign's identity has to cover besides the payloads.
+    ///   - identity: Receives the parts of the campaign's identity that the payloads do not cover.
     static func arms(
         _ options: SendOptions, hasCommon: Bool, identity: inout [UInt8],
         addPayload: (String, InputName, inout [UInt8]) throws(BroadsideError) -> Int
@@ -42,7 +42,8 @@ extension PayloadFiles {
         return ArmPayloads(split: split, own: own)
     }
 
-    /// Compiles the collapse ID of an arm, or that of a campaign whose arms have their own.
+    /// Compiles the collapse ID of an arm. If `name` is nil, it is that of a campaign whose arms
+    /// have their own.
     static func collapse(
         _ text: String, option: String, ofArm name: String?
     ) throws(BroadsideError) -> TextTemplate {
@@ -68,7 +69,8 @@ extension PayloadFiles {
 }
 
 extension SendOptions {
-    /// Checks that the options of arms belong to arms that are sent.
+    /// Checks the options of arms: each must name an arm that is sent, and the protocol must
+    /// support it.
     func checkArms() throws(BroadsideError) {
         guard let split else { return }
         for arm in arms {

@@ -10,7 +10,8 @@ struct PayloadFiles {
     let set: PayloadSet
     /// SHA-256 that identifies the campaign's payloads, hexadecimal.
     let digest: String
-    /// Columns in use besides the token's, each with the option or location that requires it.
+    /// Columns in use besides that of the tokens, each with the option or location that requires
+    /// it.
     let columns: [(name: String, location: String)]
     /// Value of apns-collapse-id if it is the same for all rows.
     let collapseID: String?
@@ -21,7 +22,8 @@ struct PayloadFiles {
     /// File names in the order of the set's templates, with their options.
     let names: [String]
 
-    /// Limits on a payload file, whitespace included, and on all of them together, bytes.
+    /// Limit on the size of a payload file, including whitespace, and limit on all payload files
+    /// together, bytes.
     static let fileLimit = 1 << 20
     static let directoryLimit = 16 << 20
 
@@ -123,7 +125,7 @@ struct PayloadFiles {
         }
     }
 
-    /// Payloads of a directory, each named after its column value.
+    /// Payloads in a directory, each named after a value of the column.
     private static func choice(
         _ option: String, common: Int?, _ reader: inout Reader
     ) throws(BroadsideError) -> PayloadSet.Choice {
@@ -203,8 +205,7 @@ extension PayloadFiles {
         let command: BinaryCommand?
         var templates: [PayloadTemplate] = []
         var columns: [(name: String, location: String)] = []
-        /// Input of the digest: the bytes of a single payload, or those of several with their
-        /// names.
+        /// Bytes that the digest covers: a single payload, or several payloads with their names.
         var identity: [UInt8] = []
         /// Whether payloads are checked against Apple's rules.
         let checks: Bool

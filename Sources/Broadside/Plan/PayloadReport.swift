@@ -6,7 +6,7 @@ public import BroadsideSupport
 public struct PayloadReport: Sendable {
     /// Path of the payload.
     public let file: String
-    /// Name of the file, with the option that leads to it.
+    /// Name of the file, with the option that names it.
     private let name: String
     private let pushType: PushType
     /// Whether the payload is for a broadcast channel.
@@ -46,7 +46,7 @@ public struct PayloadReport: Sendable {
     /// Checks a payload that is in memory.
     ///
     /// - Parameters:
-    ///   - name: Name of the file, with the option that leads to it.
+    ///   - name: Name of the file, with the option that names it.
     ///   - sizeProblem: Checks the size of a template; nil: the limit of the push type applies.
     init(
         _ payload: [UInt8], file: String, shownAs name: InputName, pushType: PushType,
@@ -120,10 +120,10 @@ public struct PayloadReport: Sendable {
         return reports
     }
 
-    /// Whether this is the payload of rows whose value has no file.
+    /// Whether this payload is for rows whose value has no file.
     public var isDefault: Bool { file.hasSuffix("/default.json") }
 
-    /// Line about payloads that must not be sent; nil if all may be sent.
+    /// Line about payloads that must not be sent; nil if all of them may be sent.
     public static func failure(of reports: [PayloadReport]) -> String? {
         let failures = reports.compactMap(\.failure)
         guard let first = failures.first else { return nil }
@@ -143,13 +143,13 @@ public struct PayloadReport: Sendable {
         Set(reports.flatMap { $0.warnings.map(\.message) })
     }
 
-    /// Warning that rows may have a value without a payload.
+    /// Warning that rows may have a value for which there is no payload.
     public static func missingDefault(_ option: String) -> String {
         "--payload-by \(option): there is neither a default.json nor a "
             + "--payload: rows with other values would end as invalid, NoPayload"
     }
 
-    /// Line about why the payload must not be sent; nil if it may be sent.
+    /// Line about the reason why the payload must not be sent; nil if it may be sent.
     public var failure: String? {
         guard let first = problems.first else { return nil }
         let more = problems.count - 1

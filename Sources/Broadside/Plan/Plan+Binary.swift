@@ -11,7 +11,7 @@ extension Plan {
     /// them. With a larger limit, more notifications are sent while the run waits for silence.
     static let gatewayWindow = 8192
 
-    /// Suffix of the endpoint's line for a legacy gateway.
+    /// Text for a legacy gateway that follows the endpoint.
     var protocolDescription: String {
         guard options.wireProtocol == .binary else { return "" }
         return ", legacy gateway, command \(options.binaryCommand.rawValue)"
@@ -46,7 +46,7 @@ extension Plan {
         return options.requestTimeout / BinarySettings.silenceDivisor
     }
 
-    /// Line about silence as acceptance, for a legacy gateway.
+    /// Line about silence that counts as acceptance, for a legacy gateway; empty otherwise.
     var silenceLine: String {
         guard let binaryWait else { return "" }
         let wait = decimal(Double(binaryWait) / 1e9, places: 1)

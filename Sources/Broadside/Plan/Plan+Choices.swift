@@ -1,20 +1,21 @@
 internal import BroadsidePolicy
 internal import Glibc
 
-/// Initial numbers of connections and reactors, and the limits of their growth.
+/// Initial numbers of connections and reactors, and limits on their growth.
 struct RunShape: Equatable {
     var connections: Int
     /// Limit on connections; equal to `connections` if the run does not grow.
     var connectionsMost: Int
-    /// Number of threads; those without connections wait.
+    /// Number of reactors, each with a thread. Reactors without connections wait.
     var reactors: Int
-    /// Reactors that have connections from the start.
+    /// Number of reactors that have connections from the start.
     var reactorsAtFirst: Int
 
-    /// Whether the run adds connections by itself.
+    /// Whether the run may add connections.
     var grows: Bool { connectionsMost > connections }
 
-    /// Size below which a list is sent on one connection: the handshake is most of the work.
+    /// Size below which a list is sent on one connection, because the handshake is most of the
+    /// work.
     static let smallListByteCount: UInt64 = 65 * 1000
     /// Size below which a list gains nothing from a second reactor.
     static let middlingListByteCount: UInt64 = 65 * 200_000
@@ -58,14 +59,16 @@ struct RunShape: Equatable {
         connections + descriptorsEachReactor * reactors + otherDescriptors
     }
 
-    /// Apple encourages several connections for volume. Four are sufficient for most campaigns.
+    /// Returns the number of connections. Apple encourages several for a large volume; four are
+    /// enough for most campaigns.
     private static func chooseConnections(_ options: SendOptions, listByteCount: UInt64) -> Int {
         if listByteCount < smallListByteCount { return options.reactors ?? 1 }
         if let rate = options.rate, rate.last <= 500 { return 1 }
         return max(4, options.reactors ?? 1)
     }
 
-    /// One reactor saturates a core; the row splitter and the kernel need some of the others.
+    /// Returns the number of reactors. One reactor saturates a core; the row splitter and the
+    /// kernel also need cores.
     private static func chooseReactors(
         _ options: SendOptions, listByteCount: UInt64, cores: Int
     ) -> Int {
@@ -74,7 +77,7 @@ struct RunShape: Equatable {
         return max(1, min(cores / 2, 8))
     }
 
-    /// Description for people, appended to `connections`.
+    /// Description for people, which follows the number of connections.
     func words(_ options: SendOptions) -> String {
         let chosen =
             options.connections != nil

@@ -65,7 +65,7 @@ extension Plan {
         return seconds < 1 ? "" : ": at least \(durationText(seconds)) \(ahead.words)"
     }
 
-    /// Suffix that names Apple's environment; empty for other endpoints.
+    /// Text that names Apple's environment, to append to the endpoint; empty for other endpoints.
     private var whose: String {
         appleEnvironment.map { " (Apple, \($0.rawValue))" } ?? ""
     }

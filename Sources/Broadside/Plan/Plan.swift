@@ -7,8 +7,8 @@ import BroadsideSupport
 import BroadsideTLS
 internal import Glibc
 
-/// The checked plan of a send: all files are read, all values are known. Created before any output
-/// or connection, so that a wrong setting costs nothing.
+/// The checked plan of a send. All files are read and all values are known. It is created before
+/// any output or connection, so that a wrong setting costs nothing.
 struct Plan {
     var options: SendOptions
     var headers: NotificationHeaders
@@ -17,7 +17,7 @@ struct Plan {
     var credential: Credential
     var shape: RunShape
     var streamsPerConnection: Int
-    /// Likely mistakes that are reported but not refused.
+    /// Likely mistakes, which are reported but do not prevent the send.
     var warnings: [String] = []
 
     /// Limit on streams per connection, unless the server or the user sets a lower one.
@@ -77,7 +77,8 @@ struct Plan {
     /// Topic or its template; nil: the certificate's topic.
     var topicText: String? { namesTopics ? options.topic : headers.topic }
 
-    /// Refuses a topic per row with a certificate, which is valid for its own topics only.
+    /// Refuses a topic per row with a certificate, because a certificate is valid only for its own
+    /// topics.
     private static func checkRowTopics(
         _ options: SendOptions, _ credential: Credential
     ) throws(BroadsideError) {
@@ -90,7 +91,7 @@ struct Plan {
         try checkTopicLabels(options)
     }
 
-    /// Refuses labels that the metrics of topics use themselves.
+    /// Refuses labels whose names the metrics of topics use.
     private static func checkTopicLabels(_ options: SendOptions) throws(BroadsideError) {
         guard let key = ["topic", "outcome"].first(where: { options.labels[$0] != nil }) else {
             return
@@ -116,7 +117,8 @@ struct Plan {
     /// Whether the campaign goes to Apple's production devices.
     var goesToProduction: Bool { appleEnvironment == .production }
 
-    /// Apple's environment that connections go to, by option or by host name; nil: none.
+    /// Apple's environment that connections go to, by option or by host name; nil for other
+    /// servers.
     var appleEnvironment: Endpoints.Environment? {
         options.endpoint == nil
             ? options.environment : Endpoints.environment(ofHost: route.host)

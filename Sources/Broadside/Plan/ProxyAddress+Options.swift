@@ -34,16 +34,16 @@ extension ProxyAddress {
         self.init(host: host, port: port)
     }
 
-    /// Environment variable that names a proxy for other programs; nil: none is set. It is not used
-    /// here, because only options determine how a campaign connects.
+    /// Environment variable that names a proxy for other programs; nil if none is set. It is not
+    /// used, because only options determine how a campaign connects.
     static var unusedVariable: String? {
         ["HTTPS_PROXY", "https_proxy", "ALL_PROXY", "all_proxy"].first {
             SystemCall.environment($0)?.isEmpty == false
         }
     }
 
-    /// Hint that the proxy named by an environment variable is not used, for a connection that
-    /// fails without a proxy.
+    /// Hint for a connection that failed without a proxy: the proxy in this environment variable is
+    /// not used.
     static func hint(of variable: String) -> String {
         "\(variable) is set, but only --proxy selects a proxy"
     }

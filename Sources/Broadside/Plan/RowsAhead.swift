@@ -1,10 +1,10 @@
-/// Rows that a run has yet to send, as far as they are known when its plan is printed.
+/// Number of rows that a run has yet to send, as far as it is known when the plan is printed.
 struct RowsAhead {
     /// Number of rows; an upper limit if `mayBeFewer`.
     let count: UInt64
     /// Whether options may skip some of the rows, which are not counted yet.
     let mayBeFewer: Bool
-    /// Meaning of the number.
+    /// Which rows the number counts.
     private let kind: Kind
     /// Time for which earlier runs of the campaign sent, seconds.
     let sentSeconds: Double

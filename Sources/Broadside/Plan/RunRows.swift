@@ -3,7 +3,7 @@ import BroadsidePayloads
 import BroadsideRows
 import BroadsideSupport
 
-/// Rows of the list that the options select for a run, determined on first use.
+/// Rows of the list that the options select for a run. They are determined on first use.
 final class RunRows {
     private let plan: Plan
     private let list: TokenList
@@ -11,10 +11,10 @@ final class RunRows {
     private var knownPart: ListExtent?
     private var knownSkips: ExclusionIndex?
     private var knownWaves: WavePlan?
-    /// The first row to send; the outer nil: not searched yet.
+    /// The first row to send. The outer optional is nil if it was not searched yet.
     private var knownFirst: FirstRow??
 
-    /// - Parameter search: Finds the rows to skip; nil: no row is skipped.
+    /// - Parameter search: Finds the rows to skip; nil if no row is skipped.
     init(_ plan: Plan, _ list: TokenList, skips search: ExclusionScan?) {
         self.plan = plan
         self.list = list
@@ -32,15 +32,15 @@ final class RunRows {
     /// Returns the rows of part, shard and limit, including skipped ones.
     func rows() throws(BroadsideError) -> CampaignRows { plan.rows(of: list, part: try part()) }
 
-    /// Returns the rows and those to skip, which requires reading the whole list.
+    /// Returns the rows of the run and the rows to skip. This requires reading the whole list.
     func selection() throws(BroadsideError) -> ListSelection {
         let rows = try rows()
         if knownSkips == nil { knownSkips = try search?.listAside(of: list) }
         return ListSelection(rows: rows, skips: knownSkips)
     }
 
-    /// Returns the waves of a campaign that begins now, which requires reading the whole list; nil
-    /// if all rows are sent at once.
+    /// Returns the waves of a campaign that begins now; nil if all rows are sent at once. This
+    /// requires reading the whole list.
     func waves() throws(BroadsideError) -> WavePlan? {
         if knownWaves == nil, plan.options.delivery.isUsed {
             knownWaves = try WavePlan(
@@ -62,8 +62,8 @@ final class RunRows {
         return first
     }
 
-    /// Returns the rows that are searched for the first one to send. Later rows do not affect which
-    /// of them are skipped.
+    /// Returns the rows among which the first row to send is searched. Later rows do not affect
+    /// which of them are skipped.
     private func firstSelection() throws(BroadsideError) -> ListSelection {
         var rows = try rows()
         guard let search else { return ListSelection(rows: rows) }

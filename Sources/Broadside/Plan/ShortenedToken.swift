@@ -4,7 +4,7 @@ struct ShortenedToken {
     /// Digits of the token, in lower case.
     private let digits: [UInt8]
 
-    /// Number of digits that remain.
+    /// Number of digits that are shown.
     private static let shownCount = 8
 
     /// - Parameter digits: Digits of the token, in lower case.
@@ -34,7 +34,7 @@ struct ShortenedToken {
         return result
     }
 
-    /// Returns the index behind a token that begins at `start`; nil if there is none.
+    /// Returns the index after a token that begins at `start`; nil if no token begins there.
     private func end(in text: [UInt8], from start: Int) -> Int? {
         var index = start
         for (position, digit) in digits.enumerated() {

@@ -85,12 +85,13 @@ package struct WavePlan: Sendable {
             + " in \(printable(zones.zones[zone].name))"
     }
 
-    /// Number of rows whose time had passed at the first start and that are not sent.
+    /// Number of rows that are not sent because their time had passed at the first start.
     package var missedRows: UInt64 {
         zip(zones.zones, instants).reduce(0) { $0 + ($1.1 == .missed ? $1.0.rows : 0) }
     }
 
-    /// Time from which on the rows of a zone may be sent, not before `now`; nil: never.
+    /// Earliest time at which the rows of a zone may be sent, at least `now`; nil if they are not
+    /// sent.
     private func dueTime(_ zone: Int, now: UInt64) -> UInt64? {
         guard case .at(let instant) = instants[zone] else { return nil }
         return schedule.dueTime(instant, in: rules[zone], now: now)
@@ -104,7 +105,7 @@ package struct WavePlan: Sendable {
         }
     }
 
-    /// All rows, whenever they are due, for a dry run.
+    /// All rows, for a dry run, which ignores when rows are due.
     var anyTime: DueRows {
         DueRows(zones) { instants[$0] == .missed ? .skip : .send }
     }
@@ -243,7 +244,7 @@ package struct WavePlan: Sendable {
                 + "with --where and --name")
     }
 
-    /// Position among the waves at a time.
+    /// Which wave has been reached at a time.
     func progress(at now: UInt64, isWaiting: Bool) -> WaveProgress {
         let begun = waves.prefix { $0.atMilliseconds <= now }.count
         return WaveProgress(
@@ -253,16 +254,16 @@ package struct WavePlan: Sendable {
 }
 
 extension DeliveryOptions {
-    /// Rules of the default zone; nil: there is none.
+    /// Rules of the default time zone; nil if there is none.
     func zone(_ database: ZoneDatabase) throws(BroadsideError) -> TimeZoneRules? {
         try zoneDefault.map { (name) throws(BroadsideError) in
             try database.rules(of: name, option: "zone-default")
         }
     }
 
-    /// Schedule of a campaign.
+    /// Schedule of the deliveries of a campaign.
     ///
-    /// - Parameter zone: Rules of the default zone; nil: there is none.
+    /// - Parameter zone: Rules of the default time zone; nil if there is none.
     fileprivate func schedule(_ zone: TimeZoneRules?, startedAt: UInt64) -> DeliverySchedule {
         DeliverySchedule(
             deliverAt: deliverAt, date: date, zone: zone ?? .utc, late: late ?? .send,

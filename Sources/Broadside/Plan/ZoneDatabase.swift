@@ -14,9 +14,9 @@ final class ZoneDatabase: Sendable {
     /// same on each machine.
     private static let machineName = "localtime"
 
-    /// Limit on the names that are kept; files of others are read each time.
+    /// Limit on the zones that are kept in memory. The files of other zones are read each time.
     private static let knownLimit = 8_192
-    /// Largest file of a zone, in bytes; those of the database have less than 4,000.
+    /// Maximum size of a zone's file, in bytes. The files of the database have less than 4,000.
     private static let fileLimit = 1 << 18
 
     init(directory: String = ZoneDatabase.directory) { self.directory = directory }

@@ -2,7 +2,7 @@ import BroadsideLists
 import BroadsideRows
 import BroadsideSupport
 
-/// Columns of a file of receipts. A column that is not named is found by its usual names.
+/// Columns of a file of receipts. For a column that is not named, its usual names are tried.
 public struct ReceiptColumns: Sendable {
     /// Column of the device token; nil to find it.
     public var token: String?
@@ -34,7 +34,8 @@ public struct ReceiptColumns: Sendable {
         self.by = by
     }
 
-    /// Returns the column that names the row or the device, and whether it has tokens.
+    /// Returns the column that identifies the row or the device, and whether this column has
+    /// tokens.
     func key(of path: String) throws(BroadsideError) -> (column: String, isToken: Bool) {
         guard token == nil || notification == nil else {
             throw .usage("id-column", "and --token-column exclude each other: give one of them")
@@ -58,7 +59,7 @@ public struct ReceiptColumns: Sendable {
         return try find(Self.usualTimes, in: path) ?? Self.usualTimes[0]
     }
 
-    /// Returns the first of some columns that the file has.
+    /// Returns the first of the given columns that the file has; nil if it has none.
     private func find(_ names: [String], in path: String) throws(BroadsideError) -> String? {
         for name in names {
             do throws(BroadsideError) {
@@ -76,7 +77,8 @@ public struct ReceiptColumns: Sendable {
         return nil
     }
 
-    /// Whether any of the first rows has the column; in a file without rows, its header is enough.
+    /// Whether any of the first rows has a value in the column. In a file without rows, its header
+    /// is enough.
     private func hasValue(_ list: TokenList) throws(BroadsideError) -> Bool {
         var rows = try RowCursor(list, rowsAtOnce: 1_000)
         var count = 0

@@ -2,15 +2,16 @@ import BroadsideLists
 import BroadsideObservability
 import BroadsideSupport
 
-/// Count of devices and of their first receipts. Takes records in their order: a key's rows, then
-/// its receipts by time.
+/// Counts devices and their first receipts. Takes records in order: the rows of a key, then its
+/// receipts by time.
 struct ReceiptTally {
     var findings: ReceiptFindings
     /// Number of each value, by column.
     private var numbers: [[[UInt8]: Int]]
 
     private var key: UInt64?
-    /// Arm of the key's rows, and when the first of them was settled; nil if there are none.
+    /// Arm of the key's rows, and the time at which the first of them was settled; nil if the key
+    /// has no rows.
     private var row: (arm: Int, settled: UInt64)?
     private var isOpened = false
 
@@ -19,7 +20,7 @@ struct ReceiptTally {
         numbers = findings.columns.map { _ in [:] }
     }
 
-    /// Number of a column's value; values beyond the limit share the last one.
+    /// Returns the number of a column's value. All values beyond the limit share the last number.
     mutating func number(of value: [UInt8], _ column: Int) -> Int {
         if let known = numbers[column][value] { return known }
         let count = findings.columns[column].values.count
@@ -38,7 +39,7 @@ struct ReceiptTally {
     /// Counts a receipt that can't be read.
     ///
     /// - Parameters:
-    ///   - fault: What is wrong with the line, with a verb.
+    ///   - fault: Description of what is wrong with the line, with a verb.
     ///   - value: The value that can't be read; nil to show none, as for tokens.
     mutating func noteUnreadable(line: UInt64, _ fault: String, value: [UInt8]?) {
         findings.unreadable += 1

@@ -7,7 +7,7 @@ import BroadsideObservability
 import BroadsideRows
 public import BroadsideSupport
 
-/// Join of receipts, which devices reported, with a ledger's rows.
+/// Joins receipts, which devices reported, with the rows of a ledger.
 ///
 ///     ledger ▶ key, arm, time ──────┐
 ///                                   ├─▶ sorted by key ▶ each device's rows and first receipt
@@ -16,10 +16,10 @@ public import BroadsideSupport
 /// The key is the row's number if receipts have apns-ids, or the fingerprint of the token. The sort
 /// spills to disk, so that memory is bounded.
 enum ReceiptsJoin {
-    /// Maximum number of columns to count by, and of values that are counted one by one.
+    /// Maximum number of columns to count by, and of values per column that are counted separately.
     static let columnLimit = 7
     static let valueLimit = 50
-    /// Name for all further values.
+    /// Name for all values that are not counted separately.
     static let otherValues = "(others)"
 
     /// Returns the findings about a campaign from a file of receipts.
@@ -190,7 +190,7 @@ enum ReceiptsJoin {
     }
 }
 
-/// What devices reported about a campaign: `report --receipts`.
+/// Result of `report --receipts`: what devices reported about a campaign.
 public struct ReceiptsReport {
     private let ledger: LedgerReader
     private let findings: ReceiptFindings

@@ -1,7 +1,7 @@
 import BroadsideSupport
 
-/// A file that another thread keeps up to date, because its disk may be slow. A newer content
-/// replaces one that still waits. A failure is reported once and does not end the run.
+/// A file that another thread keeps up to date, because its disk may be slow. New content replaces
+/// content that still waits to be written. A failure is reported once and does not end the run.
 final class BackgroundFile<Content> {
     private let path: String
     /// Consequence of a failure, for the warning.

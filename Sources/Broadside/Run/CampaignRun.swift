@@ -8,7 +8,7 @@ package import BroadsideTLS
 internal import Glibc
 internal import Synchronization
 
-/// One `send`, from its options to its exit code.
+/// Runs `send`, from its options to its exit code.
 public enum CampaignRun {
     /// Runs a send with the options.
     ///
@@ -61,7 +61,7 @@ public enum CampaignRun {
         return options
     }
 
-    /// Checks the ledger independently of the list; opens and creates nothing.
+    /// Checks the ledger, but not against the list. Opens and creates nothing.
     private static func checkLedger(_ options: SendOptions) throws(BroadsideError) {
         guard let ledger = options.ledger else { return }
         if options.resumes {
@@ -81,8 +81,8 @@ public enum CampaignRun {
         }
     }
 
-    /// Defers signals from now on until the caller takes them, and makes all output asynchronous: a
-    /// blocked terminal would otherwise delay signals.
+    /// Defers signals until the caller takes them. Makes all output asynchronous, because a blocked
+    /// terminal would otherwise delay signals.
     private static func watchSignals(_ options: SendOptions) -> SignalWatch {
         let signals = SignalWatch()
         guard options.host == nil else { return signals }
@@ -248,8 +248,8 @@ public enum CampaignRun {
         }
     }
 
-    /// Raises resource limits to their maximum and checks them before a ledger begins, including
-    /// whether a container forbids io_uring.
+    /// Raises resource limits to their maximum and checks them before a ledger is created. Also
+    /// checks whether a container forbids io_uring.
     private static func checkLimits(_ plan: Plan) throws(BroadsideError) {
         let host = plan.options.host
         if host?.raisesLimits ?? true { ResourceLimits.raise() }

@@ -4,7 +4,7 @@ import BroadsideLists
 import BroadsideSupport
 import BroadsideTLS
 
-/// Inputs of a run, read and checked before it begins.
+/// Inputs of a run, which were read and checked before it begins.
 struct CheckedRun {
     let plan: Plan
     let list: TokenList
@@ -12,11 +12,12 @@ struct CheckedRun {
     let skips: ExclusionScan?
     /// Rows of the list that the run covers.
     let rows: RunRows
-    /// Whether earlier runs began the campaign. `LedgerSession` then checks its invalid rows,
+    /// Whether an earlier run began the campaign. If so, `LedgerSession` checks its invalid rows,
     /// including those that earlier runs read.
     let isBegun: Bool
-    /// Whether the part is a byte range. Finding it means reading the list, which may take minutes;
-    /// so this search and the check of the rows wait until signals are handled.
+    /// Whether the run covers only a byte range of the list. To find the range, the list must be
+    /// read, which may take minutes. This search and the check of the rows therefore wait until
+    /// signals are handled.
     let isPartSearched: Bool
 
     /// - Parameter spooling: Directory of the ledger, locked, if the list is standard input.
@@ -63,7 +64,7 @@ struct CheckedRun {
         }
     }
 
-    /// Checks the options about delivery, and that the system knows time zones.
+    /// Checks the delivery options, and that the system knows time zones.
     private static func checkDelivery(_ delivery: DeliveryOptions) throws(BroadsideError) {
         try delivery.check()
         guard delivery.isUsed else { return }
@@ -72,7 +73,8 @@ struct CheckedRun {
         _ = try database.rules(of: "UTC", option: "deliver-at")
     }
 
-    /// Columns that the payloads and the filter read, each once, with the option that requires it.
+    /// Columns that the payloads and the filter read, without duplicates, each with the option that
+    /// requires it.
     private static func wantedColumns(
         _ options: SendOptions, _ payloads: PayloadFiles
     ) -> [(name: String, location: String)] {

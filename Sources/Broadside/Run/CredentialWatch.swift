@@ -40,7 +40,7 @@ final class CredentialWatch {
         case failed(BroadsideError)
     }
 
-    /// Duration after which a read is reported, once.
+    /// Duration after which a read counts as slow; this is reported once.
     private static var slowReading: UInt64 { 10 * second }
 
     init(_ plan: Plan, coordinator: RunCoordinator, tlsConfiguration: TLSConfigurationBox, now: Now)
@@ -84,8 +84,8 @@ final class CredentialWatch {
         return coordinator.renewToken(now) != nil || coordinator.authorizationVersion != version
     }
 
-    /// Reloads keys, certificates and token file, and has the connections replaced. A file that
-    /// can't be read, or a credential of another sender, changes nothing.
+    /// Reloads keys, certificates and the token file, and replaces the connections. Nothing changes
+    /// if a file can't be read or the credential is another sender's.
     func reload(_ now: Now) {
         guard SecretCommand.isNamed(plan.options) else { return reload(now, printed: nil) }
         // A command that is already running is as recent as a second one would be.
@@ -129,7 +129,7 @@ final class CredentialWatch {
         }
     }
 
-    /// Takes the result of the background read.
+    /// Takes the result of a read by the separate thread.
     private func take(_ now: Now) {
         guard let begin = readingSince else { return }
         guard let reading = reader.take() else {
@@ -228,7 +228,8 @@ private struct ReloadedCredential: Sendable {
         }
     }
 
-    /// Refuses pipes, which are read at the start only: they may have no writer later.
+    /// Refuses pipes as files of the credential. They are read only at the start of the run,
+    /// because they may have no writer later.
     private static func refusePipes(_ options: SendOptions) throws(BroadsideError) {
         let files = [
             ("auth-key", KeySource(options)?.path), ("auth-token-file", options.authTokenFile),

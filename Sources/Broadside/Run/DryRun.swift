@@ -7,10 +7,10 @@ internal import BroadsideRows
 import BroadsideSupport
 internal import Glibc
 
-/// Reads and checks everything that a run would, and builds each request, without connections or
-/// output files.
+/// Reads and checks everything that a run would read and check, and builds each request, without
+/// connections or output files.
 enum DryRun {
-    /// Counts of a list's rows by result.
+    /// Number of rows of a list for each result.
     private struct Tally {
         var rows: UInt64 = 0
         private var skipped: [SkipReason: UInt64] = [:]

@@ -20,8 +20,8 @@ enum HookEvent: String, Sendable {
     }
 }
 
-/// Runs the command of `--hook` for one event at a time, on a thread of its own. Sending never
-/// waits for it, and its failure is at most a warning.
+/// Runs the command of `--hook` for one event at a time, on a separate thread. Sending never waits
+/// for the command, and its failure is at most a warning.
 ///
 ///     put --> waits --> sh -c COMMAND, event on stdin --> ended, or killed after 30 s --> next
 final class EventHook {
@@ -33,7 +33,7 @@ final class EventHook {
 
     /// Time limit of a call.
     static let secondsLimit: UInt64 = 30
-    /// Limit on waiting calls; a run has one at its start, one at its end, and one per wave.
+    /// Limit on waiting calls. A run has one call at its start, one at its end, and one per wave.
     private static let waitingLimit = 8 + wavesLimit
     /// Limit on calls at waves. Further waves cause no call.
     private static let wavesLimit = 512

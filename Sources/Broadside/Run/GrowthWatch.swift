@@ -50,9 +50,9 @@ struct GrowthWatch {
         return take(growth.observe(sample))
     }
 
-    /// Rate limit of a measurement; only measurements at the same limit are compared. A rising
-    /// limit counts as unchanged until it has risen by a tenth; otherwise no two measurements would
-    /// have the same limit.
+    /// Rate limit of a measurement. Only measurements under the same limit are compared. A rising
+    /// limit counts as unchanged until it has risen by a tenth, because otherwise no two
+    /// measurements would have the same limit.
     private mutating func judgedLimit(_ snapshot: RunSnapshot) -> Double? {
         if snapshot.ramp != nil, let last = rampLimit, let limit = snapshot.rateLimit,
             limit >= last, limit < last * 1.1
@@ -82,7 +82,7 @@ struct GrowthWatch {
         }
     }
 
-    /// Reason for the run's number of connections.
+    /// Text about the reason for the run's number of connections.
     var words: String { reason.words(connections: target.total) }
 }
 

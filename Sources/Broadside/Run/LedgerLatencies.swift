@@ -4,11 +4,13 @@ import BroadsideSupport
 
 /// Response latencies of a campaign's requests, from its ledger.
 package enum LedgerLatencies {
-    /// Responses with a latency up to this limit and above that of the previous column.
+    /// Number of responses whose latency is at most this limit and above that of the previous
+    /// column.
     package struct Column: Sendable {
         /// Upper limit of the latency, milliseconds.
         package var upTo: Double
-        /// Approximate count: a bucket that spans two columns is divided between them.
+        /// Number of responses. It is approximate: a bucket that spans two columns is divided
+        /// between them.
         package var answers: Int
     }
 

@@ -5,9 +5,9 @@ import BroadsidePolicy
 import BroadsideSupport
 
 extension LedgerSession {
-    /// Reports a campaign with no remaining rows to all outputs that the options name. The list's
-    /// invalid rows are checked with the options of this call, so that a list with too many invalid
-    /// rows is reported again.
+    /// Reports a campaign without remaining rows to all outputs that the options name. The invalid
+    /// rows are checked with the options of this call, so that a list with too many of them is
+    /// reported again.
     ///
     /// - Returns: The exit code.
     func reportFinished(

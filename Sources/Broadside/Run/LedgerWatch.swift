@@ -2,9 +2,9 @@ import BroadsideEngine
 import BroadsideLedgers
 import BroadsideSupport
 
-/// Checks each second whether the ledger is still at its path. After `rm -r` the run would continue
-/// with an unreachable ledger, and the next start would find no ledger and begin the campaign
-/// again. Runs on a separate thread, because the file system may hang.
+/// Checks each second whether the ledger is still at its path. After `rm -r`, the run would
+/// continue with a ledger that has no path, and the next start would begin the campaign again. The
+/// check runs on a separate thread, because the file system may hang.
 final class LedgerWatch {
     private static var interval: UInt64 { second }
 

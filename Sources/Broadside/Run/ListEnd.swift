@@ -4,8 +4,9 @@ internal import BroadsidePolicy
 import BroadsideSupport
 internal import Synchronization
 
-/// Row count and hash of the list, needed at a run's end. Another thread reads the list, because
-/// its disk may hang; the thread that takes signals waits as long as the read makes progress.
+/// Row count and hash of the list, which are needed at the end of a run. Another thread reads the
+/// list, because its disk may hang. The thread that takes signals waits as long as the read makes
+/// progress.
 final class ListEnd {
     private let source: ListSource
     private let coordinator: RunCoordinator
@@ -13,12 +14,12 @@ final class ListEnd {
     /// Whether the list thread has ended.
     private var isFree: Bool
 
-    /// Time limit in milliseconds: for a read that makes no progress, and at a run's end for
-    /// another thread that waits for a disk.
+    /// Time limit in milliseconds for a read without progress, and for another thread that waits
+    /// for a disk at the end of a run.
     static var diskPatience: Int { 5000 }
 
-    /// Waits until the list thread releases the list, but only for a limited time, because the
-    /// list's disk may hang.
+    /// Waits until the list thread releases the list. The wait is limited, because the list's disk
+    /// may hang.
     init(
         _ source: ListSource, of services: ReactorServices, _ coordinator: RunCoordinator,
         _ signals: SignalWatch
@@ -64,12 +65,13 @@ final class ListEnd {
     /// State shared by the reading thread and the one that waits for it.
     private final class Order: Sendable {
         let isEnded = Atomic<Bool>(false)
-        /// Number of the reader's checks of `isEnded`, which show that it makes progress.
+        /// Number of times that the reader has checked `isEnded`. It shows that the read makes
+        /// progress.
         let checkCount = Atomic<Int>(0)
     }
 
-    /// Runs the read on another thread. nil if it failed, was ended or hangs; the list is not
-    /// accessed any more in that case.
+    /// Runs the read on another thread. Returns nil if the read failed, was ended or hangs; the
+    /// list must then not be accessed again.
     private func read<Value>(
         endsOnSignals: Bool,
         _ work: @escaping (_ isEnded: () -> Bool) throws -> Value?

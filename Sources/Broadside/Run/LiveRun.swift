@@ -11,14 +11,14 @@ import BroadsideTLS
 internal import Glibc
 internal import Synchronization
 
-/// Result of the claim at the end of a run.
+/// Result of claiming the ledger at the end of a run.
 private struct EndClaim: Sendable {
     /// Description of the failure; nil: the claim was made.
     let problem: String?
 }
 
 extension LedgerSession {
-    /// Clock of a rising rate, which continues that of the previous run if the rate is the same;
+    /// Clock of a rising rate. It continues the clock of the previous run if the rate is the same.
     /// nil if the rate is constant.
     fileprivate func rampClock(_ plan: Plan) -> RampClock? {
         guard let ramp = plan.options.rate?.ramp else { return nil }
@@ -27,7 +27,7 @@ extension LedgerSession {
     }
 }
 
-/// A run in progress: its threads, and the main thread's supervision of them.
+/// A run in progress: its threads, and their supervision by the main thread.
 struct LiveRun {
     private let plan: Plan
     private let session: LedgerSession
@@ -84,7 +84,7 @@ struct LiveRun {
 
     /// Runs until the end of the pass.
     ///
-    /// - Returns: The exit code; nil: rows are due later, in the next pass.
+    /// - Returns: The exit code; nil if more rows are due later, in the next pass.
     func run(_ signals: SignalWatch) throws(BroadsideError) -> Int32? {
         let planText = prepared.size.map { size in
             plan.description(
@@ -182,7 +182,7 @@ struct LiveRun {
             sentSeconds: Double(coordinator.ramp?.sentNanoseconds ?? 0) / 1e9, plan.options)
     }
 
-    /// Time after which nothing new is sent, milliseconds since 1970.
+    /// Time at which the run stops sending requests, milliseconds since 1970; nil: none.
     private var deadline: UInt64? {
         plan.options.deadline.map {
             let (time, isFar) = session.manifest.firstStartedAtMilliseconds
@@ -195,13 +195,13 @@ struct LiveRun {
     private struct Watch {
         let credential: CredentialWatch
         let ledger: LedgerWatch
-        /// Time after which nothing new is sent, milliseconds since 1970.
+        /// Time at which the run stops sending requests, milliseconds since 1970; nil: none.
         let deadline: UInt64?
         /// Time at which quiet hours begin in a zone of the pass.
         let quietAt: UInt64?
     }
 
-    /// Waits until the rows of the pass are due, or the run is stopped. Nothing is connected
+    /// Waits until the rows of the pass are due or the run is stopped. No connection is opened
     /// meanwhile.
     private func waitForWave(_ watch: Watch, _ signals: SignalWatch, _ monitor: RunMonitor) {
         guard passes.waves != nil else { return }
@@ -218,7 +218,7 @@ struct LiveRun {
         monitor.beginWave(Clock.now())
     }
 
-    /// Reports progress and forwards signals, once.
+    /// Reports progress and forwards signals; called repeatedly.
     private func poll(
         _ watch: Watch, _ threads: [ReactorThread], _ signals: SignalWatch, _ monitor: RunMonitor
     ) {
@@ -254,13 +254,13 @@ struct LiveRun {
         monitor.update(now)
     }
 
-    /// Stop cause for an error of the ledger.
+    /// Stop cause that corresponds to an error of the ledger.
     private static func cause(of error: BroadsideError) -> StopCause {
         error.exitCode == ExitCode.inUse
             ? .superseded : .ledgerFailed(detail: error.message)
     }
 
-    /// Records a passed canary, so that a resume does not send it again.
+    /// Records that the canary has passed, so that a resume needs no canary.
     private func rememberCanary() {
         guard coordinator.canary?.verdict == .passed, coordinator.stopCause != .ledgerGone else {
             return
@@ -376,7 +376,7 @@ struct LiveRun {
         return code
     }
 
-    /// Verdicts of the campaign's rows, from this run and earlier ones.
+    /// Verdicts of all of the campaign's rows, from this run and earlier ones.
     private func summary(
         stop: StopCause?, _ statistics: RunStatistics, endRow: UInt64?
     ) throws(BroadsideError) -> Summary {
@@ -398,7 +398,7 @@ struct LiveRun {
         return summary
     }
 
-    /// Whether all rows of the pass are settled, or quiet hours ended it.
+    /// Whether all rows of the pass are settled, or quiet hours have ended it.
     private func isOver(_ stop: StopCause?, _ statistics: RunStatistics) -> Bool {
         guard passes.waves != nil, statistics.refusedByCredential == 0,
             TopicReport.stopped(coordinator.topicReports).isEmpty
@@ -470,8 +470,8 @@ struct LiveRun {
         monitor.reportEndClaim(problem, Clock.now())
     }
 
-    /// Waits for another thread's write, for a limited time because its disk may hang; not at all
-    /// after a second signal.
+    /// Waits for another thread's write. The wait is limited, because the disk may hang. After a
+    /// second signal, there is no wait.
     private func awaitDisk(_ signals: SignalWatch, while isWriting: () -> Bool) {
         for _ in 0..<ListEnd.diskPatience / 10 where !coordinator.isStoppingAtOnce {
             guard isWriting() else { return }
@@ -479,7 +479,7 @@ struct LiveRun {
         }
     }
 
-    /// Stops without waiting for responses or readers of the output, after a second signal.
+    /// Stops without waiting for responses or for readers of the output, after a second signal.
     private func stopAtOnce() {
         coordinator.stopAtOnce()
         SignalWatch.hurry()

@@ -3,7 +3,7 @@ import BroadsideLists
 import BroadsideObservability
 import BroadsideSupport
 
-/// Inputs of a run from its list and its ledger, read before it sends.
+/// Inputs that a run takes from its list and its ledger before it sends.
 struct PreparedRun {
     let session: LedgerSession
     /// Size of the list, for display; nil if no progress is shown.
@@ -48,7 +48,7 @@ struct PreparedRun {
             ? nil : AlertText(plan, firstRow: try? FirstRow.find(plan, list, selection))
     }
 
-    /// Continues the ledger with the next pass of the same process.
+    /// Continues the ledger with the next pass of the process.
     ///
     /// - Parameter plan: Plan of the next pass.
     init(

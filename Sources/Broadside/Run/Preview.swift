@@ -10,7 +10,7 @@ import BroadsideSupport
 /// Prints the first N requests of each payload and topic as they would be sent (`--preview N`),
 /// without connections or output files.
 struct Preview {
-    /// Limit on the rows read to find one for each payload.
+    /// Limit on the rows that are read to find requests of each payload.
     private static let rowsLimit: UInt64 = 1_000_000
 
     private let plan: Plan

@@ -4,7 +4,7 @@ import BroadsideObservability
 import BroadsidePolicy
 import BroadsideSupport
 
-/// Final cause of a run's end, and its exit code and last line.
+/// Final cause of a run's end, with its exit code and last line.
 struct RunConclusion {
     var cause: StopCause
     /// Whether every row of the list is settled.
@@ -60,15 +60,14 @@ struct RunConclusion {
         }
     }
 
-    /// Whether the run gave up without reaching the server and before sending anything, so that no
-    /// device can have received the notification.
+    /// Whether the run gave up without reaching the server and without sending anything. No device
+    /// can then have received the notification.
     var isFailedContact: Bool { cause.isGivingUp && !wasAnswered && !sentAnything }
 
-    /// Whether the run sent nothing that a ledger would have to record, so that the corrected
-    /// command begins again.
+    /// Whether the run sent nothing, so that its ledger is not needed and the corrected command can
+    /// begin again.
     ///
-    /// - Parameter isExpected: Whether the ledger is needed once it has existed, see
-    ///   `expectsLedger`.
+    /// - Parameter isExpected: Whether an existing ledger is needed by others, see `expectsLedger`.
     func discardsLedger(isExpected: Bool) -> Bool {
         isWrongList || (isFailedContact && !isExpected)
     }
@@ -123,7 +122,7 @@ struct RunConclusion {
 }
 
 extension Plan {
-    /// Whether the ledger is needed once it has existed: by a script that began with
+    /// Whether an existing ledger is needed even if nothing was sent: by a script that began with
     /// `--resume-or-begin` and continues with `--resume`, by the other parts of a campaign, or
     /// because it has the only copy of a list from standard input.
     var expectsLedger: Bool {

@@ -6,7 +6,7 @@ import BroadsidePolicy
 import BroadsideSupport
 
 /// Reports a run's progress and serves its control socket, on the main thread, ten times per
-/// second. Its data come from one sample per second of the reactors' statistics.
+/// second. It takes its data from one sample of the reactors' statistics per second.
 final class RunMonitor {
     private let plan: Plan
     private let session: LedgerSession
@@ -19,7 +19,7 @@ final class RunMonitor {
     private var isWaiting: Bool
     /// Time since which the run sends, or waits for its next wave.
     private(set) var sendingSince: Now
-    /// Wakes the reactors to read the shared state.
+    /// Wakes the reactors, so that they read the shared state.
     private let wake: () -> Void
 
     private var sampler: RunSampler
@@ -42,10 +42,11 @@ final class RunMonitor {
     private let telemetryFile: BackgroundFile<[UInt8]>
     private let metricsFile: BackgroundFile<String>?
     private var hasEnded = false
-    /// Keyboard input; nil if no progress is shown, or standard input is something else.
+    /// Keyboard input; nil if no progress is shown, or if standard input is the list or no
+    /// terminal.
     private let terminal: TerminalKeys?
     private var keys: RunKeys?
-    /// Plan that was printed before the run, to be printed once more.
+    /// Plan that was printed before the run, and that is printed again.
     private let planText: String?
 
     /// Interval between writes of the telemetry.
@@ -133,7 +134,7 @@ final class RunMonitor {
         }
     }
 
-    /// Performs the periodic work of a run; called repeatedly until it ends.
+    /// Performs the periodic work of a run. Called repeatedly until the run ends.
     func update(_ now: Now) {
         for control in outlets.controls { control.serve { [self] line in response(line, now) } }
         plan.options.host?.serve { (request) throws(BroadsideError) in try obey(request, now) }
@@ -174,7 +175,7 @@ final class RunMonitor {
         save(now)
     }
 
-    /// Handles the end of the reactors: nothing is redrawn afterwards.
+    /// Handles the end of the reactors. Nothing is redrawn afterwards.
     func reactorsEnded(_ now: Now) {
         assert(!hasEnded, "a run ends once")
         hasEnded = true
@@ -187,7 +188,7 @@ final class RunMonitor {
 
     /// Records the end of a run in metrics, telemetry and log.
     ///
-    /// - Parameter message: The last line; nil if all is well.
+    /// - Parameter message: The last line of the run; nil if all is well.
     func end(_ summary: Summary, stop: StopRecord, message: String?, now: Now) {
         sampler.end(summary)
         publishMetrics()
@@ -312,7 +313,7 @@ final class RunMonitor {
         log.flush(now: now.nanoseconds, isEnd: hasEnded)
     }
 
-    /// Cause of the stop, and what the run still waits for.
+    /// Text about the cause of the stop, and what the run still waits for.
     private var stoppingText: String {
         let cause =
             passes.isQuiet ? "quiet hours have begun" : coordinator.stopCause?.message ?? "stopped"
@@ -433,7 +434,7 @@ final class RunMonitor {
         return response.object
     }
 
-    /// Latest sample, updated with the settings that were changed since.
+    /// Latest sample, updated with settings that changed after it.
     private var snapshotNow: RunSnapshot {
         var snapshot = sampler.snapshot
         snapshot.phase = phase
@@ -526,7 +527,7 @@ final class RunMonitor {
 }
 
 extension LedgerSession {
-    /// Context of the campaign for a sampler.
+    /// Description of the campaign for a sampler.
     fileprivate func surroundings(
         _ plan: Plan, source: ListSource, waves: WavePlan?
     ) -> RunSampler.Context {

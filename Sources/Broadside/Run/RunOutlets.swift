@@ -3,8 +3,8 @@ import BroadsideLedgers
 import BroadsideObservability
 import BroadsideSupport
 
-/// Outputs of a run besides stderr and the ledger, opened before anything is sent, so that a wrong
-/// setting costs nothing.
+/// Outputs of a run besides stderr and the ledger. They are opened before anything is sent, so that
+/// a wrong setting costs nothing.
 struct RunOutlets {
     /// Control sockets: in the ledger, and at the path of `--control`.
     private(set) var controls: [UnixLineServer] = []
@@ -38,8 +38,8 @@ struct RunOutlets {
         }
     }
 
-    /// Limits on a client's requests: the main thread serves them a few times per second and never
-    /// waits.
+    /// Limits on the requests of a client. The main thread serves them a few times per second and
+    /// never waits.
     private static let controlLimits = UnixLineServer.Limits(lineBytes: 1024, requestsAtOnce: 16)
 
     private static func server(

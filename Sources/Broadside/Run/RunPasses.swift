@@ -17,16 +17,16 @@ package final class RunPasses {
     package let waves: WavePlan?
     /// Hook of the run; nil: none.
     let hook: EventHook?
-    /// Time for which the rows of the pass are selected, milliseconds since 1970; later than now
-    /// while the run waits.
+    /// Time for which the rows of the pass are selected, milliseconds since 1970. While the run
+    /// waits, this time is in the future.
     package private(set) var dueAt: UInt64
-    /// Passes that have ended.
+    /// Number of passes that have ended.
     private(set) var endedCount = 0
     /// Whether the start was reported to the hook.
     var isStartReported = false
     /// Index of the latest wave that was reported to the hook.
     var reportedWave: Int?
-    /// Whether the quiet hours of a zone that the pass sends have begun, so that the pass ends.
+    /// Whether quiet hours have begun in a zone of the pass, so that the pass ends.
     package private(set) var isQuiet = false
     /// Stop that was requested while the pass was already ending; nil: none. The next pass does not
     /// begin.
@@ -39,7 +39,7 @@ package final class RunPasses {
     /// Settings that the operator changed. They apply to later passes.
     private(set) var settings: Settings?
 
-    /// Settings of a run that may change while it sends.
+    /// Settings that may change while a run sends.
     package struct Settings {
         var milliRate: UInt64?
         var ramp: RampClock?
@@ -53,7 +53,7 @@ package final class RunPasses {
     }
 
     /// - Parameters:
-    ///   - isDueLeft: Whether rows that are due now may be left from earlier runs; false: the run
+    ///   - isDueLeft: Whether rows that are due now may be left from earlier runs. If not, the run
     ///     waits for the next wave.
     package convenience init(_ waves: WavePlan?, isDueLeft: Bool, now: UInt64) {
         self.init(waves, hook: nil, isDueLeft: isDueLeft, now: now)
@@ -73,7 +73,7 @@ package final class RunPasses {
     /// Rows of the pass; nil: all.
     package var due: DueRows? { waves?.due(at: dueAt) }
 
-    /// Position among the waves; nil: there are none.
+    /// Which wave has been reached; nil if there are no waves.
     func progress(_ now: Now, isWaiting: Bool) -> WaveProgress? {
         waves?.progress(at: isWaiting ? now.wallMilliseconds : dueAt, isWaiting: isWaiting)
     }
@@ -93,7 +93,7 @@ package final class RunPasses {
         requestedStop = requestedStop ?? cause
     }
 
-    /// Whether more rows are due after the pass.
+    /// Whether more rows become due after the pass.
     package func hasNext(_ now: Now) -> Bool { nextTime(now) != nil }
 
     private func nextTime(_ now: Now) -> UInt64? {
@@ -104,7 +104,7 @@ package final class RunPasses {
         return waves.dueRows(at: time) > 0 ? time : waves.next(after: time)
     }
 
-    /// Ends the pass, and begins the next.
+    /// Ends the pass and begins the next one.
     package func end(
         _ statistics: RunStatistics, _ latency: LatencyCounts, seconds: Double, settings: Settings,
         _ now: Now
@@ -140,7 +140,7 @@ package final class RunPasses {
 }
 
 extension WaveProgress {
-    /// The current wave, for the hook.
+    /// Description of the current wave, for the hook.
     fileprivate func current(of waves: [Wave]) -> JSONLine? {
         guard let current else { return nil }
         var line = JSONLine()

@@ -2,7 +2,7 @@ import BroadsideEngine
 import BroadsideObservability
 
 extension StopAdvice.Circumstances {
-    /// Circumstances of a run that ends now, or that ended before it began.
+    /// Creates the circumstances of a run that ends now, or that ended before it began to send.
     init(_ plan: Plan, _ session: LedgerSession, _ summary: Summary, wasAnswered: Bool) {
         self.init(
             wasAnswered: wasAnswered, hasEndpoint: plan.options.endpoint != nil,

@@ -3,10 +3,10 @@ import BroadsideSupport
 internal import Glibc
 
 extension Summary {
-    /// Writes the text if progress is shown, and the JSON if the options name an output.
+    /// Writes the summary: as text if progress is shown, and as JSON if the options name an output.
     ///
     /// - Parameters:
-    ///   - signals: Takes signals during the write; nil: another thread does.
+    ///   - signals: Takes signals during the write; nil if another thread takes them.
     ///   - isUrgent: Whether to avoid long waits.
     func write(
         to options: SendOptions, _ signals: SignalWatch?, isUrgent: Bool = false
@@ -26,7 +26,7 @@ extension Summary {
 }
 
 extension Summary {
-    /// Writes to standard output; a reader that stalls must not keep the run from ending.
+    /// Writes to standard output. A reader that stalls must not prevent the run from ending.
     private func writeToStandardOutput() throws(BroadsideError) {
         let output = OutputQueue.standardOutput
         output.put(String(decoding: json(), as: UTF8.self))

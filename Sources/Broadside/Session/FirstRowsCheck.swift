@@ -32,8 +32,8 @@ struct FirstRowsCheck {
 
     /// Refuses a list with too many invalid rows among its first 1,000, or without a valid row.
     ///
-    /// - Parameter earlier: Rows that earlier runs read: if there are enough, they are checked
-    ///   instead of the list's first rows.
+    /// - Parameter earlier: Rows that earlier runs read. If there are enough of them, they are
+    ///   checked instead of the list's first rows.
     func check(earlier: InvalidRowsGuard? = nil) throws(BroadsideError) {
         if var rows = earlier, rows.rows >= InvalidRowsGuard.firstCheck,
             rows.invalid < rows.rows
@@ -101,7 +101,7 @@ extension FirstRowsCheck.Sample {
         value = finding.culprit.map { tokenExcerpt(reader.value(reader.field($0.field))) } ?? ""
     }
 
-    /// Value that is wrong, with its column.
+    /// Description of the wrong value, with its column.
     private func cause(_ list: TokenList) -> String? {
         guard let culprit = finding.culprit else { return nil }
         let column = "column '\(printable(list.layout.names[culprit.field], limit: 40))'"
@@ -120,7 +120,7 @@ extension FirstRowsCheck.Sample {
         return "'\(value)' in \(column) \(wanted)"
     }
 
-    /// Problem of the row, and a fix for lists of such rows.
+    /// Problem of the row, and advice for lists with such rows.
     fileprivate func words(_ list: TokenList) -> (what: String, advice: String) {
         let column = list.layout.names.first ?? TokenList.defaultTokenColumn
         switch (finding.reason, finding.isPersonal) {
@@ -159,8 +159,8 @@ extension FirstRowsCheck.Sample {
 }
 
 extension FirstRowsCheck.Sample {
-    /// Problem of a payload that uses a column that the row lacks. A header without the column is
-    /// refused earlier.
+    /// Problem of a payload that uses a column that the row does not have. (A header without the
+    /// column is refused earlier.)
     private func missingKey(_ list: TokenList) -> (what: String, advice: String) {
         let column = list.layout.names[finding.culprit?.field ?? 0]
         let keys = (try? list.keyAdvice(for: column)) ?? nil
@@ -180,8 +180,8 @@ extension FirstRowsCheck.Sample {
 }
 
 extension InvalidRowsGuard.Verdict {
-    /// Whether the shard has no row although the list has: a short list divided into many shards
-    /// leaves some empty.
+    /// Whether the shard has no rows although the list has some. A short list that is divided into
+    /// many shards leaves some of them empty.
     func isEmptyPart(of list: TokenList, _ shard: ListShard?) throws(BroadsideError) -> Bool {
         guard self == .noRow, shard != nil else { return false }
         return try list.hasRow()

@@ -4,8 +4,8 @@ import BroadsidePolicy
 import BroadsideRows
 import BroadsideSupport
 
-/// Invalid rows of a list, for `--max-invalid`: their number, the first of them, and the most
-/// common kind of value in place of a device token.
+/// Invalid rows of a list, for `--max-invalid`: their number, the first one, and the most common
+/// kind of value that is not a device token.
 struct InvalidRows {
     private var rows: InvalidRowsGuard
     /// The first invalid row.
@@ -34,7 +34,7 @@ struct InvalidRows {
     /// Counts the row that was read last.
     ///
     /// - Parameter finding: Reason why the row is invalid; nil if it is valid.
-    /// - Returns: Verdict on the list, once, when it is reached.
+    /// - Returns: Verdict on the list, when it is reached for the first time; otherwise nil.
     mutating func note(
         _ finding: RowInspector.Finding?, _ row: RowReader.Row, of reader: borrowing RowReader
     ) -> InvalidRowsGuard.Verdict? {

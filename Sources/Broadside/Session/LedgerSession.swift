@@ -9,7 +9,7 @@ import BroadsideSupport
 import BroadsideTLS
 internal import Glibc
 
-/// A campaign and its ledger in this process: a new campaign, or one that continues.
+/// This process's use of a campaign's ledger. The campaign may be new or may continue.
 final class LedgerSession {
     let directory: LedgerDirectory
     private(set) var manifest: Manifest
@@ -20,15 +20,15 @@ final class LedgerSession {
     let earlier: LedgerSummary
     let isFinishedAlready: Bool
     private let plan: Plan
-    /// Limit on row numbers: only smaller ones are processed; nil: all.
+    /// Limit on row numbers. Only rows with smaller numbers are processed; nil: all.
     let rowsLimit: UInt64?
-    /// Problem of the ledger's claim that does not prevent the run; nil: none.
+    /// Problem of claiming the ledger that does not prevent the run; nil: none.
     let claimWarning: String?
     /// Rows that are settled without being sent.
     let skips: ExclusionIndex?
 
     var campaign: UInt64 { manifest.campaignNumber }
-    /// Campaign number in the headers of its segments.
+    /// Campaign number in the headers of the ledger's segments.
     var segmentNumber: UInt64 { manifest.segmentNumber }
     var isResumed: Bool { index != nil }
 
@@ -168,8 +168,8 @@ final class LedgerSession {
         return warning
     }
 
-    /// Claims the next attempt once more at the end, so that a copy of the ledger made during this
-    /// run counts as old. If that fails, the recorded verdicts remain true.
+    /// Claims the ledger once more at the end of the run, so that a copy of the ledger that was
+    /// made during the run counts as old. If that fails, the recorded verdicts are still valid.
     ///
     /// - Returns: Description of the failure; nil if the claim was made.
     func claimEnd() -> String? {
@@ -183,8 +183,7 @@ final class LedgerSession {
     /// Whether there is a claim to renew at the end.
     var hasClaim: Bool { !isFinishedAlready && directory.claim != nil }
 
-    /// Makes the checks of a run that precede reading the segments, without creating or locking
-    /// anything.
+    /// Makes the checks of a run that need no segments, without creating or locking anything.
     static func checkBeforehand(
         _ ledger: String, _ plan: Plan, list: TokenList, skips: ExclusionScan?
     ) throws(BroadsideError) {
@@ -208,8 +207,8 @@ final class LedgerSession {
                 + "campaign began")
     }
 
-    /// Checks that the list is that of the campaign: compares size and header, and the whole
-    /// content if it was hashed before, otherwise each part that was begun.
+    /// Checks that the list is the campaign's list. Compares its size and header. Also compares the
+    /// whole content if it was hashed before, otherwise each part that was begun.
     private static func check(
         _ list: TokenList, _ manifest: Manifest, _ index: LedgerIndex, _ directory: LedgerDirectory
     ) throws(BroadsideError) {
@@ -254,7 +253,7 @@ final class LedgerSession {
                 settled: earlier.kept(reopening: plan.options.retry).settled)
     }
 
-    /// Rows that earlier runs read and this one does not read again, for `--max-invalid`.
+    /// Rows that earlier runs read and that this run does not read again, for `--max-invalid`.
     var rowsRead: InvalidRowsGuard { rowsRead(more: 0) }
 
     /// Like `rowsRead`, with further rows that were read and are valid.
@@ -317,7 +316,7 @@ final class LedgerSession {
         return identity
     }
 
-    /// Work that earlier runs left; nil if this is the first.
+    /// Description of the work that earlier runs left; nil if this is the first run.
     func resumePlan() -> ResumePlan? {
         guard let index else { return nil }
         return ResumePlan(
@@ -333,7 +332,7 @@ final class LedgerSession {
 
     // MARK: Canary
 
-    /// Canary of this run; nil if none is requested, or one has passed already.
+    /// Canary of this run; nil if none is requested, or if one has already passed.
     func canaryGate() -> CanaryGate? {
         guard let rows = plan.options.canary, !manifest.canaryPassed else { return nil }
         // If only rows of a canary were reserved, their responses count for it.
@@ -375,14 +374,14 @@ final class LedgerSession {
         try directory.save(manifest)
     }
 
-    /// Number of rows in the campaign if a run has read all rows before `end`; nil if unknown.
+    /// Number of rows in the campaign, if all rows before `end` were read; nil if unknown.
     func rowCount(with ledger: LedgerSummary, upTo end: UInt64?) -> UInt64? {
         end.flatMap { manifest.rowCount(with: ledger, upTo: $0) }
     }
 
-    /// Counts the ledger again in its current state.
+    /// Counts the rows of the ledger again.
     ///
-    /// - Parameter ofOwnRuns: Whether to ignore segments of runs that this one does not know.
+    /// - Parameter ofOwnRuns: Whether to ignore segments of runs that this process does not know.
     func count(ofOwnRuns: Bool = false) throws(BroadsideError) -> LedgerSummary {
         try read(ofOwnRuns: ofOwnRuns) { try LedgerSummary($0) }
     }
@@ -399,7 +398,7 @@ final class LedgerSession {
         return bytes.map { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// Reads the ledger in its current state.
+    /// Reads the ledger as it is now.
     private func read<Value>(
         ofOwnRuns: Bool = false, _ body: (LedgerIndex) throws -> Value
     ) throws(BroadsideError) -> Value {

@@ -8,12 +8,12 @@ struct RowInspector: ~Copyable {
     /// Reason why a row is invalid.
     struct Finding: Equatable {
         var reason: Reason
-        /// Whether the token is valid and the row's other columns cause the problem.
+        /// Whether the token is valid, and other columns of the row cause the problem.
         var isPersonal: Bool
-        /// Value that makes the row invalid; nil if it is not a single one.
+        /// Value that makes the row invalid; nil if there is no single one.
         var culprit: PayloadRenderer.Culprit?
 
-        /// The row's time zone is unknown.
+        /// Finding for a row whose time zone is unknown.
         static let badZone = Finding(reason: .badZone, isPersonal: true)
 
         /// Whether the row's topic is invalid.
@@ -41,7 +41,7 @@ struct RowInspector: ~Copyable {
     /// Number of digits in the token of the last inspected row. The row must have a token.
     var tokenDigitCount: Int { digits.bytes.byteCount }
 
-    /// Reason why the row that was read last, which has no token, is invalid.
+    /// Reason why the row that was read last is invalid. The row must have no valid token.
     static func tokenFinding(in reader: borrowing RowReader) -> Finding {
         Finding(reason: reader.refusal(of: reader.field(0)), isPersonal: false)
     }
