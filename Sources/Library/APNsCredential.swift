@@ -14,7 +14,7 @@ public enum APNsCredential: Sendable, CustomStringConvertible, CustomDebugString
     /// File of a client certificate: PEM or PKCS#12.
     case certificate(URL, privateKey: URL? = nil, passphraseFile: URL? = nil)
 
-    /// Kind of the credential, without secrets.
+    /// Name of the credential's kind, without secrets.
     public var description: String {
         switch self {
         case .key(_, let keyID, let teamID): "key \(keyID) of team \(teamID)"
@@ -25,7 +25,7 @@ public enum APNsCredential: Sendable, CustomStringConvertible, CustomDebugString
         }
     }
 
-    /// The same as the description.
+    /// The same text as `description`.
     public var debugDescription: String { description }
 
     func apply(to options: inout SendOptions) throws(BroadsideError) {

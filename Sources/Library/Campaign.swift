@@ -3,7 +3,7 @@ import BroadsideCampaigns
 internal import BroadsideSupport
 public import FoundationEssentials
 
-/// One notification, for many devices.
+/// One notification for many devices.
 public struct Campaign: Sendable {
     /// Content of the notification. `{{name}}` in it stands for each row's value of the field
     /// `name`.
@@ -20,7 +20,7 @@ public struct Campaign: Sendable {
     public var credential: APNsCredential
     /// Content of the notification.
     public var payload: Payload
-    /// Devices, and the values of each one.
+    /// Devices, and the values of their fields.
     public var tokens: CampaignTokens
     /// Type of the notification.
     public var pushType = PushType.alert

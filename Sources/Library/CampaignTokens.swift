@@ -2,11 +2,11 @@ import BroadsideCampaigns
 import BroadsideSupport
 public import FoundationEssentials
 
-/// A device, and the values of its fields, which payloads and filters refer to.
+/// A device, with the values of its fields. Payloads and filters refer to these fields.
 public struct Recipient: Sendable {
     /// Device token, in hexadecimal digits.
     public var token: String
-    /// Values by field.
+    /// Values of the device, by field name.
     public var fields: [String: String]
 
     /// Creates a recipient.
@@ -28,7 +28,7 @@ public struct CampaignTokens: Sendable {
 
     /// Column of the tokens in the copy of a sequence.
     private static let column = "token"
-    /// Bytes of rows that are handed over at once.
+    /// Size of the blocks in which rows are handed over, bytes.
     private static let blockByteCount = 1 << 18
 
     /// A list in a file: lines, CSV, TSV or JSON lines, also compressed.
@@ -42,8 +42,8 @@ public struct CampaignTokens: Sendable {
     }
 
     /// Recipients from a sequence, such as the rows of a database query. They are copied to the
-    /// ledger's directory before the first notification is sent (`RunOptions.tokensByteLimit`), and
-    /// a run that continues reads the copy.
+    /// ledger's directory before the first notification is sent (`RunOptions.tokensByteLimit`). A
+    /// run that continues reads the copy.
     public static func rows<Rows: AsyncSequence & Sendable>(_ rows: Rows) -> CampaignTokens
     where Rows.Element == Recipient {
         CampaignTokens(

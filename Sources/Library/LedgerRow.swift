@@ -4,7 +4,7 @@ internal import BroadsidePrimitives
 
 /// Row of a ledger.
 public struct LedgerRow: Sendable, Equatable {
-    /// Number of the row's line in the list, from 1; nil if the list is no longer there.
+    /// Number of the row's line in the list, from 1; nil if the list can't be found.
     public let line: UInt64?
     /// Device token, in hexadecimal digits, or the text that an invalid row has in its place; nil
     /// if neither is known.
@@ -15,18 +15,18 @@ public struct LedgerRow: Sendable, Equatable {
     public let status: Int?
     /// Reason; nil if there is none.
     public let reason: String?
-    /// Time at which the token was found to be unregistered, according to APNs; nil if it named none.
+    /// Time at which APNs found the token to be unregistered; nil if APNs named none.
     public let unregisteredAt: Date?
     /// Number of requests.
     public let attempts: Int
     /// Identifier of the notification; nil for a legacy gateway.
     public let notificationID: String?
-    /// Time of the outcome; nil while open.
+    /// Time at which the row was settled; nil if it is not settled.
     public let settledAt: Date?
 }
 
-/// Reader of a ledger's rows as `ExportFormat.jsonl` writes them: one object per line, its keys in
-/// order.
+/// Reads the rows of a ledger in the format of `ExportFormat.jsonl`: one object per line, with its
+/// keys in a fixed order.
 struct LedgerRowReader {
     private var rest: [UInt8] = []
 

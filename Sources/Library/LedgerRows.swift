@@ -8,7 +8,7 @@ import BroadsideSupport
 public struct LedgerRows: AsyncSequence, Sendable {
     /// A row.
     public typealias Element = LedgerRow
-    /// Errors of reading.
+    /// Error of reading the ledger.
     public typealias Failure = CampaignError
 
     let ledger: String
@@ -18,7 +18,7 @@ public struct LedgerRows: AsyncSequence, Sendable {
     /// Creates an iterator, which begins to read.
     public func makeAsyncIterator() -> Iterator { Iterator(RowFeed(self)) }
 
-    /// Position in the rows.
+    /// Position in the sequence of rows.
     public struct Iterator: AsyncIteratorProtocol {
         private let feed: Feed
         private var rows: ArraySlice<LedgerRow> = []

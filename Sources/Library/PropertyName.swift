@@ -23,7 +23,7 @@ enum PropertyName {
         ("--ledger", "the ledger's URL"),
     ]
 
-    /// Returns the property that has an option's value.
+    /// Returns the property of this library that corresponds to an option.
     static func property(ofOption option: String) -> String {
         if credential.contains(option) { return "Campaign.credential" }
         if tokens.contains(option) { return "Campaign.tokens" }
@@ -38,7 +38,7 @@ enum PropertyName {
         return run.contains(option) ? "RunOptions.\(name)" : "SendOptions.\(name)"
     }
 
-    /// Returns a message with properties in place of options.
+    /// Returns a message in which properties replace options.
     static func translated(_ message: String) -> String {
         guard message.contains("--") else { return message }
         var text = message

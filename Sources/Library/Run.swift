@@ -69,7 +69,8 @@ public final class Run: Sendable {
     /// - Throws: If the run has ended or is stopping.
     public func resume() async throws(CampaignError) { try await put(.resume) }
 
-    /// Begins no more requests; `result` follows once responses to those in flight have come.
+    /// Stops the run: no further request begins. `result` follows when the responses to requests in
+    /// flight have come.
     ///
     /// - Throws: If the run has ended or is stopping.
     public func stop() async throws(CampaignError) { try await put(.stop) }

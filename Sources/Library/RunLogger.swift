@@ -8,9 +8,9 @@ public protocol RunLogger: Sendable {
     func log(_ entry: RunLogEntry)
 }
 
-/// Entry of a run's log; never about a single notification.
+/// Entry of a run's log. No entry is about a single notification.
 public struct RunLogEntry: Sendable {
-    /// Importance.
+    /// Importance of an entry.
     public enum Level: String, Sendable {
         /// Normal course of the run.
         case info
@@ -20,11 +20,11 @@ public struct RunLogEntry: Sendable {
         case warning
     }
 
-    /// Importance.
+    /// Importance of the entry.
     public let level: Level
     /// Kind of the event, as in the command's log in JSON; `notice` for other texts.
     public let kind: String
-    /// One line.
+    /// Message, one line.
     public let message: String
     /// Time of the event.
     public let date: Date
@@ -41,7 +41,7 @@ public struct RunLogEntry: Sendable {
         date = Date(milliseconds: event.milliseconds)
     }
 
-    /// Entry of a line that a command would print on standard error.
+    /// Creates an entry from a line that the command would print on standard error.
     init(line: String) {
         let isWarning = line.hasPrefix("broadside: ")
         level = isWarning ? .warning : .notice

@@ -24,7 +24,7 @@ public struct RunOptions: Sendable {
     public var maxAttempts: Int?
     /// Time for retries of a row.
     public var retryFor: Duration?
-    /// Time limit of a response.
+    /// Time limit for a response.
     public var requestTimeout: Duration?
     /// Time without any response after which the run ends.
     public var giveUpAfter: Duration?
@@ -35,20 +35,20 @@ public struct RunOptions: Sendable {
     public var canary: Int?
     /// Limit on the campaign's rows; nil: all.
     public var limit: UInt64?
-    /// List of tokens that are skipped; nil: none.
+    /// File with tokens that are skipped; nil: none.
     public var suppress: URL?
     /// Whether duplicates of a token are skipped.
     public var skipsDuplicates = false
-    /// Limit on the ledger's copy of tokens from a sequence, bytes.
+    /// Limit on the ledger's copy of tokens that come from a sequence, bytes.
     public var tokensByteLimit: UInt64 = 8 << 30
     /// Receives warnings and events; nil: they are dropped.
     public var logger: (any RunLogger)?
     /// Receives counts each second; nil: they are dropped.
     public var metrics: (any RunMetrics)?
-    /// Whether the limits of this process on open files and locked memory are raised to the permitted
-    /// maximum. Otherwise the run chooses as many connections as the limits allow.
+    /// Whether to raise this process's limits on open files and locked memory to the permitted
+    /// maximum. Otherwise, the run opens only as many connections as the limits allow.
     public var raisesProcessLimits = false
-    /// Sets any other option of the command; called last.
+    /// Sets any other option of the command. It is called after all other options are set.
     public var configure: (@Sendable (inout SendOptions) -> Void)?
 
     /// Creates options; options that are not given have their defaults.
@@ -84,7 +84,7 @@ public struct RunOptions: Sendable {
 }
 
 extension Duration {
-    /// Nanoseconds; 0 for a negative duration, and the largest number for one that is too long.
+    /// The duration in nanoseconds: 0 if it is negative, and the largest number if it is too long.
     var wholeNanoseconds: UInt64 {
         let (whole, fraction) = components
         guard whole >= 0, fraction >= 0 else { return 0 }

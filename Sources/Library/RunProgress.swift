@@ -35,7 +35,7 @@ public struct CampaignCounts: Sendable, Equatable {
     }
 }
 
-/// State of a run at a moment.
+/// State of a run at one moment.
 public struct RunProgress: Sendable {
     /// Activity of a run.
     public enum Phase: String, Sendable {
@@ -94,9 +94,9 @@ public struct RunProgress: Sendable {
     }
 }
 
-/// End of a run that was not refused.
+/// Result of a run.
 public struct RunResult: Sendable {
-    /// How the run ended.
+    /// How a run ended.
     public enum Outcome: String, Sendable {
         /// Every row is settled.
         case complete
@@ -120,7 +120,7 @@ public struct RunResult: Sendable {
     public let message: String?
     /// Outcome of each row.
     public let ledger: CampaignLedger
-    /// All values, as `--summary` writes them.
+    /// All values of the run, as `--summary` writes them.
     public let summary: Summary
 
     init(_ end: RunEnd, ledger: CampaignLedger) {

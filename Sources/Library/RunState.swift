@@ -22,7 +22,7 @@ final class RunState: RunObserver {
         var streamCount = 0
     }
 
-    /// Limit on sequences of progress; the oldest one ends if there are more.
+    /// Limit on sequences of progress values. Beyond it, the oldest sequence ends.
     static let streamsLimit = 64
     /// Limit on tasks that wait for the result.
     static let waitingLimit = 1024
@@ -69,7 +69,7 @@ final class RunState: RunObserver {
 
     func end(_ end: RunEnd) { state.withLock { $0.end = end } }
 
-    /// Records that the run's first thread ends.
+    /// Records that the thread that runs the campaign ends.
     ///
     /// - Parameter failure: Error of the run; nil if it reported its end.
     func finish(_ failure: BroadsideError?) {
@@ -116,7 +116,7 @@ final class RunState: RunObserver {
 
     // MARK: Tasks
 
-    /// Waits until the run sends, or has ended.
+    /// Waits until the run begins to send, or has ended.
     func started() async throws(CampaignError) {
         let result = await withCheckedContinuation { continuation in
             let known = state.withLock { state -> Result<Void, CampaignError>? in

@@ -4,10 +4,10 @@ import BroadsideEngine
 import BroadsideSupport
 internal import Synchronization
 
-/// Sends single notifications, thousands at once, over few connections that stay open.
+/// Sends single notifications, thousands at a time, over a few connections that stay open.
 ///
-/// A client has a thread of its own, which ends with `close` or with the last reference. Use one
-/// client per credential for the life of the program.
+/// A client has a thread of its own, which ends after `close` or when the last reference is
+/// released. Use one client per credential for the life of the program.
 public final class Client: Sendable {
     private let queue: PushQueue
     private let options: ClientOptions
@@ -16,7 +16,7 @@ public final class Client: Sendable {
     private let kind: NotificationHeaders.Credential
     private let timeout: UInt64
 
-    /// Reads and checks the credential; a connection is opened for the first push.
+    /// Reads and checks the credential. The first push opens a connection.
     ///
     /// - Throws: If the credential or an option is wrong.
     public init(
@@ -74,12 +74,12 @@ public final class Client: Sendable {
 
     /// Sends a notification and waits for its response.
     ///
-    /// A task that is cancelled gets an error at once. A request that is already on its way is not
-    /// taken back: the device may get the notification.
+    /// A task that is cancelled gets an error at once. A request that was already sent can't be
+    /// taken back, so the device may still get the notification.
     ///
     /// - Returns: APNs' response, whatever its status.
-    /// - Throws: If there is no response. Only `CampaignError.Code.responseLost` and a cancelled
-    ///   task leave open whether the notification is delivered.
+    /// - Throws: If there is no response. After `CampaignError.Code.responseLost` and after a
+    ///   cancelled task, the device may have the notification; after any other error, it does not.
     public func send(_ push: Push) async throws(CampaignError) -> PushResponse {
         let (deadline, isFar) = Clock.now().nanoseconds.addingReportingOverflow(timeout)
         let request = try PushRequest(

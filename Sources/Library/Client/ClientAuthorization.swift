@@ -3,7 +3,7 @@ import BroadsideCampaigns
 import BroadsideEngine
 import BroadsideSupport
 
-/// Provider token of a client, which is renewed in time. Belongs to the client's thread.
+/// Provider token of a client, which is renewed in time. Only the client's thread uses it.
 struct ClientAuthorization: Sendable {
     /// Value of `authorization`; nil with a certificate.
     private(set) var value: [UInt8]?

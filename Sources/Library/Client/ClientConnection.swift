@@ -30,9 +30,9 @@ internal import Glibc
     /// Maximum time for connection, handshake and SETTINGS, and maximum silence before and after a
     /// PING, nanoseconds.
     private static var patience: UInt64 { 10 * second }
-    /// Time after which an idle connection is tested, nanoseconds.
+    /// Time without traffic after which a connection is tested, nanoseconds.
     private static var idleInterval: UInt64 { 600 * second }
-    /// Limit on bytes that wait for the socket before further requests are written.
+    /// Limit on bytes that wait for the socket. Above it, no further requests are written.
     private static let outputLimit = 1 << 18
     private static let plaintextByteCount = 32_768
     /// Maximum plaintext that one call encrypts, bytes.
@@ -40,7 +40,7 @@ internal import Glibc
 
     let descriptor: Int32
     private var phase = Phase.connecting
-    /// Opens the way through a proxy; nil without one.
+    /// State machine that opens the tunnel through a proxy; nil without a proxy.
     private var tunnel: ProxyTunnelStateMachine?
     private var session: TLSSession
     private var http: ClientConnectionStateMachine
@@ -50,7 +50,7 @@ internal import Glibc
     private var nextTag: UInt32 = 0
     /// Frames that are not encrypted yet.
     private var plaintext: [UInt8] = []
-    /// Records that the socket did not take yet, from `sentCount` on.
+    /// Encrypted records. The socket has not taken the bytes from `sentCount` on.
     private var ciphertext: [UInt8] = []
     private var sentCount = 0
     private var room = [UInt8](repeating: 0, count: 65_536)
@@ -66,7 +66,7 @@ internal import Glibc
     /// Reason why the connection ended; nil if it ended in an orderly way.
     private(set) var failure: String?
 
-    /// Begins to connect.
+    /// Starts to connect.
     ///
     /// - Throws: If a socket cannot be made.
     init(
@@ -115,7 +115,7 @@ internal import Glibc
     /// because the limit is lower until then.
     var isFull: Bool { hasResponded && http.openStreamCount >= http.streamLimit }
 
-    /// Events to wait for.
+    /// Events of the socket to wait for.
     var wantedEvents: Int16 {
         if phase == .connecting { return Int16(POLLOUT) }
         return Int16(POLLIN) | (sentCount < ciphertext.count ? Int16(POLLOUT) : 0)

@@ -11,7 +11,7 @@ struct ClientCredential: Sendable {
     let route: Route
     let configuration: TLSConfigurationBox.Value
 
-    /// Reads the credential's files, and those of server and proxy.
+    /// Reads the files of the credential, the server and the proxy.
     init(_ source: APNsCredential, _ choices: ClientOptions) throws(BroadsideError) {
         var options = SendOptions()
         choices.server.apply(to: &options)
@@ -30,7 +30,7 @@ struct ClientCredential: Sendable {
         assert((authorization.value == nil) == (credential.kind == .certificate))
     }
 
-    /// Checks that pushes can continue with this credential in place of another.
+    /// Checks that a client can replace another credential by this one.
     func checkSuccession(of other: ClientCredential) throws(CampaignError) {
         guard credential.kind == other.credential.kind else {
             throw CampaignError(

@@ -31,7 +31,7 @@ final class ClientLoop {
 
     /// Interval between checks for pushes that have waited too long, nanoseconds.
     private static var checkInterval: UInt64 { 50 * millisecond }
-    /// Pause after no address could be connected, nanoseconds.
+    /// Pause after all addresses have failed, nanoseconds.
     private static var pause: UInt64 { second }
 
     init(_ queue: PushQueue, _ options: ClientOptions, _ credential: ClientCredential) {
@@ -124,7 +124,7 @@ final class ClientLoop {
         }
     }
 
-    /// Ends pushes that have waited too long, and removes those that were cancelled.
+    /// Ends pushes that have waited too long, and removes pushes whose tasks were cancelled.
     private func expire(_ now: UInt64) {
         guard now >= nextCheck else { return }
         nextCheck = now + Self.checkInterval
@@ -155,7 +155,8 @@ final class ClientLoop {
 
     // MARK: Responses
 
-    /// Ends pushes by what their connections report, and removes connections that have ended.
+    /// Ends pushes by the outcomes that their connections report, and removes connections that have
+    /// ended.
     private func settle(_ now: Now) {
         for connection in connections {
             for outcome in connection.takeOutcomes() { settle(outcome, connection, now) }
@@ -249,7 +250,7 @@ final class ClientLoop {
         }
     }
 
-    /// Continues with the next address; after the last one, the waiting pushes fail.
+    /// Continues with the next address. If there is none, the waiting pushes fail.
     private func connectionFailed(_ message: String, _ now: UInt64) {
         nextAddress += 1
         guard nextAddress >= addresses.count else { return }

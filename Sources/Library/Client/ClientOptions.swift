@@ -4,7 +4,8 @@ public struct ClientOptions: Sendable {
     public var server: APNsServer
     /// Proxy through which the server is reached; nil: it is reached directly.
     public var proxy: APNsProxy?
-    /// Limit on connections; more than one are opened only if the streams of all others are in use.
+    /// Limit on connections. A further connection is opened only if the streams of all others are
+    /// in use.
     public var connectionsLimit = 4
     /// Limit on pushes that are awaited at once; further ones fail with `CampaignError.Code.busy`.
     public var pushesLimit = 10_000

@@ -6,7 +6,7 @@ internal import Synchronization
 final class PushQueue: Sendable {
     private struct State: Sendable {
         var new: [PushRequest] = []
-        /// Credential that the thread has not taken yet.
+        /// Credential that the thread has not taken yet; nil if there is none.
         var credential: ClientCredential?
         /// Number of pushes without an outcome, including those that the thread has not taken yet.
         var count = 0
@@ -29,7 +29,7 @@ final class PushQueue: Sendable {
         }
     }
 
-    /// Descriptor that is readable while there is something new.
+    /// Descriptor that is readable while there are new pushes or a new credential.
     var descriptor: Int32 { event.descriptor }
 
     /// Number of pushes without an outcome.
@@ -90,7 +90,7 @@ final class PushQueue: Sendable {
     /// Wakes the thread.
     func wake() { event.signal() }
 
-    /// Takes the new pushes, and the credential if there is a new one.
+    /// Takes the new pushes, and the new credential if there is one.
     func takeNew() -> (requests: [PushRequest], credential: ClientCredential?, isClosed: Bool) {
         state.withLock { state in
             defer { (state.new, state.credential) = ([], nil) }
