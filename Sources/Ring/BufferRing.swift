@@ -3,8 +3,8 @@ import Glibc
 
 /// Provided buffers for multishot receives, registered with the kernel as one group.
 ///
-/// Two areas: the ring of 16-byte descriptors that the kernel reads, page-aligned as required by
-/// io_uring_register_buf_ring(3), and the buffers themselves.
+/// It has two areas: the ring of 16-byte descriptors that the kernel reads, page-aligned as
+/// io_uring_register_buf_ring(3) requires, and the buffers themselves.
 @safe struct BufferRing {
     /// Number of the buffer group; arbitrary, because a ring has only one.
     static let group: UInt16 = 0
@@ -64,7 +64,7 @@ import Glibc
             io_uring_buf_ring_mask(UInt32(count)), Int32(offset))
     }
 
-    /// Returns one buffer to the kernel.
+    /// Returns one buffer to the kernel, which may fill it again.
     func giveBack(_ identifier: UInt16) {
         add(identifier, offset: 0)
         // SAFETY: `descriptors` lives until `deallocate`, and `add` has set the one that the kernel

@@ -4,9 +4,10 @@
 public struct Completion: Equatable, Sendable {
     /// User data of the submitted operation.
     public var userData: UInt64
-    /// Non-negative: the operation's count or file descriptor. Negative: minus an `errno` value.
+    /// If it is not negative: a count or a file descriptor, depending on the operation. If it is
+    /// negative: minus an `errno` value.
     public var result: Int32
-    /// IORING_CQE_F_ bits.
+    /// Flags of the completion (IORING_CQE_F_ bits).
     public var flags: UInt32
 
     /// Creates a completion, for drivers other than the kernel.
@@ -17,7 +18,8 @@ public struct Completion: Equatable, Sendable {
         self.flags = flags
     }
 
-    /// Provided buffer with the received bytes (IORING_CQE_F_BUFFER), to be returned.
+    /// Provided buffer that has the received bytes (IORING_CQE_F_BUFFER). It must be returned to
+    /// the ring.
     @inlinable
     public var bufferID: UInt16? {
         flags & 1 != 0 ? UInt16(truncatingIfNeeded: flags >> 16) : nil
@@ -43,7 +45,7 @@ public struct Completion: Equatable, Sendable {
     /// Current number of completions.
     public internal(set) var count = 0
 
-    /// Creates an empty batch; it allocates its storage and frees it at its end.
+    /// Creates an empty batch. It allocates its storage, and frees it when its life ends.
     public init(capacity: Int) {
         precondition(capacity > 0, "a batch of completions holds at least one")
         self.capacity = capacity

@@ -1,8 +1,8 @@
 internal import CBroadsideLiburing
 import Glibc
 
-/// Kernel counter that wakes a waiting ring from another thread: the ring reads or polls
-/// `descriptor`, any thread calls `signal`.
+/// Kernel counter with which another thread wakes a waiting ring. The ring reads or polls
+/// `descriptor`; any thread calls `signal`.
 public struct EventDescriptor: ~Copyable, Sendable {
     /// The eventfd, for `Ring.read` (8 bytes) or `Ring.poll`.
     public let descriptor: Int32

@@ -11,7 +11,7 @@ public enum ResourceLimits {
         raise(__rlimit_resource_t(__RLIMIT_MEMLOCK.rawValue))
     }
 
-    /// Maximum number of open files after the limit is raised.
+    /// Maximum number of open files after `raise`.
     public static var openFiles: UInt64 {
         var limit = rlimit()
         // SAFETY: `limit` is a local that getrlimit sets during the call.

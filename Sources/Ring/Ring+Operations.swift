@@ -42,10 +42,10 @@ extension Ring {
         }
     }
 
-    /// Receives into provided buffers until the peer closes, an error occurs, or no buffer is left.
+    /// Receives into provided buffers until the peer closes, an error occurs, or no buffer is free.
     ///
-    /// Result: bytes in the buffer `bufferID`; 0 when the peer closed; -ENOBUFS when the buffers
-    /// ran out. If a completion lacks `hasMore`, arm it again.
+    /// Result: number of bytes in the buffer `bufferID`; 0 when the peer closed; -ENOBUFS when no
+    /// buffer was free. After a completion without `hasMore`, the receive must be armed again.
     public mutating func receiveMultishot(_ descriptor: Int32, userData: UInt64) {
         assert(descriptor >= 0, "the kernel gets an open file")
         precondition(bufferCount > 0, "this ring has no buffers")
@@ -83,8 +83,8 @@ extension Ring {
         queue(userData) { unsafe io_uring_prep_shutdown($0, descriptor, how) }
     }
 
-    /// Closes a descriptor. Operations in flight keep the file open until they end: cancel them
-    /// first. Result: 0 or a negative errno; the descriptor is closed either way.
+    /// Closes a descriptor. Operations in flight keep the file open until they end, so cancel them
+    /// first. Result: 0 or a negative errno; the descriptor is closed in either case.
     public mutating func close(_ descriptor: Int32, userData: UInt64) {
         // SAFETY: only this call uses the entry (see `queue`); it refers to no memory.
         queue(userData) { unsafe io_uring_prep_close($0, descriptor) }
@@ -92,8 +92,8 @@ extension Ring {
 
     // MARK: Files
 
-    /// Writes bytes that stay unchanged until the completion. Result: number of bytes, possibly
-    /// fewer.
+    /// Writes bytes, which must stay unchanged until the completion. Result: number of bytes
+    /// written, possibly fewer than requested.
     ///
     /// - Parameter offset: Bytes from the file's start; `UInt64.max` writes at the file's own
     ///   position, as an eventfd or pipe requires.
@@ -109,8 +109,8 @@ extension Ring {
         }
     }
 
-    /// Reads into memory that stays reserved until the completion. Result: number of bytes, 0 at
-    /// the end.
+    /// Reads into memory, which must stay reserved until the completion. Result: number of bytes; 0
+    /// at the end of the file.
     ///
     /// - Parameter offset: As for `write`.
     public mutating func read(
@@ -171,7 +171,7 @@ extension Ring {
 
     // MARK: Waiting
 
-    /// Completes once when the descriptor is ready. Result: the current poll(2) events.
+    /// Completes once, when the descriptor is ready. Result: the poll(2) events that occurred.
     public mutating func poll(_ descriptor: Int32, events: Int16 = 1, userData: UInt64) {
         assert(descriptor >= 0, "the kernel gets an open file")
         queue(userData) { entry in
@@ -200,7 +200,7 @@ extension Ring {
         queue(userData) { unsafe io_uring_prep_cancel64($0, target, 0) }
     }
 
-    /// Cancels each operation on a descriptor. Result: the number found.
+    /// Cancels each operation on a descriptor. Result: the number of operations found.
     public mutating func cancelAll(on descriptor: Int32, userData: UInt64) {
         assert(descriptor >= 0, "the kernel gets an open file")
         queue(userData) { entry in

@@ -4,16 +4,16 @@ import Glibc
 /// An io_uring with its provided buffers, owned by one thread.
 ///
 /// Operations are queued and submitted together at the next `submitAndWait`, or earlier if the
-/// submission queue is full. Memory that an operation refers to (a send's bytes, a read's target)
-/// belongs to the kernel from the call until its completion was reaped; addresses and timeouts are
-/// copied.
+/// submission queue is full. An operation may refer to memory: a send's bytes, a read's target.
+/// This memory belongs to the kernel from the call until the completion was reaped. Addresses and
+/// timeouts are copied.
 ///
 ///     queue operations -> submitAndWait -> reap -> act on each completion -+
 ///            ^                                                             |
 ///            +-------------------------------------------------------------+
 ///
-/// The ring is created with SINGLE_ISSUER and DEFER_TASKRUN (Linux 6.1): create, use and drop it on
-/// one thread; the kernel completes operations only while that thread waits here.
+/// The ring is created with SINGLE_ISSUER and DEFER_TASKRUN (Linux 6.1). Create, use and release it
+/// on one thread; the kernel completes operations only while that thread waits here.
 @safe public struct Ring: ~Copyable {
     // SAFETY: allocated and set up in `init`, ended and freed in `deinit`; the ring can't be copied
     // and is used by one thread.
@@ -30,7 +30,7 @@ import Glibc
     public let bufferCount: Int
     /// Bytes per buffer, and thus the maximum per completion.
     public let bufferSize: Int
-    /// Number of buffers that were reaped with a completion and not returned yet.
+    /// Number of buffers that completions have handed out and that were not returned yet.
     var lentBufferCount = 0
 
     /// Bytes per scratch slot: the larger of a `sockaddr_in6` and a timespec, rounded up.
@@ -135,7 +135,8 @@ import Glibc
         }
     }
 
-    /// Scratch slot of an entry, valid until the entry was submitted (IORING_FEAT_SUBMIT_STABLE).
+    /// Scratch slot of an entry. It is valid until the entry was submitted
+    /// (IORING_FEAT_SUBMIT_STABLE).
     func slot(of entry: UnsafeMutablePointer<io_uring_sqe>) -> UnsafeMutableRawPointer {
         // SAFETY: the entry belongs to the queue, so its index is below the number of slots.
         unsafe scratch + (entry - ring.pointee.sq.sqes) * Self.slotSize
@@ -170,8 +171,8 @@ import Glibc
         }
     }
 
-    /// Moves completions out of the queue, as many as the batch holds; returns their number. The
-    /// batch's previous content is overwritten.
+    /// Moves completions from the queue to the batch, as many as it can hold; returns their number.
+    /// The batch's previous content is overwritten.
     @discardableResult
     public mutating func reap(into batch: inout CompletionBatch) -> Int {
         // SAFETY: `io_uring_cq_ready` loads the tail with acquire, so that as many entries from the

@@ -51,8 +51,8 @@ public struct RingError: Error, Equatable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Containers refuse io_uring with EPERM (Docker's seccomp profile) or ENOSYS (gVisor); hosts
-    /// with the sysctl use EPERM as well.
+    /// Describes why io_uring can't be used. Containers refuse it with EPERM (Docker's seccomp
+    /// profile) or ENOSYS (gVisor); hosts that disable it by sysctl also use EPERM.
     private static func setUpDescription(_ code: Int32) -> String {
         switch code {
         case EPERM, EACCES:

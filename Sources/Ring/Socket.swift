@@ -85,8 +85,8 @@ public enum Socket {
         set(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY)
     }
 
-    /// Connects a socket and blocks until done, outside any ring; the socket's send timeout limits
-    /// the wait.
+    /// Connects a socket outside of any ring. Blocks until the connection is established or fails;
+    /// the socket's send timeout limits the wait.
     ///
     /// - Returns: An error number; 0 for success.
     public static func connect(_ descriptor: Int32, to address: SocketAddress) -> Int32 {
@@ -103,8 +103,8 @@ public enum Socket {
         _ = unsafe Glibc.connect(descriptor, &nowhere, socklen_t(MemoryLayout<sockaddr>.size))
     }
 
-    /// Closes a descriptor without operations in flight. Errors are ignored: the descriptor is
-    /// closed either way (close(2)).
+    /// Closes a descriptor that has no operations in flight. Errors are ignored, because the
+    /// descriptor is closed in any case (close(2)).
     public static func close(_ descriptor: Int32) {
         _ = Glibc.close(descriptor)
     }

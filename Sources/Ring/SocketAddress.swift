@@ -6,8 +6,8 @@ import Glibc
 public enum SocketAddress: Hashable, Sendable, CustomStringConvertible {
     /// Address in host byte order: 127.0.0.1 is 0x7f000001.
     case v4(UInt32, port: UInt16)
-    /// The 16 bytes of the address as two numbers, first byte highest, and the interface index of
-    /// link-local ones.
+    /// The 16 bytes of the address as two numbers, with the first byte as the highest. `scope` is
+    /// the interface index of a link-local address.
     case v6(high: UInt64, low: UInt64, scope: UInt32, port: UInt16)
 
     /// 127.0.0.1.

@@ -3,9 +3,9 @@ internal import CBroadsideOpenSSL
 /// AES-256-GCM (NIST SP 800-38D): authenticated encryption, so that a modified ciphertext does not
 /// decrypt.
 public struct AuthenticatedCipher: Sendable {
-    /// Byte count of a key.
+    /// Number of bytes of a key.
     public static let keyCount = 32
-    /// Byte count of a nonce, which no two different messages with the same key may share.
+    /// Number of bytes of a nonce. Two different messages must not have the same key and nonce.
     public static let nonceCount = 12
     /// Number of bytes that encryption adds.
     static let tagCount = 16

@@ -2,7 +2,7 @@ internal import CBroadsideOpenSSL
 
 /// The content of a certificate to be issued.
 @safe struct CertificateRequest {
-    /// An extension by OpenSSL's name and text, or by object identifier and DER.
+    /// An extension, given by OpenSSL's name and text, or by object identifier and DER.
     enum Extension {
         case named(String, String)
         case der(String, [UInt8])

@@ -36,7 +36,7 @@ struct FailureReport {
             "the \(peer)\(server) does not speak TLS on this port: check the host and port")
     }
 
-    /// Returns the error for the end of the connection.
+    /// Returns the error for a connection that has ended.
     func end(established: Bool) -> TLSError {
         if let first = transfer.firstBytes, !Self.beginsRecord(first) { return notTLS }
         if established {

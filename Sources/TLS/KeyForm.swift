@@ -1,4 +1,4 @@
-/// Normalization of keys and certificates altered by shells, editors and secret stores: with line
+/// Converts keys and certificates that shells, editors and secret stores have altered: with line
 /// breaks written as `\n`, on a single line, indented, in UTF-16, as base64 of the file, or in DER.
 ///
 /// Files that OpenSSL reads directly are not processed here.
@@ -106,8 +106,8 @@ enum KeyForm {
         result += "-----END \(label)-----\n".utf8
     }
 
-    /// Returns base64 digits without spaces, quotes and line breaks, literal or escaped; nil if the
-    /// text contains anything else.
+    /// Returns base64 digits without spaces, quotes and line breaks. Line breaks may be literal or
+    /// escaped. nil if the text contains anything else.
     private static func digits(_ text: ArraySlice<UInt8>) -> [UInt8]? {
         var digits: [UInt8] = []
         digits.reserveCapacity(text.count)

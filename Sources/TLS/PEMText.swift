@@ -1,6 +1,6 @@
 internal import CBroadsideOpenSSL
 
-/// Text input and output of OpenSSL for keys and certificates. TLS records never use it.
+/// Passes text to and from OpenSSL, for keys and certificates. TLS records never use this.
 enum PEMText {
     /// Passes bytes to OpenSSL for reading.
     @safe static func read<Result>(_ bytes: [UInt8], _ body: (OpaquePointer) -> Result) -> Result {

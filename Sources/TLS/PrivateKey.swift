@@ -1,6 +1,6 @@
 internal import CBroadsideOpenSSL
 
-/// A private key of any type supported by TLS; an EVP_PKEY.
+/// A private key of any type supported by TLS.
 @safe public final class PrivateKey: Sendable {
     // SAFETY: an EVP_PKEY to which this object holds a reference, released in `deinit`. The key is
     // not modified after its creation, and OpenSSL permits threads to share it.

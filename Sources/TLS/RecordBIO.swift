@@ -25,12 +25,12 @@ internal import CBroadsideOpenSSL
     var serverName: ServerName?
     /// The destination of session tickets issued by the server; nil if none are kept.
     var tickets: SessionTickets?
-    /// Time at which a certificate was verified, either by this session or by the one whose ticket
-    /// it uses.
+    /// Time at which a certificate was verified, either by this session or by the session that got
+    /// the ticket.
     var verified: ContinuousClock.Instant?
     var verifiedBefore: ContinuousClock.Instant?
-    /// True if a server without configured authorities accepts any client certificate; only its
-    /// topics are examined.
+    /// True if a server without configured authorities accepts any client certificate. Only the
+    /// certificate's topics are then examined.
     var acceptsAnyCertificate = false
 
     /// Whether unread source bytes remain.
@@ -39,7 +39,7 @@ internal import CBroadsideOpenSSL
         unsafe consumed < source.count
     }
 
-    /// Begins a call.
+    /// Begins an OpenSSL call.
     mutating func attach(
         source: UnsafeRawBufferPointer, sink: UnsafeMutableRawBufferPointer
     ) {
@@ -51,7 +51,7 @@ internal import CBroadsideOpenSSL
         produced = 0
     }
 
-    /// Ends a call; the pointers are valid only during it.
+    /// Ends an OpenSSL call. The pointers are valid only during the call.
     mutating func detach() {
         // SAFETY: empty ranges refer to no memory.
         unsafe source = UnsafeRawBufferPointer(start: nil, count: 0)

@@ -6,7 +6,7 @@ internal import CBroadsideGnuTLS
     // ends.
     private let functions: UnsafePointer<gnutls_functions>
 
-    /// The library; nil if it is not installed.
+    /// The signer; nil if GnuTLS is not installed.
     static let shared = ReproducibleSigner()
 
     private init?() {

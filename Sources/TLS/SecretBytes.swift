@@ -42,9 +42,9 @@ internal import CBroadsideOpenSSL
 }
 
 extension Array<UInt8> {
-    /// Overwrites the bytes in a way that the compiler cannot eliminate, and empties the array. An
-    /// array that shares its storage is copied first and the shared bytes remain, so call this on
-    /// the only reference.
+    /// Overwrites the bytes in a way that the compiler cannot eliminate, and empties the array. If
+    /// the array shares its storage, it is copied first, and the shared bytes remain. So call this
+    /// on the only reference.
     public mutating func cleanse() {
         // SAFETY: the array's own bytes, all of which are overwritten; any bits are valid integers.
         unsafe withUnsafeMutableBytes { unsafe OPENSSL_cleanse($0.baseAddress, $0.count) }

@@ -39,10 +39,10 @@ final class SessionTickets: Sendable {
 
     private let state = Mutex(State())
 
-    /// Time for which a verification of the certificate remains valid.
+    /// Time for which a verification of the certificate counts.
     static let trustLimit = Duration.seconds(600)
 
-    /// Makes a context's sessions keep their tickets.
+    /// Makes the sessions of a context keep the tickets that they get.
     static func install(_ context: OpaquePointer) {
         // SAFETY: the context belongs to the caller and has no sessions yet. OpenSSL calls back
         // while it reads for a session of `TLSSession`, whose transfer has no other access in

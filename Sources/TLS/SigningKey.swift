@@ -14,7 +14,7 @@ public struct SigningKey: Sendable {
     /// - Throws: `.keyUnreadable`, `.passphraseMissing`, `.keyNotEC` or `.keyWrongCurve`.
     public init(pem: [UInt8]) throws(TLSError) { try self.init(PrivateKey(pem: pem)) }
 
-    /// Creates a signing key from a private key, which must meet the same requirements.
+    /// Creates a signing key from a private key, which must be a P-256 key.
     public init(_ key: PrivateKey) throws(TLSError) {
         try KeyKind.requireP256(key)
         self.key = key
@@ -34,8 +34,8 @@ public struct SigningKey: Sendable {
         self.token = token
     }
 
-    /// Whether the key is in a PKCS#11 token. Such a token chooses the nonces, so different
-    /// processes have different signatures of the same message.
+    /// Whether the key is in a PKCS#11 token. Such a token chooses the nonces, so two processes
+    /// have different signatures of the same message.
     public var isInToken: Bool { token != nil }
 
     /// The public key, for verification.

@@ -91,8 +91,8 @@ public struct ServerConfiguration: Sendable {
     public enum ClientCertificates: Sendable {
         /// No certificate is requested.
         case none
-        /// A certificate is requested but not required, as in APNs. With authorities (PEM), the
-        /// handshake fails for a certificate that they did not sign; without them, any certificate
+        /// A certificate is requested but not required, as by APNs. If authorities are given (PEM),
+        /// the handshake fails for a certificate that they did not sign. Otherwise, any certificate
         /// is accepted.
         case requested(authorities: [UInt8]?)
         /// The handshake fails without a certificate.
@@ -107,7 +107,7 @@ public struct ServerConfiguration: Sendable {
     public var applicationProtocols = ["h2"]
     /// Whether clients must present a certificate.
     public var clientCertificates = ClientCertificates.none
-    /// Whether each session issues a ticket with which its client may resume it.
+    /// Whether each session issues a ticket that lets its client resume it.
     public var issuesTickets = false
     /// The lowest and highest permitted versions, inclusive.
     var versions: (lowest: TLSVersion, highest: TLSVersion) = (.tls12, .tls13)

@@ -1,7 +1,6 @@
 internal import CBroadsideOpenSSL
 
-/// The state shared by many sessions: trusted authorities, certificates, versions and protocols; an
-/// SSL_CTX.
+/// The state that many sessions share: trusted authorities, certificates, versions and protocols.
 ///
 /// Several threads may create sessions from one context.
 @safe public final class TLSContext: Sendable {
@@ -18,7 +17,7 @@ internal import CBroadsideOpenSSL
     let acceptsAnyCertificate: Bool
     /// The server's ALPN selection.
     private let choice: ApplicationProtocolChoice
-    /// The tickets for session resumption; nil if every handshake is complete.
+    /// The tickets for session resumption; nil if sessions are never resumed.
     let tickets: SessionTickets?
 
     /// Creates a context for clients.

@@ -56,8 +56,8 @@ public struct TLSError: Error, Equatable, Sendable, CustomStringConvertible {
 
     /// The kind of the error.
     public var code: Code
-    /// A one-line description without a full stop, with the remedy unless it requires a setting of
-    /// the caller's.
+    /// A one-line description without a full stop. It includes the remedy, unless that is a setting
+    /// of the caller.
     public var message: String
 
     /// Creates an error with a one-line message.
@@ -70,8 +70,8 @@ public struct TLSError: Error, Equatable, Sendable, CustomStringConvertible {
     public var description: String { message }
 }
 
-/// OpenSSL's error queue, one per thread. A caller of OpenSSL clears the queue before the call and
-/// reads it afterwards, so that errors are never attributed to another call.
+/// OpenSSL's error queue of a thread. A caller of OpenSSL clears the queue before the call and
+/// reads it afterwards, so that an error is never attributed to another call.
 enum ErrorQueue {
     static func clear() { ERR_clear_error() }
 

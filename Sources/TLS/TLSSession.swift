@@ -51,7 +51,7 @@ internal import CBroadsideOpenSSL
 
     /// Creates a session.
     ///
-    /// - Parameter serverName: The name of the server for a client; nil on the server's side only.
+    /// - Parameter serverName: For a client, the name of the server; nil for a server.
     public init(context: TLSContext, serverName: ServerName?) throws(TLSError) {
         precondition(context.isClient == (serverName != nil), "clients name their server")
         ErrorQueue.clear()
@@ -154,8 +154,8 @@ internal import CBroadsideOpenSSL
         }
     }
 
-    /// Handles the end of the input, by a close or a failure of the connection. Returns nil if
-    /// close_notify was received before.
+    /// Handles the end of the connection's input, orderly or not. Returns nil if close_notify was
+    /// received before, otherwise the error.
     public mutating func receiveEnd() -> TLSError? {
         if let failure { return failure }
         // SAFETY: `session` lives as long as this value.
@@ -212,7 +212,7 @@ internal import CBroadsideOpenSSL
         }
     }
 
-    /// Sends close_notify, after which nothing can be encrypted. Does nothing before the handshake
+    /// Sends close_notify. Nothing can be encrypted afterwards. Does nothing before the handshake
     /// is complete or after a failure. Requires `sealedCount(2)` free bytes.
     public mutating func close(ciphertext: inout OutputRawSpan) {
         guard isEstablished, failure == nil else { return }
@@ -292,7 +292,7 @@ internal import CBroadsideOpenSSL
         }
     }
 
-    /// Returns the meaning of a call that did not succeed.
+    /// Returns the result that an unsuccessful OpenSSL call means.
     private mutating func outcome(of result: Int32) -> ReceiveResult {
         // SAFETY: `session` lives as long as this value.
         switch unsafe SSL_get_error(session, result) {
@@ -305,8 +305,8 @@ internal import CBroadsideOpenSSL
         }
     }
 
-    /// Ends the session. If it offered a ticket, the ticket may be the cause: no other session
-    /// offers one, and the next session shows whether the failure is permanent.
+    /// Ends the session. If the session offered a ticket, the ticket may be the cause. So no other
+    /// session offers one, and the next session shows whether the failure is permanent.
     private mutating func fail(_ failure: TLSError) -> TLSError {
         var failure = failure
         if isResuming {

@@ -67,7 +67,7 @@ internal import Synchronization
         return (found, unsafe TokenKey(found, library: library))
     }
 
-    /// Creates the signer of a key; tests create one of a key in memory.
+    /// Creates the signer of a key. Tests use a key in memory.
     // SAFETY: the library context is the key's, or nil, and is never freed.
     init(_ key: PrivateKey, library: OpaquePointer?) {
         self.key = key
