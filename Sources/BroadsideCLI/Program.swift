@@ -90,8 +90,8 @@ enum Program {
         }
     }
 
-    /// Calls that accept a word which is not a command: as a subcommand, a request to a run, or an
-    /// option.
+    /// Calls that accept the word although it is not a command: as a subcommand, as a request to a
+    /// run, or as an option.
     private static func calls(with word: String) -> [String] {
         var calls = commands.filter { $0.subcommands.contains(word) }.map { "\($0.name) \(word)" }
         calls += commands.filter { $0.wordsAfterPath.contains(word) }

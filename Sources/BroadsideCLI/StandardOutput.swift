@@ -3,7 +3,7 @@ import BroadsideSupport
 @unsafe @preconcurrency internal import Glibc
 
 /// Occupies standard descriptors that were closed, so that no file opened later receives output
-/// meant for people. Like closed ones, they accept no output and provide no input.
+/// meant for people. Like closed descriptors, they accept no output and provide no input.
 func holdStandardDescriptors() {
     for descriptor in [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO]
     where fcntl(descriptor, F_GETFD) < 0 {
@@ -15,8 +15,8 @@ func holdStandardDescriptors() {
 /// Flushes standard output at the end of a command.
 ///
 /// - Parameter code: Exit code of the command.
-/// - Returns: The same code, or the one for lost output. If the reader closed its pipe, nothing
-///   counts as lost.
+/// - Returns: The same code, or the exit code for lost output. If the reader closed its pipe,
+///   nothing counts as lost.
 func endOutput(_ code: Int32) -> Int32 {
     // SAFETY: `stdout` is never set to another stream; fflush(3) and ferror(3) lock it; poll(2)
     // gets one descriptor, ours during the call.

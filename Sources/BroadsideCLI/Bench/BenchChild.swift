@@ -74,8 +74,8 @@ final class BenchChild {
     /// Environment variable that contains the process ID of the child's benchmark.
     private static let parentVariable = "BROADSIDE_BENCH"
 
-    /// Ends this process with its benchmark if it is a benchmark's child, so that a killed
-    /// benchmark leaves no processes behind.
+    /// Makes this process end with its benchmark, if it is a benchmark's child. A killed benchmark
+    /// then leaves no processes behind.
     static func endWithBench() {
         guard let parent = SystemCall.environment(parentVariable).flatMap({ Int32($0) }) else {
             return

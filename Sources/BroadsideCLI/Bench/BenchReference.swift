@@ -12,7 +12,7 @@ struct BenchReference: Encodable {
     /// User and system time of the whole process, per notification.
     var cpu_microseconds_per_notification: Double
 
-    /// Maximum number of requests: enough to compare, within a few seconds.
+    /// Maximum number of requests. It is enough for a comparison, and takes a few seconds.
     private static let requestsLimit = 1_000_000
 
     /// Path of h2load; nil if it is not on this machine.

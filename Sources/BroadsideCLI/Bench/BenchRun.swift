@@ -9,7 +9,7 @@ struct BenchRun {
         var summary: BenchSummary
         var cpuMicroseconds: Double
         var latencies: [LedgerLatencies.Column]
-        /// Nil if no simulator was started.
+        /// nil if no simulator was started.
         var simulatorMicroseconds: Double?
 
         var answered: Double { Double(summary.accepted + summary.rejected) }
@@ -27,11 +27,11 @@ struct BenchRun {
     /// Number of columns in the latency histogram.
     private static let columnCount = 16
 
-    /// Maximum number of attempts at a run that must last long enough.
+    /// Maximum number of attempts of a run that must last for a minimum time.
     private static let sampleLimit = 3
 
-    /// Number of latencies by which both runs are extended: connections accept more requests only
-    /// after their first responses.
+    /// Number of latencies by which both runs are extended, because connections accept more
+    /// requests only after their first responses.
     private static let latencies = 4
 
     init(_ options: BenchOptions) throws(BroadsideError) {
@@ -72,8 +72,8 @@ struct BenchRun {
             measured, options, bytesEach: bytes, reference: try reference(for: measured))
     }
 
-    /// Measures h2load with the same number of requests, if it is installed; another server is not
-    /// measured twice.
+    /// Measures h2load with the same number of requests, if it is installed. Another server is not
+    /// measured a second time.
     private func reference(for measured: Measured) throws(BroadsideError) -> BenchReference? {
         guard options.endpointArguments.isEmpty, let program = BenchReference.program else {
             return nil
@@ -110,7 +110,7 @@ struct BenchRun {
     }
 
     /// Sends for a short time. On a busy machine, or with a distant endpoint, the time may pass
-    /// before the first response: it is then extended.
+    /// before the first response. The time is then extended.
     private func measureBriefly(
         rows: Int, name: String, milliseconds: Int, more: [String]
     ) throws(BroadsideError) -> Measured {
@@ -124,8 +124,9 @@ struct BenchRun {
         return try measure(rows: rows, name: name, milliseconds: milliseconds, more: more)
     }
 
-    /// Sends for about the given time. On a busy machine, the rate measured in a warm-up is
-    /// unreliable: a run that needs less than half of the time serves as a further warm-up.
+    /// Sends for about the given time. On a busy machine, the rate that a warm-up measured is
+    /// unreliable. A run that takes less than half of the time therefore serves as a further
+    /// warm-up.
     private func measure(
         for seconds: Double, rate: Double, after finding: String
     ) throws(BroadsideError) -> Measured {
@@ -149,8 +150,8 @@ struct BenchRun {
         }
     }
 
-    /// Options for the number of connections, always given: a run that adds connections while it is
-    /// measured would distort the result.
+    /// Options for the number of connections. They are always given, because a run that adds
+    /// connections while it is measured would distort the result.
     private var connections: [String] {
         let count =
             options.connections ?? max(BenchOptions.defaultConnections, options.reactors ?? 1)
@@ -212,8 +213,8 @@ struct BenchRun {
             simulatorMicroseconds: simulator?.stop(SIGTERM)?.cpuMicroseconds)
     }
 
-    /// Exit code of a benchmark whose run ended this way. Codes about rows are replaced, because
-    /// there is nothing to resume or retry.
+    /// Exit code of a benchmark whose run ended in this way. Exit codes about rows are replaced,
+    /// because there is nothing to resume or retry.
     private static func exitCode(of end: BenchChild.End?) -> Int32 {
         let own = [ExitCode.badRequest, ExitCode.refused, ExitCode.disk]
         return end.flatMap { own.contains($0.exitCode) ? $0.exitCode : nil } ?? ExitCode.failure

@@ -24,7 +24,7 @@ enum CampaignOptions {
                 + "read \(what) from the campaign file of a send; an option here overrides it")
     }
 
-    /// Sets of options that exclude each other: an option on the command line discards its
+    /// Sets of options that exclude each other. An option on the command line discards its
     /// alternatives in the file.
     private static let alternatives: [[Set<String>]] = [
         [["tokens"], ["to"]],
@@ -110,8 +110,8 @@ enum CampaignOptions {
         return "\(entry.nameLocation): unknown key '\(entry.name)': \(advice)"
     }
 
-    /// Values as on the command line, several for a repeatable option; nil for a flag that is not
-    /// set.
+    /// Values as they would be on the command line: several for a repeatable option, nil for a flag
+    /// that is not set.
     private static func values(
         of option: OptionDescription, _ entry: CampaignFile.Entry, folder: String
     ) throws(BroadsideError) -> [String]? {

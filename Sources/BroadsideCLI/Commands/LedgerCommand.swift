@@ -202,8 +202,8 @@ enum LedgerCommand {
         return 0
     }
 
-    /// Warns about a reason that resembles one of APNs', as it is probably misspelt. Other unknown
-    /// reasons may come from a relay.
+    /// Warns about a reason that resembles one of APNs' reasons, because it is probably misspelt.
+    /// Other unknown reasons may come from a relay.
     private static func warnOfUnknown(_ reasons: [String]) {
         for name in reasons where Reason(text: name) == nil {
             let known = Reason.allCases.map(\.text)
@@ -288,7 +288,7 @@ enum LedgerCommand {
         return rows.isEmpty ? 1 : 0
     }
 
-    /// Advice for an apns-id of another part of a campaign; nil for any other text.
+    /// Advice for an apns-id that belongs to another part of a campaign; nil for any other text.
     private static func otherPart(_ text: String?) -> String? {
         guard let text, let identifier = NotificationID(parsing: Array(text.utf8).rawSpan),
             identifier.part > 0

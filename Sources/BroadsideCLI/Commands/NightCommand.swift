@@ -85,7 +85,7 @@ enum NightCommand {
     /// Options that only this command has.
     static let ownNames = Set(group.options.map(\.description.name))
 
-    /// Options of a send that `night` sets itself.
+    /// Options of `send` that `night` sets itself.
     private static let decided: Set<String> = [
         "ledger", "resume", "resume-or-begin", "must-resume",
     ]

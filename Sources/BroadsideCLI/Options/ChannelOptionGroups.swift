@@ -3,7 +3,8 @@ import BroadsideSupport
 
 /// Options that `channel` and `broadcast` share.
 enum ChannelOptionGroups {
-    /// Options of a send that have no meaning for channels: their hosts have one port each.
+    /// Options of `send` that have no meaning for channels, because each channel host has only one
+    /// port.
     private static let ofSendOnly: Set<String> = ["port", "content-length"]
 
     static let endpoint = OptionGroup<SendOptions>(
@@ -12,7 +13,8 @@ enum ChannelOptionGroups {
             !ofSendOnly.contains($0.description.name)
         })
 
-    /// Keys of a campaign file that the commands read: its endpoint is for device pushes.
+    /// Keys of a campaign file that these commands read. They do not read its endpoint, which is
+    /// for device pushes.
     static let campaignKeys = Set(
         (CredentialOptions.credentials.options + endpoint.options).map(\.description.name)
     ).subtracting(["endpoint"])

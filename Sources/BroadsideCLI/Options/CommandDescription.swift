@@ -35,13 +35,13 @@ struct CommandDescription: Sendable {
     var essentials: [String] = []
     /// Keys of a campaign file that the command reads; nil: all.
     var campaignKeys: Set<String>?
-    /// Options of `send` that a campaign file may contain although the command does not use them.
+    /// Options of `send` that a campaign file may contain although this command does not use them.
     var passedOverInCampaign: Set<String> = []
     let run: @Sendable (ParsedArguments) throws(BroadsideError) -> Int32
 
     var options: [OptionDescription] { sections.flatMap(\.options) }
 
-    /// Checks that the command's parts fit together; without effect in releases.
+    /// Checks that the parts of the command fit together. Without effect in release builds.
     func checkParts() {
         assert(
             Set(options.map(\.name)).count == options.count, "\(name): an option is there twice")

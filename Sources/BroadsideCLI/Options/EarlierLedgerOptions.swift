@@ -24,7 +24,7 @@ enum EarlierLedgerOptions {
             ),
         ])
 
-    /// Value instead of a directory that disables skipping.
+    /// Value that disables skipping, in place of a directory.
     static let none = "none"
 
     private static let skipDead = Option<SendOptions>(

@@ -11,8 +11,8 @@ struct HelpPage {
         self.width = min(max(width, Self.widths.lowerBound), Self.widths.upperBound)
     }
 
-    /// Range of line widths: narrower lines can't fit names and meanings, longer ones are hard to
-    /// read.
+    /// Range of line widths. In narrower lines, names and meanings do not fit; wider lines are hard
+    /// to read.
     private static let widths = 40...120
     /// Width for output to a pipe or a file.
     private static let defaultWidth = 80

@@ -8,8 +8,8 @@ protocol OptionValues: Sendable {
     static var defaults: Self { get }
 }
 
-/// Option with the property that its value sets. Each option has one entry: name, kind, property
-/// and help; its default is the property's.
+/// Option with the property that its value sets. Each option has one entry with its name, kind,
+/// property and help. Its default is the property's default.
 struct Option<Values: OptionValues>: Sendable {
     typealias Property<Value> = any WritableKeyPath<Values, Value> & Sendable
 

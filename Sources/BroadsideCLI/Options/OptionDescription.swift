@@ -32,13 +32,13 @@ struct OptionDescription: Sendable {
     /// Whether a value is a name, an equals sign and a path.
     private var hasName: Bool { kind == .columnDirectory || kind == .namedFile }
 
-    /// Path in a value that contains one, without the name before it.
+    /// Path in an option's value, without a name before it.
     func path(in text: String) -> String {
         guard hasName, let parts = text.parts(atFirst: "=") else { return text }
         return String(parts.behind)
     }
 
-    /// Value with its path relative to a folder.
+    /// Option's value, with its path relative to a folder.
     func withPath(_ text: String, in folder: String) -> String {
         guard hasName, let (column, path) = text.parts(atFirst: "=") else {
             return folder + text

@@ -34,7 +34,7 @@ enum OptionKind: Sendable, Equatable {
     case list([String])
     /// File or directory.
     case file(FileUse)
-    /// One of these values, otherwise a file that is read.
+    /// One of these values, or else a file that is read.
     case choiceOrFile([String])
     /// File that is read, unless the value has one of these prefixes.
     case fileUnless([String])

@@ -12,10 +12,10 @@ enum HelpRequest {
 /// Options of one call, checked against the command's description.
 struct ParsedArguments {
     private var values: [String: [String]] = [:]
-    /// Locations in the campaign file of the options that come from it.
+    /// For options from the campaign file, their locations in that file.
     private var locations: [String: String] = [:]
-    /// Files in a campaign file that this command does not read; they must not be overwritten
-    /// either.
+    /// Files that the campaign file names but this command does not read. They must not be
+    /// overwritten either.
     private(set) var passedOver: [(option: OptionDescription, value: String)] = []
     /// Words that are not options, such as a subcommand or a path.
     private(set) var words: [String] = []

@@ -47,7 +47,8 @@ struct RequiredOption {
 }
 
 extension ParsedArguments {
-    /// Reports all missing options in one message, so that one attempt is enough to correct them.
+    /// Reports all missing options in one message, so that the user can correct them in one
+    /// attempt.
     func require(_ required: [RequiredOption]) throws(BroadsideError) {
         let missing = required.filter { option in !option.names.contains(where: has) }
         guard let last = missing.last else { return }
