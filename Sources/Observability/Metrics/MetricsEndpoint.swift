@@ -2,9 +2,10 @@ internal import BroadsideLocalHTTP
 import BroadsideSupport
 internal import Synchronization
 
-/// `GET /metrics`. It responds with the most recently published text and never accesses the run.
+/// HTTP endpoint for `GET /metrics`. It responds with the text that was published last, and never
+/// accesses the run itself.
 package final class MetricsEndpoint: Sendable {
-    /// Content for the daemon's thread.
+    /// Published text, which the thread of the HTTP daemon reads.
     private final class Page: Sendable {
         let text = Mutex<[UInt8]>([])
         /// Whether the endpoint is reachable only from this machine.
@@ -15,16 +16,16 @@ package final class MetricsEndpoint: Sendable {
 
     private let page: Page
     private let daemon: HTTPDaemon
-    /// URL of the endpoint, for people.
+    /// URL of the endpoint, for messages.
     package let url: String
 
-    /// Connections of scrapers, which are short.
+    /// Settings for the connections of scrapers, which are short.
     private static let settings = HTTPDaemon.Settings(
         connectionsLimit: 16, timeoutSeconds: 10, isThreaded: false)
 
     /// - Parameters:
     ///   - host: A numeric address.
-    ///   - port: 0 picks a free one.
+    ///   - port: Port to listen on; 0 picks a free one.
     init(host: String, port: UInt16) throws(BroadsideError) {
         let page = Page(isLocal: HTTPHost.isLoopback(host))
         daemon = try HTTPDaemon(
@@ -45,7 +46,7 @@ package final class MetricsEndpoint: Sendable {
     private static func reply(
         to request: HTTPRequest, _ page: Page
     ) -> (status: UInt32, text: [UInt8]) {
-        // Every browser sends a Host header; a request without one does not come from a browser.
+        // Every browser sends a Host header, so a request without one is not from a browser.
         if page.isLocal, let host = request.host, !HTTPHost.isAllowed(host) {
             return (403, Array("use localhost or an IP address as the host's name\n".utf8))
         }

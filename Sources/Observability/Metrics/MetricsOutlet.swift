@@ -2,7 +2,7 @@ import BroadsideLedgers
 import BroadsideRing
 package import BroadsideSupport
 
-/// Destination of `--metrics`: a file for a textfile collector, or an endpoint to scrape.
+/// Destination of `--metrics`: a file for Prometheus' textfile collector, or an endpoint to scrape.
 package enum MetricsOutlet {
     case file(String)
     case endpoint(MetricsEndpoint)
@@ -55,7 +55,8 @@ package enum MetricsOutlet {
     package func publish(_ text: String) throws(BroadsideError) {
         switch self {
         case .file(let path):
-            // The run continues meanwhile, so a pipe without a reader is skipped, not waited for.
+            // The run continues meanwhile. If a pipe has no reader, the text is dropped instead of
+            // waiting.
             try replaceFile(path, with: Array(text.utf8), patienceMilliseconds: 0)
         case .endpoint(let endpoint): endpoint.publish(text)
         }

@@ -4,8 +4,8 @@ import BroadsidePolicy
 import BroadsideRows
 import BroadsideSupport
 
-/// Snapshot in Prometheus' text format (exposition format 0.0.4): base units, with HELP and TYPE
-/// for each name.
+/// Snapshot of a run in Prometheus' text format (exposition format 0.0.4). Values are in base
+/// units, and each name has HELP and TYPE.
 package struct MetricsText {
     private enum Kind: String {
         case counter, gauge, histogram

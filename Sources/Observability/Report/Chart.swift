@@ -24,7 +24,7 @@ struct Chart {
         /// Name of a color in the page's style sheet.
         var color: String
         var shape: Shape
-        /// Values in the chart's units, from left to right; nil is a gap.
+        /// Values in the chart's units, from left to right. nil leaves a gap.
         var values: [Double?]
         /// Horizontal positions of the values of curves and points, 0 to 1; nil: the chart's
         /// `positions`.
@@ -39,7 +39,7 @@ struct Chart {
 
     var identifier: String
     var title: String
-    /// One sentence that describes the curves, for people who can't see them.
+    /// Sentence that describes the curves, for readers who can't see them.
     var description: String
     /// Left edges of the values' intervals, 0 to 1, followed by the right edge of the last one.
     var edges: [Double] = []
@@ -57,7 +57,7 @@ struct Chart {
     var unit: String
     /// Line of text below the axis.
     var note: String?
-    /// Table of the same values; nil if the page has them elsewhere.
+    /// HTML table of the same values; nil if the page shows them elsewhere.
     var table: String?
 
     private static let height = 200
@@ -96,7 +96,7 @@ struct Chart {
             """
     }
 
-    /// Whether a series has a position for each value.
+    /// Whether each value of a series has a position.
     private func isComplete(_ one: Series) -> Bool {
         one.positions.map { $0.count == one.values.count } ?? (one.values.count == count)
     }
@@ -140,7 +140,7 @@ struct Chart {
             }
         }
 
-        /// Values with a grid line.
+        /// Values at which there is a grid line.
         var steps: [Double] {
             switch self {
             case .linear(let top): return (0...4).map { top * Double($0) / 4 }
@@ -213,7 +213,7 @@ struct Chart {
 
     // MARK: Curves
 
-    /// Shaded bands for gaps and pauses, behind the curves.
+    /// Shaded bands for gaps and pauses. They are drawn before the curves.
     private var shading: String {
         bands.map { band in
             "<path class=\"band\" d=\"M\(x(band.left)) 0H\(x(band.right))V\(Self.height)"
@@ -281,14 +281,14 @@ struct Chart {
             } else {
                 path += "\(isDrawing ? "L" : "M")\(x(position(index, of: one))) \(y(value, scale))"
             }
-            // Keeps a single value between two gaps visible.
+            // A short line keeps a single value between two gaps visible.
             if !isDrawing { path += "h0.5" }
             isDrawing = true
         }
         return "<path class=\"curve c-\(one.color)\" d=\"\(path)\"/>\n"
     }
 
-    /// Lines without length, whose round ends are the points.
+    /// Points, drawn as lines of length 0 with round ends.
     private func points(_ one: Series, _ scale: Scale) -> String {
         var path = ""
         for (index, value) in one.values.enumerated() {
@@ -315,7 +315,7 @@ struct Chart {
         decimal(fraction * 100, places: 2) + "%"
     }
 
-    /// Lowest round number, not below the maximum, that divides into four round parts.
+    /// Smallest round number that is at least the maximum and divides into four round parts.
     static func niceTop(_ maximum: Double) -> Double {
         guard maximum > 0, maximum.isFinite else { return 4 }
         var scale = 1.0

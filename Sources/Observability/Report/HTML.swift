@@ -1,7 +1,7 @@
 import BroadsideSupport
 
-/// Escapes text for HTML elements and quoted attributes. It works per Unicode scalar, like a
-/// browser: as a Swift `Character`, `<` with a combining mark is not equal to `<`.
+/// Escapes text for HTML elements and quoted attributes. Like a browser, it works on Unicode
+/// scalars: a Swift `Character` that consists of `<` and a combining mark is not equal to `<`.
 func escapedHTML(_ text: String) -> String {
     var result = String.UnicodeScalarView()
     for scalar in printable(text, limit: 4000).unicodeScalars {
@@ -17,7 +17,7 @@ func escapedHTML(_ text: String) -> String {
     return String(result)
 }
 
-/// Start of a self-contained page without scripts, up to its content.
+/// Start of a self-contained page without scripts: everything before the content.
 ///
 /// - Parameters:
 ///   - title: Plain text.
@@ -42,7 +42,7 @@ func pageHead(title: String, css: String) -> String {
     """
 }
 
-/// End of a page that starts with `pageHead(title:css:)`.
+/// End of a page that `pageHead(title:css:)` started.
 let pageEnd = """
     </main>
     </body>
@@ -50,14 +50,14 @@ let pageEnd = """
 
     """
 
-/// Keeps the names of options unbroken in text from `escapedHTML`.
+/// Prevents line breaks in names of options. The text must come from `escapedHTML`.
 func optionsUnbroken(_ html: String) -> String {
     html.split(separator: " ", omittingEmptySubsequences: false).map {
         $0.hasPrefix("--") ? "<span class=\"o\">\($0)</span>" : String($0)
     }.joined(separator: " ")
 }
 
-/// HTML table with one heading per column; columns other than `textColumns` contain numbers.
+/// HTML table with one heading per column. Columns other than `textColumns` are numeric.
 ///
 /// - Parameter isStacked: Whether each row becomes a list of headings and cells on a narrow screen.
 func tableHTML(

@@ -3,9 +3,9 @@ import BroadsideLedgers
 import BroadsideSupport
 
 extension Night {
-    /// Reads a ledger. If that fails, the result contains the reason.
+    /// Reads the figures of a ledger. If that fails, the result has the reason.
     ///
-    /// - Throws: Only errors unrelated to the ledger, such as a stop signal.
+    /// - Throws: Only errors that do not concern the ledger, such as a stop signal.
     static func read(_ path: String) throws(BroadsideError) -> Night {
         let place = absolutePath(path)
         let name = place.parts(atLast: "/").map { String($0.behind) } ?? place
@@ -33,7 +33,7 @@ extension Night {
         let summary = try ledger.statistics()
         let telemetry = Telemetry.read(from: ledger.directory) ?? Telemetry()
         let epochs = ledger.manifest.epochs
-        // Rows are read again only if the telemetry lacks a run.
+        // The rows are read only if the telemetry lacks a run.
         let isTimed = epochs.allSatisfy { epoch in
             telemetry.runs.contains { $0.number == epoch.number }
         }
@@ -60,8 +60,8 @@ extension Night {
 }
 
 extension RunCommand {
-    /// Path of the run's report as its command line states it, for ledgers of version 1.0.0-beta.1,
-    /// which recorded no other path.
+    /// Path of the run's report, from the run's command line. Ledgers of version 1.0.0-beta.1
+    /// record the path only there.
     fileprivate var reportPath: String? {
         guard let path = value("report") else { return nil }
         return path.starts(withBytes: "/") ? path : "\(directory)/\(path)"

@@ -9,7 +9,7 @@ extension LedgerReader {
         try writeReport(to: output, isOurs: false)
     }
 
-    /// End of a run that sent nothing, as the run itself reports it.
+    /// How a run ended that sent nothing, as that run reports it.
     package struct Ending {
         var outcome: Summary.Outcome
         var cause: StopCause
@@ -24,7 +24,7 @@ extension LedgerReader {
 
     /// - Parameters:
     ///   - isOurs: Whether this process holds the ledger's lock without sending.
-    ///   - ending: End to report; nil: the recorded end of the ledger's latest run.
+    ///   - ending: The run's end; nil: the end that the ledger records for its latest run.
     package func writeReport(
         to output: OutputFile, isOurs: Bool, ending: Ending? = nil
     ) throws(BroadsideError) {
@@ -34,7 +34,7 @@ extension LedgerReader {
 
     /// Report page as bytes.
     ///
-    /// - Parameter receipts: What devices reported; nil if no receipts were given.
+    /// - Parameter receipts: What devices reported; nil if the user gave no receipts.
     package func reportPage(
         isOurs: Bool = false, ending: Ending? = nil, receipts: ReceiptFindings? = nil
     ) throws(BroadsideError) -> [UInt8] {
@@ -85,7 +85,7 @@ extension LedgerReader {
         return course
     }
 
-    /// Recommended next steps; for a merged ledger, those of each unfinished part.
+    /// Recommended next steps. For a merged ledger, the steps of each unfinished part.
     private func steps(
         _ summary: Summary, _ telemetry: Telemetry
     ) -> [StopAdvice.Step] {
@@ -106,15 +106,15 @@ extension LedgerReader {
         }
     }
 
-    /// Maximum number of parts of a merged ledger with next steps.
+    /// Maximum number of parts of a merged ledger for which there are next steps.
     private static var partsLimit: Int { 20 }
 }
 
 extension Manifest {
-    /// Cause of the latest run's end; nil if none was recorded: the run was killed, or an earlier
-    /// version wrote the ledger.
+    /// Cause of the latest run's end; nil if none was recorded, because the run was killed or an
+    /// earlier version wrote the ledger.
     package func latestCause(_ telemetry: Telemetry) -> StopCause? {
-        // If the disk rejected the manifest, the telemetry may still have been written.
+        // If the disk rejected the manifest, the telemetry may still have the cause.
         let record =
             epochs.last?.stop ?? telemetry.runs.first { $0.number == epochs.last?.number }?.stop
         return record?.cause

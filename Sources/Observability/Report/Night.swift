@@ -2,19 +2,20 @@ import BroadsideAPNs
 import BroadsideLedgerFormat
 import BroadsideSupport
 
-/// One campaign of many: a row of the page about nights, and a point in its charts.
+/// One campaign on the page about nights: a row of its table, and a point in its charts.
 package struct Night {
-    /// Figures of a campaign from its ledger, over all its runs.
+    /// Figures of a campaign over all its runs, from its ledger.
     package struct Figures {
         var outcome: Summary.Outcome
-        /// Rows of the list; nil if it was never read to its end.
+        /// Number of rows of the list; nil if no run read the list to its end.
         var rows: UInt64?
         var counts = RowCounts()
-        /// Nil if `rows` is nil.
+        /// Number of rows that are not settled; nil if `rows` is nil.
         var remaining: UInt64?
         /// Rows that APNs rejected with 410.
         var dead: UInt64 = 0
-        /// Running time without the gaps between runs; nil if no run recorded it.
+        /// Time during which runs were active, without the gaps between them; nil if no run
+        /// recorded it.
         var runningSeconds: Double?
         /// Age of the list at the first start; nil if the ledger does not record it.
         var listAgeSeconds: Double?
@@ -48,7 +49,7 @@ package struct Night {
     /// Last millisecond of the year 9999. An edited manifest can contain any time.
     static let latestStart: UInt64 = 253_402_300_799_999
 
-    /// Reasons that come with status 410: the device token is no longer active.
+    /// Reasons of responses with status 410: the device token is no longer active.
     static let deadReasons = [Reason.unregistered, .expiredToken].map(\.text)
 }
 
@@ -61,13 +62,13 @@ extension Night.Figures {
         dead = Night.deadReasons.reduce(0) { $0 + (summary.reasons[$1] ?? 0) }
     }
 
-    /// Dead tokens as a share of settled rows, 0 to 1; nil if no rows are settled.
+    /// Share of settled rows whose token is dead, 0 to 1; nil if no rows are settled.
     var deadShare: Double? {
         counts.settled > 0 ? Double(dead) / Double(counts.settled) : nil
     }
 
-    /// Notifications per second of running time; nil if nothing was sent or no run recorded its
-    /// duration.
+    /// Notifications per second of running time; nil if nothing was sent, or no run recorded its
+    /// running time.
     var speed: Double? {
         guard let runningSeconds, runningSeconds > 0, counts.sent > 0 else { return nil }
         return Double(counts.sent) / runningSeconds

@@ -2,7 +2,7 @@ import BroadsideLedgerFormat
 import BroadsideRows
 import BroadsideSupport
 
-/// Figure of a night that deviates strongly from those of the campaign's earlier nights.
+/// Figure of a night that differs strongly from the campaign's earlier nights.
 struct NightOutlier {
     enum Figure: String {
         case list
@@ -17,10 +17,10 @@ struct NightOutlier {
 }
 
 extension NightOutlier {
-    /// Number of earlier nights to compare with.
+    /// Number of earlier nights with which a night is compared.
     private static let window = 7
-    /// Minimum number of nights for medians of shares and speeds; the list is compared even with
-    /// one.
+    /// Minimum number of earlier nights for the comparison of shares and speeds with their median.
+    /// The list's size is compared even with a single night.
     private static let fewest = 3
 
     /// Outliers per night, in the order of the nights.
@@ -89,8 +89,8 @@ extension NightOutlier {
 }
 
 extension Night.Figures {
-    /// Accepted rows as a share of settled rows that were not skipped, 0 to 1; nil if there are
-    /// none.
+    /// Accepted rows as a share of the settled rows that were not skipped, 0 to 1; nil if there are
+    /// no such rows.
     var acceptedShare: Double? {
         let sent = counts.settled - min(counts.settled, counts[.skipped])
         return sent > 0 ? Double(counts[.accepted]) / Double(sent) : nil
@@ -98,8 +98,8 @@ extension Night.Figures {
 }
 
 extension Night {
-    /// Key of the campaign within which nights are compared: its name without numbers, so that
-    /// `Evening 2026-11-20` and `Evening 2026-11-21` belong together.
+    /// Key of a campaign: its name without numbers. Nights with the same key are compared: `Evening
+    /// 2026-11-20` and `Evening 2026-11-21` belong together.
     var group: String {
         let isNumber =
             title.utf8.count == 16

@@ -4,13 +4,14 @@ import BroadsideSupport
 
 /// Charts of lists, tokens and runs over the nights.
 extension NightsPage {
-    /// Minimum number of nights for a running median; with fewer, a line joins the points.
+    /// Minimum number of nights for a curve of running medians. With fewer nights, a line joins the
+    /// points.
     private static var smoothedFrom: Int { 14 }
-    /// Number of nights in the running median.
+    /// Number of nights for each running median.
     private static var window: Int { 7 }
     /// Maximum number of ticks, so that they fit a phone's screen.
     private static var ticksLimit: Int { 4 }
-    /// Maximum number of days to search for the first of each month.
+    /// Maximum number of days that are searched for the first days of months.
     private static var daysLimit: UInt64 { 20_000 }
 
     var charts: String {
@@ -45,7 +46,7 @@ extension NightsPage {
             words: { durationText($0 * scale) })
     }
 
-    /// Chart of failed and unknown rows; nil if there are none, which a tile reports.
+    /// Chart of failed and unknown rows; nil if there are none. A tile of the page then says so.
     private var failureChart: Chart? {
         let course = course
         let states: [(name: String, color: String, count: (Night.Figures) -> UInt64)] = [
@@ -114,8 +115,8 @@ extension NightsPage {
 
     private static var groupColors: [String] { ["first", "second", "good", "other", "dead"] }
 
-    /// Campaigns with their own line, and the nights of all others as one group. Only one group if
-    /// no campaign has two nights.
+    /// Campaigns with a line of their own, and one group for the nights of all other campaigns. If
+    /// no campaign has two nights, that group has all nights.
     private var drawnGroups: [Group] {
         let groups = groups
         let own = groups.filter { $0.indices.count > 1 }.prefix(Self.groupColors.count - 1)
@@ -151,7 +152,7 @@ extension NightsPage {
         return 0.01 + 0.98 * Double(passed) / Double(max(1, span))
     }
 
-    /// Time of the first night, and the span to the latest.
+    /// Time of the first night, and the time from it to the latest night.
     private var range: (first: UInt64, span: UInt64) {
         let starts = course.map(\.milliseconds)
         guard let first = starts.min(), let last = starts.max() else { return (0, 0) }

@@ -7,11 +7,11 @@ extension NightsPage {
     /// Column of numbers.
     private struct Column {
         var heading: String
-        /// Whether a value above 0 is highlighted once the run has ended.
+        /// Whether a value above 0 is highlighted after the run has ended.
         var isAlarm = false
-        /// Figure for which this column highlights outliers.
+        /// Figure whose outliers this column highlights.
         var figure: NightOutlier.Figure?
-        /// Nil: unknown.
+        /// Value of the column; nil if it is unknown.
         var value: (Night.Figures) -> UInt64?
         /// Text of a value.
         var text: (Night.Figures) -> String?
@@ -38,7 +38,8 @@ extension NightsPage {
         }
     }
 
-    /// Columns of the table, without states that no row has and figures that no ledger contains.
+    /// Columns of the table. A state that no row has, or a figure that no ledger has, gets no
+    /// column.
     private var columns: [Column] {
         let all = nights.compactMap(\.figures)
         func ifAny(_ column: Column) -> [Column] {
@@ -121,7 +122,8 @@ extension NightsPage {
         return night.link.map { "<a href=\"\($0)\">\(time)</a>" } ?? time
     }
 
-    /// Expected outcomes are plain text, so that badges draw attention to the others.
+    /// Badge of an outcome. Expected outcomes are plain text, so that the badges of others stand
+    /// out.
     private static func badge(_ outcome: Summary.Outcome) -> String {
         switch outcome {
         case .complete: "complete"
@@ -142,7 +144,7 @@ extension NightsPage {
         var shortName: String { NightsPage.short(name) }
     }
 
-    /// Nights grouped by month, in their order.
+    /// Months of the nights, each with its nights, in the order of the table.
     private var months: [Month] {
         var months: [Month] = []
         for night in nights {

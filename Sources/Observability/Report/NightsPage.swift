@@ -4,7 +4,7 @@ import BroadsideSupport
 
 /// Self-contained page about many nights: tiles, charts over time, and one row per night.
 package struct NightsPage {
-    /// Nights, newest first, preceded by those without a date.
+    /// Nights without a date, then all others, newest first.
     let nights: [Night]
     let createdAtMilliseconds: UInt64
     /// Nights with figures and a date, oldest first.
@@ -84,7 +84,7 @@ package struct NightsPage {
             """
     }
 
-    /// Maximum number of unusual nights listed; the newest are listed.
+    /// Maximum number of unusual nights in the list. The newest ones are listed.
     private static var unusualLimit: Int { 10 }
 
     /// List of unusual nights, as text for readers who skip the charts.
@@ -106,8 +106,8 @@ package struct NightsPage {
             """
     }
 
-    /// Table with one row per campaign if there are several; the table of nights is the last one on
-    /// the page.
+    /// Table with one row per campaign, if there are several campaigns. The table of nights is at
+    /// the end of the page.
     private var campaigns: String {
         let groups = groups
         guard groups.count > 1, groups.contains(where: { $0.indices.count > 1 }) else { return "" }
@@ -141,11 +141,11 @@ package struct NightsPage {
         var name: String
         /// Indices into `course`.
         var indices: [Int]
-        /// Whether this group combines several campaigns without their own line.
+        /// Whether this group has the nights of all campaigns that have no line of their own.
         var isMixed = false
     }
 
-    /// Groups by number of nights, the largest first, then by name.
+    /// Campaigns by number of nights, the largest number first, then by name.
     var groups: [Group] {
         var places: [String: [Int]] = [:]
         for (index, night) in course.enumerated() { places[night.group, default: []].append(index) }
@@ -189,7 +189,7 @@ package struct NightsPage {
         return sorted.count % 2 == 1 ? sorted[half] : (sorted[half - 1] + sorted[half]) / 2
     }
 
-    /// Formats a share as a percentage; 0% and 100% are shown only if they are exact.
+    /// Formats a share as a percentage. Only exact values become 0% or 100%.
     static func share(_ share: Double) -> String {
         if share <= 0 { return "0%" }
         if share >= 1 { return "100%" }

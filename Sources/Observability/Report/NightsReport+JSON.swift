@@ -15,7 +15,7 @@ extension NightsReport {
 }
 
 extension Night {
-    /// JSON object with the same keys for each night; unknown values are null.
+    /// JSON object of a night. Its keys are the same for each night; unknown values are null.
     func json(_ unusual: [NightOutlier]) -> JSONLine {
         var line = JSONLine()
         line.add("ledger", path)

@@ -5,18 +5,18 @@ public import BroadsideSupport
 public struct NightsReport {
     private(set) var nights: [Night] = []
 
-    /// Reads the ledgers one after the other. Memory use depends on the number of ledgers, not of
-    /// rows.
+    /// Reads the ledgers one after the other. The memory in use grows with the number of ledgers,
+    /// not with the number of rows.
     public init(_ collection: LedgerCollection) throws(BroadsideError) {
         for path in collection.paths {
-            // This can follow a run, whose signals are still pending.
+            // A run may have preceded this, and its signals may still be pending.
             try SignalWatch.stopIfRequested()
             nights.append(try Night.read(path))
         }
         nights = Self.sorted(nights)
     }
 
-    /// Sorts nights, newest first, preceded by those without a date.
+    /// Sorts nights: those without a date first, then all others, newest first.
     static func sorted(_ nights: [Night]) -> [Night] {
         nights.sorted {
             let (first, second) = (
@@ -44,8 +44,8 @@ public struct NightsReport {
         try output.finish()
     }
 
-    /// Links each night to its own page. If several nights may have written a page, the newest is
-    /// linked.
+    /// Links each night to its own page. If several nights have the same path for their page, only
+    /// the newest one is linked to it.
     static func linked(_ nights: [Night], from folder: String) -> [Night] {
         var taken: Set<String> = []
         var nights = nights
@@ -58,8 +58,8 @@ public struct NightsReport {
         return nights
     }
 
-    /// Error about unreadable ledgers, for use after the page about the others was written; nil if
-    /// all were read.
+    /// Error about the unreadable ledgers; nil if all were read. It is thrown after the page about
+    /// the other ledgers is written.
     public var failure: BroadsideError? {
         let unreadable = nights.compactMap { night -> String? in
             guard case .unreadable(let problem) = night.content else { return nil }

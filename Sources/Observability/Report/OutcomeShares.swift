@@ -2,19 +2,20 @@ import BroadsideLedgerFormat
 import BroadsideRows
 import BroadsideSupport
 
-/// Rows of a campaign by their meaning for its operator: the source of the page's bar, cards and
-/// verdict.
+/// Rows of a campaign in groups that matter to its operator. The bar, the cards and the verdict of
+/// the page use these groups.
 struct OutcomeShares {
     enum Part: CaseIterable {
         case accepted
-        /// The app was removed: normal, and no action is needed except to prune.
+        /// Rows whose token is dead, because the app was removed. This is normal; no action is
+        /// needed except to prune the list.
         case dead
         case badToken
-        /// Rejected for any other reason.
+        /// Rows that APNs rejected for any other reason.
         case rejected
         case skipped
         case invalid
-        /// Failed, unknown or in doubt.
+        /// Rows that failed, are unknown, or are in doubt.
         case undecided
         case remaining
 
@@ -35,11 +36,11 @@ struct OutcomeShares {
     private(set) var counts: [Part: UInt64] = [:]
     /// Number of all known rows.
     let all: UInt64
-    /// Number of settled rows without skipped ones.
+    /// Number of settled rows, without skipped rows.
     let sent: UInt64
     private let isInProgress: Bool
 
-    /// Share of bad tokens among sent rows up to which their number is normal.
+    /// Normal share of bad tokens among the sent rows, at most.
     private static let usualBadTokens = 0.01
 
     init(_ summary: Summary, isInProgress: Bool) {
@@ -68,7 +69,7 @@ struct OutcomeShares {
         Double(count(.badToken)) > Double(sent) * Self.usualBadTokens
     }
 
-    /// Whether the rows of a part need a decision.
+    /// Whether the operator has to decide about the rows of a group.
     func needsDecision(_ part: Part) -> Bool {
         switch part {
         case .accepted, .dead, .skipped, .invalid: false
@@ -78,21 +79,21 @@ struct OutcomeShares {
         }
     }
 
-    /// Parts whose rows need a decision, the largest first.
+    /// Groups about which the operator has to decide, the largest first.
     var decisions: [(part: Part, count: UInt64)] {
         Part.allCases.filter { needsDecision($0) && count($0) > 0 }.map { ($0, count($0)) }
             .sorted { $0.count > $1.count }
     }
 }
 
-/// Number for a card: exact below a million, otherwise with three digits.
+/// Number for a card: exact below a million, and otherwise three digits.
 func shortCount(_ count: UInt64) -> String {
     switch count {
     case ..<1_000_000: return grouped(count)
     case ..<1_000_000_000: return cut(count, 1_000_000) + " M"
     default: return cut(count, 1_000_000_000) + " G"
     }
-    // Truncated, not rounded, so that a part is never displayed as the whole.
+    // The number is cut off, not rounded, so that no part looks like the whole.
     func cut(_ count: UInt64, _ unit: UInt64) -> String {
         let whole = count / unit
         guard whole < 100 else { return grouped(whole) }

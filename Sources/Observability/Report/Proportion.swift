@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// A share of devices, and what a sample says about the share of all such devices.
+/// Share of a sample of devices, with a confidence interval for the share of all such devices.
 package struct Proportion: Sendable, Equatable {
     /// Number of devices with the property, and of all devices.
     package let count: UInt64
@@ -19,14 +19,14 @@ package struct Proportion: Sendable, Equatable {
     /// The share, 0 to 1; 0 without devices.
     package var share: Double { total == 0 ? 0 : Double(count) / Double(total) }
 
-    /// Wilson's score interval, without a correction for continuity: in 95 of 100 samples it has
-    /// the share of all such devices. The whole range without devices.
+    /// Wilson's score interval for 95 percent, without a continuity correction: 95 of 100 such
+    /// intervals contain the share of all such devices. 0 to 1 if there are no devices.
     package var interval: ClosedRange<Double> {
         guard total > 0 else { return 0...1 }
         let (n, z2) = (Double(total), Self.z * Self.z)
         let center = (share + z2 / (2 * n)) / (1 + z2 / n)
         let half = Self.z / (1 + z2 / n) * (share * (1 - share) / n + z2 / (4 * n * n)).squareRoot()
-        // Exact at the ends, whatever rounding does.
+        // The ends are exact, regardless of rounding.
         let low = count == 0 ? 0 : max(0, center - half)
         let high = count == total ? 1 : min(1, center + half)
         assert((low - 1e-9...high + 1e-9).contains(share), "an interval has its own share")
@@ -39,11 +39,11 @@ package struct Proportion: Sendable, Equatable {
         package let difference: Double
         /// Newcombe's hybrid score interval (his method 10), 95 percent.
         package let interval: ClosedRange<Double>
-        /// Whether both signs are possible, or there are no devices on one side.
+        /// Whether the interval contains both signs, or one of the shares has no devices.
         package let isInconclusive: Bool
     }
 
-    /// Difference from another share.
+    /// Returns this share minus another share, with a confidence interval.
     ///
     /// From R. G. Newcombe, "Interval estimation for the difference between independent
     /// proportions", Statistics in Medicine 17 (1998), 873-890.

@@ -2,18 +2,20 @@ import BroadsideSupport
 
 /// What devices reported about a campaign, by arm (`report --receipts`).
 package struct ReceiptFindings: Sendable {
-    /// Devices of an arm, and those that opened.
+    /// Numbers of an arm: its devices, and the devices that opened the notification.
     package struct Arm: Sendable {
         /// Name; `all` in a campaign without arms.
         package var name: String
         package var isHoldout: Bool
-        /// Devices that got the notification, or that the holdout left out.
+        /// Number of devices that got the notification. For the holdout, number of devices that it
+        /// excluded.
         package var devices: UInt64 = 0
-        /// Devices of these with a receipt.
+        /// Number of these devices that have a receipt.
         package var opened: UInt64 = 0
-        /// First receipts by hours after the row was settled; the last entry is for all later.
+        /// Number of first receipts by hours after the row was settled. The last entry counts all
+        /// later receipts.
         package var hours = [UInt64](repeating: 0, count: ReceiptFindings.hourCount + 1)
-        /// First receipts by column, then by value.
+        /// Number of first receipts by column, then by value.
         package var values: [[UInt64]]
 
         package init(name: String, isHoldout: Bool, columns: Int) {
@@ -22,7 +24,7 @@ package struct ReceiptFindings: Sendable {
             values = Array(repeating: [], count: columns)
         }
 
-        /// Share of the devices that opened.
+        /// Share of the devices that opened the notification.
         package var proportion: Proportion { Proportion(count: opened, of: devices) }
     }
 
@@ -43,10 +45,10 @@ package struct ReceiptFindings: Sendable {
         var second: Arm
         var difference: Proportion.Difference
 
-        /// Names of both, such as `a - holdout`.
+        /// Names of both arms, such as `a - holdout`.
         var name: String { "\(first.name) \u{2212} \(second.name)" }
 
-        /// What the difference means.
+        /// Text that interprets the difference.
         var verdict: String {
             if difference.isInconclusive { return "too small to tell" }
             let better = difference.difference > 0 ? first.name : second.name
@@ -54,25 +56,27 @@ package struct ReceiptFindings: Sendable {
         }
     }
 
-    /// Number of hours that are counted one by one.
+    /// Number of hours that are counted separately.
     package static let hourCount = 48
 
     /// Arms in the order of the split.
     package var arms: [Arm]
     package var columns: [Column]
-    /// Whether receipts name tokens; otherwise they name apns-ids, which a holdout does not have.
+    /// Whether receipts name tokens. Otherwise they name apns-ids, which rows of a holdout do not
+    /// have.
     package var namesTokens: Bool
-    /// Receipts read, and those that do not count: by their reason.
+    /// Number of receipts read. The following properties count receipts that are ignored, by
+    /// reason.
     package var receipts: UInt64 = 0
-    /// Further receipts of a device that has one.
+    /// Number of receipts of devices that have an earlier one.
     package var repeated: UInt64 = 0
-    /// Receipts of no row of the campaign that was accepted or held out.
+    /// Number of receipts that belong to no row of the campaign that was accepted or held out.
     package var foreign: UInt64 = 0
-    /// Receipts from before the row was settled.
+    /// Number of receipts from before the row was settled.
     package var early: UInt64 = 0
-    /// Receipts without a readable name or time.
+    /// Number of receipts whose name or time is unreadable.
     package var unreadable: UInt64 = 0
-    /// The first of these: its line and what is wrong; nil if there is none.
+    /// Line and problem of the first unreadable receipt; nil if there is none.
     package var firstUnreadable: String?
 
     package init(arms: [Arm], columns: [Column], namesTokens: Bool) {
@@ -81,10 +85,11 @@ package struct ReceiptFindings: Sendable {
         self.namesTokens = namesTokens
     }
 
-    /// Arms with devices that could open: without the holdout if receipts name apns-ids.
+    /// Arms whose devices can have receipts. The holdout is not among them if receipts name
+    /// apns-ids.
     var shownArms: [Arm] { arms.filter { namesTokens || !$0.isHoldout } }
 
-    /// All pairs of arms, those with the holdout last.
+    /// All pairs of arms. Pairs with the holdout are last.
     var comparisons: [Comparison] {
         let sent = shownArms.filter { !$0.isHoldout }
         var pairs: [(Arm, Arm)] = []
@@ -101,7 +106,7 @@ package struct ReceiptFindings: Sendable {
         }
     }
 
-    /// The most telling fact in one sentence.
+    /// The most important finding, in one sentence.
     var sentence: String {
         let arms = shownArms.filter { !$0.isHoldout }
         guard arms.count + (shownArms.count - arms.count) > 1 else {
@@ -123,7 +128,7 @@ package struct ReceiptFindings: Sendable {
         }.joined(separator: "; ") + "."
     }
 
-    /// Receipts that do not count, for people; nil if all count.
+    /// Text about ignored receipts; nil if all receipts count.
     var leftOutText: String? {
         let parts = [
             (repeated, "are repeats for a device"),
@@ -134,7 +139,7 @@ package struct ReceiptFindings: Sendable {
         return parts.isEmpty ? nil : parts.joined(separator: ", ")
     }
 
-    /// Facts that make the figures doubtful, one line each.
+    /// Reasons to doubt the figures, one line each.
     package var warnings: [String] {
         var lines: [String] = []
         if let firstUnreadable {
@@ -161,7 +166,7 @@ package struct ReceiptFindings: Sendable {
         "\(percent(interval.lowerBound)) to \(percent(interval.upperBound))"
     }
 
-    /// Percentage points with a sign.
+    /// Formats a difference in percentage points, with its sign.
     static func points(_ value: Double) -> String {
         let text = decimal(abs(value) * 100, places: 1)
         return value < 0 && text != "0.0" ? "\u{2212}\(text)" : "+\(text)"

@@ -1,13 +1,14 @@
 import BroadsideSupport
 internal import Glibc
 
-/// Relative reference between files that stays valid if both are moved or served together.
+/// Relative links between files. A link stays valid if both files are moved together, or served by
+/// a web server.
 enum RelativeLink {
     /// - Parameters:
     ///   - target: Absolute path without symbolic links.
-    ///   - folder: Directory of the page with the reference, in the same form.
-    /// - Returns: A reference with only letters, digits and `-._~/%`, so that it fits a quoted
-    ///   attribute and has no scheme.
+    ///   - folder: Directory of the page with the link, also absolute and without symbolic links.
+    /// - Returns: A link with only letters, digits and `-._~/%`. It fits a quoted attribute and has
+    ///   no scheme.
     static func text(to target: String, from folder: String) -> String {
         let target = target.pieces(at: "/").filter { !$0.isEmpty }
         let folder = folder.pieces(at: "/").filter { !$0.isEmpty }

@@ -2,11 +2,12 @@ import BroadsideEngine
 package import BroadsideLedgerFormat
 package import BroadsidePolicy
 
-/// All data of a report page, gathered by a run at its end or from a ledger alone.
+/// All data of a report page. A run collects it at its end; otherwise it comes from a ledger alone.
 package struct ReportData {
     /// Rows settled in a period of running time.
     struct Throughput {
-        /// Seconds of running time since the campaign's start, without the gaps between runs.
+        /// Start, in seconds of running time since the campaign's start. Gaps between runs do not
+        /// count.
         var start: Double
         var duration: Double
         var accepted: UInt64
@@ -23,7 +24,7 @@ package struct ReportData {
         var outcome: String?
         var cause: String?
         var retries: UInt64
-        /// Rows that it settled.
+        /// Number of rows that the run settled, by outcome.
         var accepted: UInt64 = 0
         var rejected: UInt64 = 0
         var others: UInt64 = 0
@@ -47,22 +48,23 @@ package struct ReportData {
     var listPath: String?
     var runs: [RunMark] = []
     var throughput: [Throughput] = []
-    /// Points of the telemetry, on the axis of running time.
+    /// Points of the telemetry; their times are running time.
     var points: [TimeSeries.Point] = []
     var latency = LatencyCounts()
-    /// Nanoseconds by `LimitedBy`, over all runs.
+    /// Nanoseconds that connections spent in each state of `LimitedBy`, over all runs.
     var limited: [UInt64] = []
     var connections: [ConnectionTally] = []
     var events: [Telemetry.Event] = []
     var eventsLost: UInt64 = 0
     var settings: [Telemetry.Setting] = []
-    /// The first waves of the campaign, in order; empty if all rows are sent at once.
+    /// The first waves of the campaign, in order; empty if rows are not sent in waves.
     var waves: [Telemetry.PlannedWave] = []
-    /// What devices reported; nil if no receipts were given.
+    /// What devices reported; nil if the user gave no receipts.
     var receipts: ReceiptFindings?
     var createdAtMilliseconds: UInt64 = 0
 
-    /// - Parameter course: Settlement times from the ledger's rows; nil: the telemetry is complete.
+    /// - Parameter course: Times of settlement from the ledger's rows; nil if the telemetry has all
+    ///   runs.
     package init(
         summary: Summary, telemetry: Telemetry, epochs: [Manifest.Epoch],
         course: SettlementTimeline?,
@@ -101,7 +103,7 @@ package struct ReportData {
         }
     }
 
-    /// Cause of a run's early end, without the advice given at that time.
+    /// Cause of a run's early end, without the advice that the run gave.
     private static func cause(_ epoch: Manifest.Epoch, _ run: Telemetry.Run?) -> String? {
         guard let cause = (epoch.stop ?? run?.stop)?.cause else { return run?.cause }
         return cause == .complete ? nil : cause.message
@@ -127,7 +129,7 @@ package struct ReportData {
         _ run: Telemetry.Run?, _ bins: [SettlementTimeline.Bin], at axis: Double
     ) {
         for var bin in bins {
-            // The last bin ends with the run.
+            // The last period ends with the run.
             if let run, run.elapsedSeconds > bin.start {
                 let duration = min(bin.duration, run.elapsedSeconds - bin.start)
                 bin.duration = duration
@@ -146,19 +148,19 @@ package struct ReportData {
                     start: point.start, duration: point.duration, accepted: point.accepted,
                     rejected: point.rejected, others: point.others), runStart: axis)
         }
-        // Version 0.1.0 recorded one value less; the last one is missing.
+        // Version 0.1.0 recorded one value fewer: the last one is missing.
         for (index, share) in (run?.limited ?? []).enumerated() where index < limited.count {
             let (sum, isOver) = limited[index].addingReportingOverflow(share)
             limited[index] = isOver ? .max : sum
         }
     }
 
-    /// Minimum duration, in seconds, for a meaningful rate. Shorter periods seem fast because of
-    /// responses to requests that were in flight at their end.
+    /// Minimum duration of a period, in seconds, for a rate. A shorter period would look too fast,
+    /// because it also has responses to requests that were sent before.
     private static let fullSecond = 0.95
 
-    /// Adds a period. If the period is too short, its rows are added to the previous period of the
-    /// same run.
+    /// Adds a period. The rows of a period that is too short are added to the previous period of
+    /// the same run.
     private mutating func add(_ next: Throughput, runStart: Double) {
         guard next.duration < Self.fullSecond, let last = throughput.last, last.start >= runStart
         else {
@@ -172,22 +174,23 @@ package struct ReportData {
             rejected: last.rejected &+ next.rejected, others: last.others &+ next.others)
     }
 
-    /// End of the latest run, or the run's last recorded time if its end was not recorded.
+    /// End of the latest run. If the end was not recorded, the latest time that the run recorded.
     var endedAtMilliseconds: UInt64? { runs.last.map(\.endedAtMilliseconds) }
 
     /// Seconds between the end of the previous run and the start of this one; nil for the first.
     func gap(before index: Int) -> Double? {
         guard index > 0 else { return nil }
         let (end, start) = (runs[index - 1].endedAtMilliseconds, runs[index].startedAtMilliseconds)
-        // The clock may have been set back in between.
+        // The clock may have been set back between the two runs.
         return Double(start - min(start, end)) / 1000
     }
 
     /// Seconds of running time, without the gaps between runs.
     var runningSeconds: Double { runs.last.map { $0.start + $0.elapsed } ?? 0 }
 
-    /// Seconds from the start of the first run to the end of the latest, including gaps and pauses;
-    /// the running time if a clock that was set back makes it shorter.
+    /// Seconds from the start of the first run to the end of the latest one, including gaps and
+    /// pauses. If a clock that was set back makes this shorter than the running time, the running
+    /// time.
     var wholeSeconds: Double {
         guard let start = startedAtMilliseconds, let end = endedAtMilliseconds else {
             return runningSeconds
@@ -195,7 +198,8 @@ package struct ReportData {
         return max(runningSeconds, Double(end - min(start, end)) / 1000)
     }
 
-    /// Highest rate in rows per second, over a full second or a longer period; 0 if there was none.
+    /// Highest rate, in rows per second, over a period of at least a second; 0 if there is no such
+    /// period.
     var peakRate: Double {
         throughput.filter { $0.duration >= Self.fullSecond }
             .map { Double($0.accepted + $0.rejected + $0.others) / $0.duration }.max() ?? 0

@@ -152,7 +152,7 @@ extension ReportPage {
             table: tableHTML(["Up to", "Responses", "Of all, so far"], rows))
     }
 
-    /// Ticks at 1, 2 and 5 of each decade, as many as fit.
+    /// Ticks at 1, 2 and 5 of each power of ten, or fewer if not all of them fit.
     private static func roundTimes(_ uppers: [UInt64], edges: [Double]) -> [Chart.Tick] {
         guard let first = uppers.first, let last = uppers.last, last > first, first > 0 else {
             return []
@@ -217,7 +217,7 @@ extension ReportPage {
         return text
     }
 
-    /// Merges adjacent periods until the table is short enough to read.
+    /// Merges adjacent periods until the table is short enough for a reader.
     private static func thinned(_ points: [ReportData.Throughput]) -> [ReportData.Throughput] {
         let step = max(1, (points.count + tableLimit - 1) / tableLimit)
         return stride(from: 0, to: points.count, by: step).map { start in

@@ -119,7 +119,7 @@ extension ReportPage {
         return folded("Settings of the latest run", "<dl>\(items.joined())</dl>")
     }
 
-    /// Box that opens with a click on its title.
+    /// HTML of a box that opens with a click on its title.
     func folded(_ title: String, _ html: String) -> String {
         "<details class=\"box fold\"><summary>\(escapedHTML(title))</summary>\n\(html)</details>\n"
     }

@@ -2,7 +2,7 @@ import BroadsideSupport
 
 /// Next steps: resume, retry, prune, export.
 extension ReportPage {
-    /// Recommended actions for the reader.
+    /// Recommended actions, as HTML.
     var nextSteps: String {
         let summary = data.summary
         var html = ""

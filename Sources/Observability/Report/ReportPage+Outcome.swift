@@ -1,9 +1,9 @@
 import BroadsideSupport
 
-/// Outcome of the campaign for devices, in colors and shares: a process can succeed although no
+/// What the campaign achieved for devices, in colors and shares. A run can succeed although no
 /// device received anything.
 extension ReportPage {
-    /// Rows by outcome; the first three are on every page.
+    /// Number of rows by outcome. The first three outcomes are on every page.
     private var states: [(name: String, count: UInt64)] {
         let summary = data.summary
         return [
@@ -16,7 +16,7 @@ extension ReportPage {
 
     private var allRows: UInt64 { states.reduce(0) { $0 + $1.count } }
 
-    /// Shares such as `97.2% accepted, 2.1% rejected, 0.7% invalid`, followed by other states that
+    /// Shares such as `97.2% accepted, 2.1% rejected, 0.7% invalid`. Other states follow if they
     /// have rows.
     var shares: String {
         guard allRows > 0 else { return "no rows" }
@@ -25,7 +25,7 @@ extension ReportPage {
         }.joined(separator: ", ")
     }
 
-    /// Formats a share as a percentage; 0% and 100% are shown only if they are exact.
+    /// Formats a share as a percentage. Only exact values become 0% or 100%.
     static func percent(_ count: UInt64, of all: UInt64) -> String {
         if count == 0 || all == 0 { return "0%" }
         if count == all { return "100%" }
@@ -34,10 +34,9 @@ extension ReportPage {
         return share > 99.9 ? ">99.9%" : "\(decimal(share, places: 1))%"
     }
 
-    /// The result is good if at least this share of the rows that were meant to be sent was
-    /// accepted.
+    /// Minimum share of accepted rows, among rows that were meant to be sent, for a good result.
     private static var goodShare: Double { 0.9 }
-    /// The result is bad if less than this share of those rows was accepted.
+    /// A smaller share of accepted rows, among rows that were meant to be sent, is a bad result.
     private static var badShare: Double { 0.5 }
 
     var statusText: String {
@@ -47,7 +46,7 @@ extension ReportPage {
             + "\(Self.percent(data.summary.accepted, of: allRows)) accepted"
     }
 
-    /// CSS class of the status: green only if nearly all intended devices were reached.
+    /// CSS class of the status. It is green only if nearly all intended devices were reached.
     var statusClass: String {
         if data.isInProgress { return " open" }
         switch data.summary.outcome {
@@ -89,7 +88,7 @@ extension ReportPage {
             """
     }
 
-    /// Color of a part: red if it needs a decision, grey if it is normal.
+    /// Color of a group of rows: red if the operator has to decide about it, grey if it is normal.
     private func color(_ part: OutcomeShares.Part) -> String {
         switch part {
         case .accepted: "good"

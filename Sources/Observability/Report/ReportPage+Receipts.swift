@@ -21,7 +21,7 @@ extension ReportPage {
         return html + "</p>\n"
     }
 
-    /// One line of a chart of intervals.
+    /// One line in a chart of confidence intervals.
     private struct Span {
         var name: String
         var value: Double
@@ -123,7 +123,7 @@ extension ReportPage {
             "First opens by \(column.name)", tableHTML([column.name] + arms.map(\.name), rows))
     }
 
-    /// A count, and its share of the arm's devices.
+    /// Table cell with a count and its share of the arm's devices.
     private func cell(_ count: UInt64, _ arm: ReceiptFindings.Arm) -> String {
         "\(grouped(count)) (\(Self.percent(count, of: arm.devices)))"
     }

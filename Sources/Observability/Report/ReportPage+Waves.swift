@@ -1,8 +1,8 @@
 import BroadsideSupport
 
-/// Waves of the campaign: when each was due and when it was sent, with its rows.
+/// Waves of the campaign: when each was due, when it was sent, and its rows.
 extension ReportPage {
-    /// Table of the waves; empty if all rows are sent at once.
+    /// Table of the waves; empty if rows are not sent in waves.
     var waves: String {
         guard !data.waves.isEmpty else { return "" }
         let axis = axis
@@ -34,7 +34,7 @@ extension ReportPage {
             + "start of this wave and the start of the next.\(more)</p></div>\n"
     }
 
-    /// Runs that began to send between the time of each wave and that of the next.
+    /// Runs of each wave: those that began to send after its time and before that of the next wave.
     private var runsOfWaves: [[ReportData.RunMark]] {
         var runs = [[ReportData.RunMark]](repeating: [], count: data.waves.count)
         for run in data.runs where run.accepted + run.rejected + run.others > 0 {
@@ -45,7 +45,7 @@ extension ReportPage {
         return runs
     }
 
-    /// When a wave was sent that has no runs of its own: with the next that has one.
+    /// Text about a wave without runs of its own: it was sent with the next wave that has runs.
     private func later(than index: Int, _ runs: [[ReportData.RunMark]]) -> String {
         runs[index...].firstIndex { !$0.isEmpty }.map { "with wave \($0 + 1)" } ?? "not yet"
     }

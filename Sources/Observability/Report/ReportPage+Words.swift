@@ -44,7 +44,7 @@ extension ReportPage {
     static func time(_ milliseconds: UInt64, withSeconds: Bool = false) -> String {
         let text = timeText(milliseconds)
         let clock = text.dropFirst(11).prefix(withSeconds ? 8 : 5)
-        // Never wrapped; narrow tables scroll instead.
+        // A time is never wrapped. Narrow tables scroll instead.
         return "\(text.prefix(10))\u{a0}\(clock)\u{a0}UTC"
     }
 }

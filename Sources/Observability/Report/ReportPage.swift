@@ -5,7 +5,7 @@ import BroadsideSupport
 /// Report as one self-contained page.
 package struct ReportPage {
     let data: ReportData
-    /// Rows by their meaning for the operator.
+    /// Rows in groups that matter to the operator.
     let outcome: OutcomeShares
     /// Time zone of charts and tables; nil: this machine's.
     var zone: ClockZone?
@@ -61,7 +61,7 @@ package struct ReportPage {
 
     var isComplete: Bool { data.summary.outcome == .complete }
 
-    /// Outcome in one sentence, for readers of nothing else.
+    /// Outcome in one sentence, for readers who read nothing else.
     var sentence: String {
         let summary = data.summary
         let rows = summary.rows.map { grouped($0) }

@@ -1,4 +1,4 @@
-/// Style sheet of the page: light and dark, screen and paper, from 360 pixels of width.
+/// Style sheet of the page: for light and dark mode, screens from 360 pixels of width, and paper.
 enum ReportStyle {
     static let css = """
         :root{color-scheme:light dark;--ground:#fbfbfa;--sheet:#fff;--ink:#1c2127;--soft:#5b6570;\

@@ -1,8 +1,8 @@
 import BroadsideLedgerFormat
 import BroadsideRows
 
-/// Times at which rows were settled, from the ledger's verdicts: bins of equal width that grows
-/// with the time they cover, so that their number is bounded.
+/// Numbers of settled rows over time, from the ledger's verdicts, in bins of equal width. The width
+/// grows with the time that is covered, so that the number of bins is bounded.
 package struct SettlementTimeline {
     struct Bin {
         /// Seconds since the run's start.
@@ -50,7 +50,7 @@ package struct SettlementTimeline {
     }
 
     mutating func add(_ state: RowState, at milliseconds: UInt64) {
-        // The clock may have been set back: times before all runs count for the first one.
+        // The clock may have been set back. A time before all runs counts for the first run.
         let epoch = epochs.lastIndex { $0.startedAtMilliseconds <= milliseconds } ?? 0
         guard epoch < epochs.count else { return }
         let start = epochs[epoch].startedAtMilliseconds
@@ -79,7 +79,7 @@ package struct SettlementTimeline {
             let last = counts[epoch].keys.max()
         else { return [] }
         let width = Double(widthMilliseconds) / 1000
-        // Empty bins between others are included, except in a run with a gap of days.
+        // Empty bins between others are included, unless the run has a gap of days.
         guard last < UInt64(4 * Self.binsLimit) else {
             return counts[epoch].sorted { $0.key < $1.key }.map { bin($0.key, $0.value, width) }
         }

@@ -1,7 +1,7 @@
 import BroadsideSupport
 
-/// Horizontal axis of the charts over time: consecutive runs, each to scale, with a band for each
-/// gap between them. Bands are shortened if they would leave too little space for the runs.
+/// Horizontal time axis of the charts: consecutive runs, each to scale, with a band for each gap
+/// between runs. Bands are shortened if they would leave too little space for the runs.
 struct TimeAxis {
     /// Part of the axis that shows one run.
     struct Stretch {
@@ -18,7 +18,7 @@ struct TimeAxis {
     struct Band {
         var left: Double
         var right: Double
-        /// Whether the axis is broken here: the band is narrower than its duration.
+        /// Whether the axis is broken in this band, which is narrower than its duration.
         var isCut: Bool
         var text: String
     }
@@ -53,7 +53,7 @@ struct TimeAxis {
             let end = runs[index - 1].endedAtMilliseconds
             let seconds =
                 Double(run.startedAtMilliseconds - min(run.startedAtMilliseconds, end)) / 1000
-            // With many runs, all gaps together still leave half of the axis.
+            // If there are many runs, all gaps together leave half of the axis to the runs.
             let longest = total * min(Self.longestGap, 1 / Double(runs.count))
             widths.append((min(seconds, longest), seconds > longest, seconds))
         }
@@ -103,7 +103,7 @@ struct TimeAxis {
 
     /// Position of a point in running time, 0 to 1.
     ///
-    /// - Parameter isEnd: Whether, at a boundary between runs, the end of the earlier run is meant.
+    /// - Parameter isEnd: Whether a point between two runs counts as the end of the earlier run.
     func fraction(_ seconds: Double, isEnd: Bool = false) -> Double {
         let found = stretches.last { isEnd ? $0.start < seconds : $0.start <= seconds }
         guard let stretch = found ?? stretches.first else { return 0 }
@@ -111,7 +111,7 @@ struct TimeAxis {
         return min(1, max(0, stretch.left + stretch.width * share))
     }
 
-    /// Values of periods of running time, with nil for each gap between runs.
+    /// Lays out the values of periods of running time, with nil for each gap between runs.
     func laid<Item>(
         _ items: [Item], start: (Item) -> Double, duration: (Item) -> Double
     ) -> (edges: [Double], items: [Item?]) {

@@ -1,16 +1,15 @@
 internal import BroadsidePrimitives
 import BroadsideSupport
 
-/// Title, subtitle and body of a notification, by which people recognize a campaign.
+/// Title, subtitle and body of a campaign's notification, by which people recognize the campaign.
 package struct AlertText: Codable, Hashable, Sendable {
     var title: String?
     var subtitle: String?
     var body: String?
-    /// Whether the payload is a template, so that this is the text of the first row that can be
-    /// sent.
+    /// Whether the payload is a template. The text is then that of the first row that can be sent.
     package var isFirstRows = false
 
-    /// Limit on Unicode scalars per part.
+    /// Limit on the Unicode scalars of each part.
     static let partLimit = 500
 
     /// All parts on one line.
@@ -18,7 +17,7 @@ package struct AlertText: Codable, Hashable, Sendable {
         [title, subtitle, body].compactMap { $0 }.joined(separator: " / ")
     }
 
-    /// Nil if the payload displays nothing, such as a background push.
+    /// - Returns: nil if the payload displays nothing, as in a background push.
     package init?(payload: [UInt8]) {
         guard let read = try? JSONCoding.decode(Payload.self, from: payload),
             let alert = read.aps?.alert
@@ -27,7 +26,7 @@ package struct AlertText: Codable, Hashable, Sendable {
         switch alert {
         case .text(let text): body = shown(text)
         case .parts(let parts):
-            // Localized texts are shown by their keys.
+            // Localized texts are shown as their keys.
             title = shown(parts.title ?? parts.titleLocKey)
             subtitle = shown(parts.subtitle ?? parts.subtitleLocKey)
             body = shown(parts.body ?? parts.locKey)

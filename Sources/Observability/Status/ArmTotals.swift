@@ -2,7 +2,7 @@ package import BroadsideLedgerFormat
 package import BroadsideRows
 package import BroadsideSupport
 
-/// Settled rows of each arm of a campaign, for outputs.
+/// Numbers of settled rows for each arm of a campaign, for outputs.
 package struct ArmTotals: Sendable, Equatable {
     /// Settled rows of one arm.
     package struct Arm: Sendable, Equatable, Encodable {
@@ -25,7 +25,7 @@ package struct ArmTotals: Sendable, Equatable {
             }
         }
 
-        /// Counts above 0, for people.
+        /// Text with the counts above 0.
         package var words: String {
             let parts = RowState.settledStates.filter { count($0) > 0 }
                 .map { "\(grouped(count($0))) \($0.name)" }

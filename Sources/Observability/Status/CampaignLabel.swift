@@ -10,8 +10,8 @@ public enum CampaignLabel {
     /// Maximum length of a value, in bytes.
     public static let valueByteCountMax = 200
 
-    /// Labels that the metrics use themselves (`MetricsText`), and those that Prometheus adds when
-    /// it scrapes.
+    /// Keys that a label must not have: labels of the metrics themselves (`MetricsText`), and
+    /// labels that Prometheus adds when it scrapes.
     static let reservedKeys: Set<String> = [
         "campaign", "instance", "job", "le", "limited_by", "name", "part", "phase", "quantile",
         "reason", "rule", "state", "version",
@@ -42,8 +42,8 @@ public enum CampaignLabel {
         }
     }
 
-    /// Checks a label against Prometheus' data model: `[a-zA-Z_][a-zA-Z0-9_]*`; names that begin
-    /// with `__` are reserved.
+    /// Checks a label against Prometheus' data model: a key matches `[a-zA-Z_][a-zA-Z0-9_]*`, and
+    /// keys that begin with `__` are reserved.
     private static func check(_ key: String, _ value: String) throws(BroadsideError) {
         let isName =
             key.utf8.allSatisfy { byte in

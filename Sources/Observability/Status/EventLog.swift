@@ -7,7 +7,7 @@ import BroadsideSupport
 package struct EventLog {
     /// Format of the lines.
     let format: EventLogFormat?
-    /// Minimum level; events below it are omitted.
+    /// Minimum level of events. Events below it are omitted.
     let level: RunEvent.Level
 
     /// Campaign ID, written to each JSON line.
@@ -24,16 +24,17 @@ package struct EventLog {
     private var linesInWindow = 0
     private var suppressed: UInt64 = 0
     private var lastSuppressed: UInt64 = 0
-    /// Repeated events, at most one streak per kind.
+    /// Kinds of events on connections that repeat, with the events that were not written.
     private var streaks: [RunEvent.Kind: Streak] = [:]
 
-    /// Maximum number of lines per second; further ones are only counted.
+    /// Maximum number of lines per second. Further lines are only counted.
     static let linesLimit = 20
     /// Time, in nanoseconds, for which events of one kind are combined into one line.
     static let streakLength = 10 * second
 
-    /// Creates the log that the options select. With a format, it has all events. Without a format,
-    /// it has events of level notice and above as text if progress is `.auto`, otherwise no events.
+    /// Creates the log that the options select. If the options name a format, the log has all
+    /// events. Otherwise it has events of level notice and above, as text, if progress is `.auto`;
+    /// and none for any other progress.
     ///
     /// - Parameter isOnTerminal: Whether a person reads the log, not a log collector.
     package init(
@@ -53,7 +54,7 @@ package struct EventLog {
         for line in lines(for: event, now: now) { standardError(line) }
     }
 
-    /// Writes lines that are due at the end of their second or of their streak.
+    /// Writes combined lines whose second or streak has ended.
     ///
     /// - Parameter isEnd: Whether this is the last call, so that all pending lines are written.
     package mutating func flush(now: UInt64, isEnd: Bool = false) {
@@ -74,8 +75,8 @@ package struct EventLog {
         return lines
     }
 
-    /// Lines for an event, after a line about suppressed ones if there are any. Empty if the event
-    /// is below the level or will be combined with others.
+    /// Lines for an event. A line about suppressed events precedes it if there are any. Empty if
+    /// the event is below the level, or will be combined with others.
     mutating func lines(for event: RunEvent, now: UInt64) -> [String] {
         guard let format, event.level >= level else { return [] }
         if sumsUp, event.connection != nil {
@@ -139,7 +140,8 @@ package struct EventLog {
     }
 }
 
-/// Consecutive events of one kind on connections: the first was written, the others are combined.
+/// Consecutive events of one kind on connections. The first one was written; the others are
+/// combined into one line.
 private struct Streak {
     /// Start time, in nanoseconds.
     let start: UInt64
@@ -162,7 +164,7 @@ private struct Streak {
         last = event
     }
 
-    /// One event for all that were not written; nil if there are none.
+    /// Event that combines all events that were not written; nil if there are none.
     var summary: RunEvent? {
         guard let last, count > 1 else { return last }
         var summary = RunEvent(
@@ -194,7 +196,7 @@ private struct Streak {
 }
 
 extension RunEvent.Fields {
-    /// Fields with a count only.
+    /// Fields that have only a count.
     package static func counting(_ count: UInt64) -> Self {
         var fields = Self()
         fields.count = count

@@ -4,14 +4,14 @@ import BroadsideLists
 package import BroadsidePolicy
 package import BroadsideSupport
 
-/// Counts of the guards against a wrong campaign, for a caller that runs several parts of one
-/// campaign. Part of the summary and of the response to `control status`.
+/// Counts of the guards against a wrong campaign, in the summary and in the response to `control
+/// status`. A program that runs several parts of one campaign needs them.
 public struct GuardStatus: Sendable, Equatable, Encodable {
     /// State of the canary.
     public enum Canary: String, Sendable, Encodable {
         /// No canary.
         case none
-        /// Some responses are missing.
+        /// Rows of the canary still have no response.
         case pending
         /// The share of refused rows was within the limit.
         case passed
@@ -25,18 +25,18 @@ public struct GuardStatus: Sendable, Equatable, Encodable {
 
     /// State of the canary.
     public var canary: Canary
-    /// Responses to rows of the canary, including those of earlier runs; nil if this process has
-    /// none.
+    /// Number of responses to rows of the canary, including earlier runs; nil if this process
+    /// counted none.
     public var canaryResponses: UInt64?
     /// Refusals among `canaryResponses`, without 410.
     public var canaryRefused: UInt64?
-    /// Counts of this process over its responses; nil for a ledger that is only read.
+    /// Refusals among this process's responses; nil if the process only reads the ledger.
     package var refusals: RefusalCounts?
 
     /// Creates a status without counts.
     init(canary: Canary) { self.canary = canary }
 
-    /// Creates the status that a ledger alone provides.
+    /// Creates the status from a ledger's manifest, without counts of a run.
     package init(_ manifest: Manifest) {
         canary =
             manifest.canaryPassed ? .passed : manifest.canaryRowCount == nil ? .none : .pending

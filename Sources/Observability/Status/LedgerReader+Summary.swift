@@ -18,7 +18,7 @@ extension LedgerReader {
                 let (index, manifest) = try current(ledger)
                 let own = try LedgerSummary(index)
                 summary.add(own)
-                // Each shard has its own limit, so only the sum is correct.
+                // Each shard has a limit of its own, so only the sum over the shards is correct.
                 let ownRows = manifest.rowCount(with: own)
                 rows = rows.flatMap { sum in ownRows.map { sum + $0 } }
             } catch let error as LedgerError {
@@ -49,8 +49,9 @@ extension LedgerReader {
         return result
     }
 
-    /// Rows of a finished campaign that failed, and rows whose outcome is unknown: as recorded at
-    /// the end of its latest run, otherwise counted.
+    /// Numbers of a finished campaign's rows that failed, and of rows whose outcome is unknown.
+    /// They come from the record of the latest run's end if there is one, and are otherwise
+    /// counted.
     package func openRows() throws(BroadsideError) -> (failed: UInt64, unknown: UInt64) {
         if let run = Telemetry.read(from: directory)?.runs.last,
             run.number == manifest.epochs.last?.number, let failed = run.failed,
@@ -62,10 +63,11 @@ extension LedgerReader {
         return (summary.failed, summary.unknown)
     }
 
-    /// Outcome that the latest run recorded, or the one that the ledger shows.
+    /// Outcome that the latest run recorded. If it recorded none, the outcome that the ledger
+    /// shows.
     private func outcome(_ telemetry: Telemetry?, isOurs: Bool) -> Summary.Outcome {
         if !isOurs, directory.isInUse { return .running }
-        // A guard may have aborted the campaign when its last row was settled.
+        // A guard may have aborted the campaign just when its last row was settled.
         if manifest.epochs.last?.stop?.cause?.isAbort == true { return .aborted }
         if isFinished { return .complete }
         guard let run = manifest.epochs.last else { return .stopped }

@@ -4,7 +4,7 @@ import BroadsidePolicy
 import BroadsideRows
 import BroadsideSupport
 
-/// Lines of the live view on a terminal, a pure function of a snapshot and a width.
+/// Lines of the live view on a terminal. They depend only on a snapshot and the terminal's width.
 struct LiveView {
     /// Capabilities of the terminal.
     struct Style: Equatable {
@@ -29,7 +29,7 @@ struct LiveView {
     /// Minimum width of the progress bar, in columns.
     private static let leastBar = 10
 
-    /// Six lines, and charts below them on a wide terminal; no line exceeds the width.
+    /// Returns six lines, and charts below them on a wide terminal. No line exceeds the width.
     ///
     /// - Parameter keys: Keys that the run accepts; nil if it reads none.
     func lines(_ snapshot: RunSnapshot, width: Int, keys: RunKeys? = nil) -> [String] {
@@ -62,7 +62,7 @@ struct LiveView {
             }
         let full = state.compactMap(\.self).joined(separator: ", ")
         let short = state.last.flatMap(\.self) ?? ""
-        // The longest label that leaves enough columns for a bar; each label includes the share.
+        // The longest label that leaves enough columns for a bar. Each label includes the share.
         let labels = [(rows, full), (rows, short), ("", full), ("", short), ("", "")].map {
             share + $0 + ($1.isEmpty ? "" : "  \($1)")
         }
@@ -123,7 +123,8 @@ struct LiveView {
         ]
     }
 
-    /// Target of a rising rate and time until it is reached; empty if the rate does not rise.
+    /// Text about a rising rate: its target, and the time until it is reached. Empty if the rate
+    /// does not rise.
     private static func rampText(_ snapshot: RunSnapshot) -> String {
         guard let ramp = snapshot.ramp, !ramp.isOver else { return "" }
         return ", rising to \(rateText(Double(ramp.ramp.last) / 1000))/s within "
@@ -225,7 +226,7 @@ struct LiveView {
 
     // MARK: Charts
 
-    /// Start time, rate over time, and distribution of latencies.
+    /// Lines with the start time, the rate over time, and the distribution of latencies.
     private func pictures(_ snapshot: RunSnapshot, width: Int) -> [String] {
         var lines = [
             line(
@@ -255,11 +256,11 @@ struct LiveView {
         return lines
     }
 
-    /// Maximum time to the end, in seconds (ten days), for which a time of day is displayed.
+    /// Longest estimate, in seconds, for which a time of day is displayed: ten days.
     private static let longestEta = 864_000.0
 
-    /// One column per value, with a height in proportion to the peak; values above zero are always
-    /// visible.
+    /// Chart with one column per value. A column's height is in proportion to the peak, and values
+    /// above zero are always visible.
     static func sparkline(_ values: some Sequence<Double>, peak: Double) -> String {
         let levels = Array(" ▁▂▃▄▅▆▇█")
         return String(
@@ -271,7 +272,7 @@ struct LiveView {
 
     // MARK: Laying out
 
-    /// Joins segments as far as they fit the width; the first one is always included.
+    /// Joins as many segments as fit the width. The first one is always included.
     private func line(_ segments: [Segment], width: Int) -> String {
         let separator = style.hasUnicode ? " · " : ", "
         var line = ""

@@ -28,7 +28,8 @@ package struct Progress {
         countdown = Self.plainInterval
     }
 
-    /// Capabilities that the environment declares (no-color.org; POSIX, section 8.2).
+    /// Capabilities of the terminal, as the environment declares them (no-color.org; POSIX, section
+    /// 8.2).
     private static var style: LiveView.Style {
         let locale =
             SystemCall.environment("LC_ALL") ?? SystemCall.environment("LC_CTYPE")

@@ -2,7 +2,7 @@
 public enum ProgressMode: String, Sendable, CaseIterable {
     /// Live view if stderr is a terminal, otherwise a plain line every few seconds.
     case auto
-    /// No progress; warnings and the final message still go to stderr.
+    /// No progress. Warnings and the final message still go to stderr.
     case none
     /// One JSON object per second on stderr.
     case json

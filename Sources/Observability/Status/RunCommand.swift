@@ -1,9 +1,9 @@
 import BroadsideSupport
 internal import Glibc
 
-/// Command line of a run, as it was typed. It is kept with the ledger, so that advice can be a
-/// command line to paste. It contains no secret: options name files of keys and passwords, never
-/// their content (`--proxy` with a user is refused).
+/// Command line of a run, as it was typed. The ledger keeps it, so that advice can contain a
+/// command line to paste. It has no secrets: options name files with keys and passwords, not their
+/// content, and `--proxy` with a user is refused.
 public struct RunCommand: Codable, Hashable, Sendable {
     /// Program, as it was called.
     var program: String
@@ -12,10 +12,10 @@ public struct RunCommand: Codable, Hashable, Sendable {
     /// Working directory, to which relative paths refer.
     var directory: String
 
-    /// Maximum length in bytes; longer command lines are not kept.
+    /// Maximum length in bytes. A longer command line is not kept.
     static let byteLimit = 16_384
 
-    /// Options that affect connections, which `doctor` accepts too.
+    /// Options that affect connections and that `doctor` accepts, too.
     static let connectionOptions: Set<String> = [
         "campaign", "auth-key", "auth-key-command", "key-id", "team-id", "auth-token-file",
         "auth-token-command", "certificate", "private-key", "passphrase-file", "environment",
@@ -40,7 +40,7 @@ public struct RunCommand: Codable, Hashable, Sendable {
             arguments: Array(words.dropFirst()), directory: workingDirectory)
     }
 
-    /// Working directory of this process; empty if it has no path.
+    /// Working directory of this process; empty if the directory has no path.
     static var workingDirectory: String {
         SystemCall.workingDirectory ?? ""
     }
@@ -98,14 +98,15 @@ public struct RunCommand: Codable, Hashable, Sendable {
         return same.arguments.contains("--must-resume") ? same : same.withFlag("resume")
     }
 
-    /// Command line that cancels `--deadline`, which a campaign file may also contain.
+    /// Command line without `--deadline`. If it has none, a campaign file may have a deadline: a
+    /// `--deadline` in a hundred years overrides it.
     var withoutDeadline: RunCommand {
         value("deadline") == nil ? with("deadline", "36500d") : without("deadline")
     }
 
     /// Returns the command line for the same campaign with a new ledger.
     func beginningAnew(ledger path: String) -> RunCommand {
-        // With a trailing slash, the new ledger would be inside the old one.
+        // With a slash at the end, the path of the new ledger would be inside the old one.
         var ledger = path[...]
         while ledger.utf8.count > 1, ledger.utf8.last == UInt8(ascii: "/") { ledger.removeLast() }
         var number = 2
@@ -127,7 +128,8 @@ public struct RunCommand: Codable, Hashable, Sendable {
     /// Date of a `night` command; nil for any other command.
     var nightDate: String? { isNight ? value("date") : nil }
 
-    /// Returns a `night` command for a date; any other command is unchanged.
+    /// Returns the command line with another date if it is a `night` command; otherwise returns it
+    /// unchanged.
     package func night(of date: String) -> RunCommand { isNight ? with("date", date) : self }
 
     /// `doctor` command with the same connection options.
@@ -159,8 +161,8 @@ public struct RunCommand: Codable, Hashable, Sendable {
 
     /// Command line for a shell, on one line.
     ///
-    /// - Parameter folder: Directory in which it will be pasted; `cd` is prepended if it differs
-    ///   from the command's own.
+    /// - Parameter folder: Directory in which the line will be pasted. If the command has another
+    ///   working directory, the line begins with `cd`.
     func text(at folder: String = workingDirectory) -> String {
         let words = ([program] + arguments).map(shellWord).joined(separator: " ")
         return directory.isEmpty || directory == folder

@@ -1,16 +1,15 @@
 import BroadsideSupport
 
-/// Keys of the keyboard that an attended run accepts; each corresponds to a request on the control
-/// socket.
+/// Keys that the user can press during a run. Each corresponds to a request on the control socket.
 package struct RunKeys {
     /// Action of a pressed key.
     package enum Action: Equatable, Sendable {
         case pause, resume, stop, help
-        /// The rate multiplied by 1.25 or by 0.8.
+        /// Multiply the rate by 1.25 or by 0.8.
         case faster, slower
     }
 
-    /// Question to confirm a stop; nil if none is open.
+    /// Question whether to stop the run; nil if none is open.
     package private(set) var question: String?
     private var askedAt: UInt64 = 0
 
@@ -19,17 +18,18 @@ package struct RunKeys {
 
     package init() {}
 
-    /// Returns the actions for bytes typed since the last call.
+    /// Returns the actions for the bytes typed since the last call.
     ///
-    /// Everything from an escape sequence on is ignored, because its letters are not keys: F1 is
-    /// `ESC O P`.
+    /// An escape sequence and everything after it is ignored, because its letters are not keys: F1
+    /// is `ESC O P`.
     package mutating func take(_ typed: [UInt8], now: UInt64) -> [Action] {
         typed.prefix { $0 != 0x1b }.compactMap { take($0, now: now) }
     }
 
     private mutating func take(_ byte: UInt8, now: UInt64) -> Action? {
         forget(now)
-        // A pasted second key confirms nothing; it must arrive in a later call.
+        // A second key that is pasted with the first confirms nothing. It must arrive in a later
+        // call.
         let wasAsked = question != nil && now > askedAt
         question = nil
         switch Character(Unicode.Scalar(byte)) {
@@ -47,7 +47,7 @@ package struct RunKeys {
         }
     }
 
-    /// Drops a question that was not confirmed in time.
+    /// Closes a question that was not confirmed in time.
     package mutating func forget(_ now: UInt64) {
         if question != nil, now - askedAt > Self.patience { question = nil }
     }
@@ -64,7 +64,7 @@ package struct RunKeys {
     ///
     /// - Parameters:
     ///   - limit: Current limit; nil: unlimited.
-    ///   - rate: Current responses per second: the base for slowing down an unlimited run.
+    ///   - rate: Current responses per second, from which an unlimited run is slowed down.
     /// - Returns: The new limit; nil if there is nothing to change.
     package static func rate(_ action: Action, limit: Double?, rate: Double) -> Double? {
         switch action {
@@ -79,7 +79,7 @@ package struct RunKeys {
     /// Range of valid rate limits.
     package static let rates = 0.001...100_000_000.0
 
-    /// Rounds to three digits, for readability, within `rates`.
+    /// Rounds a rate to three digits, so that it is readable, and limits it to `rates`.
     private static func rounded(_ rate: Double) -> Double {
         let rate = min(max(rate, rates.lowerBound), rates.upperBound)
         // Limits have a resolution of a thousandth.

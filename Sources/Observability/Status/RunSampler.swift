@@ -6,23 +6,24 @@ package import BroadsidePolicy
 package import BroadsideRows
 package import BroadsideSupport
 
-/// Samples a run once per second, and keeps the data for its charts. There is one, on the main
-/// thread; all progress output reads its snapshots.
+/// Samples a run once per second, and keeps the data for its charts. A run has one sampler, on the
+/// main thread. All progress output uses its snapshots.
 package struct RunSampler {
-    /// Facts that the sampler can't observe.
+    /// Facts about a run that the sampler can't observe.
     package struct Context {
         var campaign: String
         var name: String?
         var labels: [String: String]
         /// Whether the server is a legacy gateway.
         var acceptsBySilence = false
-        /// Rule that puts devices into arms; nil if there are none.
+        /// Split of devices into arms; nil if there are no arms.
         var split: ArmSplit?
-        /// Rows that earlier runs settled and that this run does not send again.
+        /// Counts of rows that earlier runs settled and this run does not send again.
         var earlier: RowCounts
         /// Selection of the list's rows that belong to the campaign.
         var rows = CampaignRows()
-        /// Row number behind the campaign's last row, if an earlier run found it.
+        /// Number of the row after the campaign's last one, if an earlier run found the end of the
+        /// list.
         var knownEnd: UInt64?
         /// Size of the list; nil if it is unknown before the list's end.
         var listByteCount: UInt64?
@@ -79,7 +80,7 @@ package struct RunSampler {
     /// Records the counts per topic; nil if rows name no topics.
     package mutating func take(topics: [TopicReport]?) { snapshot.topics = topics }
 
-    /// Records the position among the waves; nil if all rows are sent at once.
+    /// Records which wave is being sent; nil if rows are not sent in waves.
     package mutating func take(waves: WaveProgress?) { snapshot.waves = waves }
 
     /// Whether the next sample is due.
@@ -140,7 +141,8 @@ package struct RunSampler {
                 inFlight: snapshot.inFlight, limited: limited))
     }
 
-    /// Takes the final counts from the run's summary, so that both agree.
+    /// Takes the final counts from the run's summary, so that the last snapshot agrees with the
+    /// summary.
     package mutating func end(_ summary: Summary) {
         snapshot.counts = summary.counts
         if let rows = summary.rows {
@@ -161,21 +163,21 @@ package struct RunSampler {
         snapshot.inFlight = statistics.inFlight
     }
 
-    /// Updates the number of the campaign's rows, or of its shard's: exact, or estimated from the
-    /// share of the list that was read.
+    /// Updates the number of rows of the campaign or its shard. The number is exact, or estimated
+    /// from the share of the list that was read.
     private mutating func takeRows(_ list: ListSource.Progress) {
         let rows = context.rows
         let end: UInt64
         var isEstimate = false
         if let last = rows.part.endRow {
-            // The start of the next shard was found before the first row was sent.
+            // The start of the next shard was determined before the first row was sent.
             end = last
         } else if list.isAtEnd {
             end = max(list.rows, context.knownEnd ?? 0)
         } else if let known = context.knownEnd {
             end = known
         } else if let byteCount = context.listByteCount, list.bytes > 0, list.rows > 0 {
-            // Rows and bytes are counted from the start of the list, whichever part is read.
+            // Rows and bytes are counted from the start of the list, for any shard.
             let estimate = Double(list.rows) * Double(byteCount) / Double(list.bytes)
             end = max(list.rows, UInt64(estimate.rounded()))
             isEstimate = end < rows.end
@@ -189,6 +191,6 @@ package struct RunSampler {
 }
 
 extension ReasonCounts {
-    /// Rows that were not accepted, by APNs' name of the reason.
+    /// Numbers of rows that were not accepted, by the text of the reason.
     package var named: [String: UInt64] { named { Reason(rawValue: $0)?.text ?? "reason \($0)" } }
 }

@@ -5,10 +5,10 @@ package import BroadsidePolicy
 package import BroadsideRows
 import BroadsideSupport
 
-/// Sample of a whole run: the source of the live view, `--progress json`, the metrics, the control
-/// socket and the report's charts.
+/// State of a whole run at one time. The live view, `--progress json`, the metrics, the control
+/// socket and the report's charts use it.
 package struct RunSnapshot: Sendable {
-    /// Activity of the run.
+    /// What the run is doing.
     package enum Phase: String, Sendable {
         case running, waiting, paused, stopping, finished
     }
@@ -31,9 +31,9 @@ package struct RunSnapshot: Sendable {
     package var name: String?
     /// Labels of the campaign.
     package var labels: [String: String] = [:]
-    /// Whether the server is a legacy gateway, so that silence counts as acceptance.
+    /// Whether the server is a legacy gateway, which sends no response to an accepted notification.
     var acceptsBySilence = false
-    /// Rule that puts devices into arms; nil if there are none.
+    /// Split of devices into arms; nil if there are no arms.
     package var split: ArmSplit?
     /// Settled rows of each arm over all runs; nil if there are no arms.
     var arms: ArmTotals? { ArmTotals(split, counts.arms) }
@@ -42,20 +42,20 @@ package struct RunSnapshot: Sendable {
     package var phase = Phase.running
     /// Seconds since this process started sending.
     package var elapsedSeconds = 0.0
-    /// Milliseconds since 1970.
+    /// Time of the snapshot, in milliseconds since 1970.
     package var wallMilliseconds: UInt64 = 0
-    /// Monotonic nanoseconds.
+    /// Time of the snapshot on the monotonic clock, in nanoseconds.
     package var takenAt: UInt64 = 0
     /// Rows by state, over all runs of the campaign.
     package var counts = RowCounts()
-    /// Number of the campaign's rows, or of its shard's; nil until it is known or estimated.
+    /// Number of rows of the campaign or its shard; nil until it is known or estimated.
     package var rows: UInt64?
     /// Whether `rows` is an estimate from the share of the list's bytes that was read.
     package var isRowsEstimate = false
-    /// Responses per second: during the last second, and since the start.
+    /// Responses per second: during the last second (`rateNow`), and since the start.
     package var rateNow = 0.0
     package var rateAverage = 0.0
-    /// Rates of the latest samples, one second each, the oldest first.
+    /// Rates in the last seconds, one for each second, the oldest first.
     package var recentRates: [Double] = []
     package var latencyNow = Latency()
     package var latency = Latency()
@@ -66,14 +66,14 @@ package struct RunSnapshot: Sendable {
     package var rateLimit: Double?
     /// Counts per topic; nil if rows name no topics.
     package var topics: [TopicReport]?
-    /// Position among the waves; nil if all rows are sent at once.
+    /// Which wave is being sent; nil if rows are not sent in waves.
     package var waves: WaveProgress?
     /// Progress of a rising `rateLimit`; nil if it does not rise.
     package var ramp: RampClock?
-    /// Shares of the connections' time in the last second, by `LimitedBy`; all zero before the
-    /// first sample.
+    /// Shares of the connections' time in the last second, indexed by `LimitedBy`. All zero before
+    /// the first sample.
     var limitedNow = [Double](repeating: 0, count: LimitedBy.allCases.count)
-    /// Counts of this process.
+    /// Counters of this process, without earlier runs.
     package var statistics = RunStatistics()
     package var latencyCounts = LatencyCounts()
 
@@ -88,14 +88,15 @@ package struct RunSnapshot: Sendable {
             .map { (name: $0.key, count: $0.value) }
     }
 
-    /// Rows with a dead token: by default, the ones that `prune` removes.
+    /// Number of rows with a dead token, which `prune` removes by default.
     var deadRows: UInt64 {
         reasons.filter { Self.deadReasons.contains($0.name) }.reduce(0) { $0 + $1.count }
     }
 
     private static let deadReasons: Set = [Reason.unregistered.text, Reason.expiredToken.text]
 
-    /// Rows that need a decision: all settled rows except accepted, dead and skipped ones.
+    /// Number of rows that the operator has to decide about: all settled rows except accepted, dead
+    /// and skipped ones.
     var troubledRows: UInt64 {
         let rows = counts.settled - counts[.accepted] - counts[.skipped]
         return rows - min(rows, deadRows)
@@ -121,7 +122,7 @@ package struct RunSnapshot: Sendable {
         return min(1, Double(counts.settled) / Double(rows))
     }
 
-    /// Bottleneck of the last second; nil if the run is too short to judge.
+    /// Bottleneck of the last second; nil if the run is too short to determine it.
     var limitedBy: LimitedBy? {
         guard elapsedSeconds >= RunStatistics.shortestToJudgeSeconds else { return nil }
         return LimitedBy.allCases.filter { limitedNow[$0.rawValue] > 0 }
@@ -133,7 +134,8 @@ package struct RunSnapshot: Sendable {
     package var etaSeconds: Double? {
         guard phase == .running, let rows, rateNow > 0 || rateAverage > 0 else { return nil }
         let left = Double(rows - min(rows, counts.settled))
-        // Half of each: the current rate counts, but one slow second is not a trend.
+        // Average of the current rate and the rate since the start, so that one slow second changes
+        // the estimate only in part.
         if let ramp, !ramp.isOver, rateNow > 0, rateNow >= (rateLimit ?? .infinity) * 0.8 {
             // The rate limit is the bottleneck, and it is still rising.
             return ramp.ramp.seconds(for: left, after: Double(ramp.sentNanoseconds) / 1e9)
@@ -144,7 +146,7 @@ package struct RunSnapshot: Sendable {
 }
 
 extension LimitedBy {
-    /// Description that follows the word "bottleneck".
+    /// Description of the bottleneck, for use after the word "bottleneck".
     ///
     /// - Parameter acceptsBySilence: Whether the server is a legacy gateway, which has no streams.
     package func words(acceptsBySilence: Bool = false) -> String {
@@ -161,7 +163,7 @@ extension LimitedBy {
         }
     }
 
-    /// Advice for a faster run with this bottleneck, in a few words.
+    /// Brief advice on how to make a run with this bottleneck faster.
     var remedy: String {
         switch self {
         case .input: "an uncompressed list on a faster disk helps"
@@ -174,7 +176,7 @@ extension LimitedBy {
         }
     }
 
-    /// The three largest shares, for people; nil if the run was too short to judge.
+    /// Text with the three largest shares; nil if the run was too short to determine them.
     ///
     /// - Parameter shares: Shares by `name`, with a sum of 1.
     package static func text(

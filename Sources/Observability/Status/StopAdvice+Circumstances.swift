@@ -4,7 +4,7 @@ package import BroadsideRows
 import BroadsideSupport
 
 extension StopAdvice.Circumstances {
-    /// Circumstances of a run that ended earlier, perhaps on another machine.
+    /// Circumstances of an earlier run, which may have been on another machine.
     package init(
         _ manifest: Manifest, _ telemetry: Telemetry, _ summary: Summary?, ledger: String
     ) {
@@ -14,7 +14,8 @@ extension StopAdvice.Circumstances {
         self.init(
             wasAnswered: manifest.epochs.last?.stop?.wasAnswered
                 ?? run?.points.contains { $0.answers > 0 } ?? true,
-            // Version 0.1.0 did not record it, but wrote the setting only if there was no endpoint.
+            // Version 0.1.0 did not record this, but it recorded the setting only if `--endpoint`
+            // was not given.
             hasEndpoint: telemetry.hasEndpoint
                 ?? !telemetry.settings.contains { $0.name == "environment" },
             environment: manifest.identity.environment,
@@ -31,10 +32,12 @@ extension Summary {
         [.failed, .unknown].filter { counts[$0] > 0 }
     }
 
-    /// Warning that a complete campaign reached no device, with the reason; nil if it reached any.
+    /// Warning that a complete campaign reached no device, with the reason; nil if it reached a
+    /// device.
     package var emptyHandedWarning: String? { allSkippedWarning ?? allRefusedWarning }
 
-    /// Warning that every sendable row was skipped; nil if any row was or may still be sent.
+    /// Warning that all rows that could be sent were skipped; nil if a row was sent or may still be
+    /// sent.
     private var allSkippedWarning: String? {
         guard skipped > 0, counts.sent == 0, remaining == 0 else { return nil }
         let counts = SkipReason.allCases.compactMap { skip in
@@ -55,12 +58,12 @@ extension Summary {
             + "no device gets this campaign: \(advice)"
     }
 
-    /// Warning that APNs refused every row that was sent; nil if it did not. A list shorter than
-    /// `--abort-after` ends before that guard stops it, and dead tokens alone never trigger the
-    /// guard.
+    /// Warning that APNs refused all rows that were sent; nil if it accepted any. The guard
+    /// `--abort-after` does not stop such a run if the list is too short, or if all tokens are
+    /// dead.
     private var allRefusedWarning: String? {
         guard rejected > 0, accepted + failed + unknown == 0, remaining == 0 else { return nil }
-        // Reasons of rows that were not sent do not come from APNs.
+        // Reasons of rows that were not sent, which are not from APNs.
         let own = Set(
             [
                 Reason.malformedToken, .malformedRow, .missingColumn, .badValue, .payloadTooLarge,

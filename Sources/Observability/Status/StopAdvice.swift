@@ -2,36 +2,37 @@ import BroadsideAPNs
 package import BroadsidePolicy
 package import BroadsideRows
 
-/// Advice after a run. The run's last line, the report and all commands that read a ledger use this
-/// one table.
+/// Advice after a run. The run's last line, the report and all commands that read a ledger give the
+/// same advice.
 package struct StopAdvice {
     /// Recommended action.
     package struct Step: Equatable {
-        /// Part of a sentence; in the last line it follows the cause's message and a colon.
+        /// Text of the action, as part of a sentence. In the last line it follows the message and a
+        /// colon.
         var text: String
-        /// Command line to paste; nil if only the reader can know it.
+        /// Command line to paste; nil if only the reader can determine it.
         var command: String?
     }
 
-    /// Facts besides the cause on which the advice depends.
+    /// Facts on which the advice depends, in addition to the cause.
     package struct Circumstances {
         /// Whether the run received any response.
         var wasAnswered: Bool
-        /// Whether `--endpoint` names the server instead of one of Apple's environments.
+        /// Whether `--endpoint` names the server. Otherwise it is one of Apple's environments.
         var hasEndpoint: Bool
         var environment: String
         var isBinary: Bool
-        /// Path of the ledger's directory, as advice should name it.
+        /// Path of the ledger's directory, for use in advice.
         var ledger: String
         /// Command line of the run; nil if none was kept.
         var command: RunCommand?
-        /// Rows that are `failed` or `unknown`.
+        /// States `failed` and `unknown`, if there are rows in them.
         var openStates: [RowState] = []
-        /// Whether the ledger still exists: false if nothing was sent and it was removed.
+        /// Whether the ledger still exists. It is removed if nothing was sent.
         package var hasLedger = true
         /// Whether connections use `--proxy`.
         package var hasProxy = false
-        /// Notice that this machine has a proxy which the run does not use; nil if it has none.
+        /// Notice that this machine has a proxy that the run does not use; nil if it has no proxy.
         package var proxyHint: String?
 
         package init(
@@ -102,7 +103,7 @@ package struct StopAdvice {
         }
     }
 
-    /// Advice for an invalid list of which nothing was sent, so that there is no ledger to inspect.
+    /// Advice for an invalid list from which nothing was sent. There is no ledger to inspect then.
     package init(wrongList cause: StopCause, _ circumstances: Circumstances) {
         self.circumstances = circumstances
         var isFaulty = false
@@ -117,7 +118,7 @@ package struct StopAdvice {
             })
     }
 
-    /// Advice after a run without a recorded cause: it was killed, or version 0.1.0 wrote its
+    /// Advice after a run without a recorded cause: the run was killed, or version 0.1.0 wrote its
     /// ledger.
     ///
     /// - Parameter message: Message that the run recorded at its end.
@@ -132,14 +133,14 @@ package struct StopAdvice {
                     : "to continue where it ended, run the same command line with --resume")
             return
         }
-        // The reason for the abort would abort the next run too.
+        // What aborted this run would abort the next one, too.
         export(
             "first fix what the run reported at its end"
                 + (message.map { " (\($0))" } ?? "") + "; see which rows were refused",
             ["--state", "rejected"])
     }
 
-    /// The first step as the end of a line; nil if there is none.
+    /// First step, as the end of the run's last line; nil if there is no step.
     package var lastLine: String? {
         steps.first.map { step in step.text + (step.command.map { ": \($0)" } ?? "") }
     }
@@ -150,8 +151,8 @@ package struct StopAdvice {
         steps.append(Step(text: text, command: command?.text()))
     }
 
-    /// Command line that resumes the run; names the ledger's current path if it was moved or is
-    /// read from elsewhere.
+    /// Command line that resumes the run. If the ledger was moved, or is read under another path,
+    /// the line names its current path.
     private var resuming: RunCommand? {
         circumstances.command.map { command in
             // The date names the ledger.
@@ -162,7 +163,7 @@ package struct StopAdvice {
         }
     }
 
-    /// Option with which the same command continues.
+    /// Option with which the same command line continues the campaign.
     private var again: String {
         circumstances.command?.nightDate.map { "--date \($0)" } ?? "--resume"
     }
@@ -235,12 +236,12 @@ package struct StopAdvice {
 
     // MARK: Refusals
 
-    /// Advice for relays that require a header which APNs does not.
+    /// Advice for relays that require a content-length header, which APNs does not require.
     static let lengthRequired =
         "this server requires a content-length header, which --content-length sends"
 
-    /// Adds a step for a refusal that applies to every request and is due to the options; sending
-    /// again with the same options would be refused as well.
+    /// Adds a step for a refusal that the options cause and that applies to every request. Another
+    /// run with the same options would be refused as well.
     private mutating func afterRefusal(_ refusal: StopCause.Refusal?) {
         if refusal?.status == LengthRequired.status {
             add(
@@ -354,7 +355,7 @@ package struct StopAdvice {
                 .with("environment", other))
     }
 
-    /// The other one of Apple's environments; nil if `--endpoint` names the server.
+    /// The other of Apple's two environments; nil if `--endpoint` names the server.
     private var other: String? {
         guard !circumstances.hasEndpoint else { return nil }
         return circumstances.environment == "production" ? "development" : "production"

@@ -69,7 +69,7 @@ extension StopCause {
     }
 
     private static func gaveUp(_ trouble: ConnectionTrouble, endpoint: String?) -> String {
-        // If all connections went to a single address, it is named only once.
+        // If all connections went to one address, the message names it only once.
         guard let endpoint, trouble.peer == endpoint else {
             return gaveUp(trouble.sentence, endpoint)
         }

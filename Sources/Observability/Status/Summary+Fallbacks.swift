@@ -1,7 +1,7 @@
 package import BroadsidePayloads
 import BroadsideSupport
 
-/// JSON about rows whose value has no payload of its own.
+/// JSON about rows with a value for which there is no payload.
 struct PayloadFallbacks: Encodable {
     /// Total number of rows.
     let rows: UInt64
@@ -21,8 +21,8 @@ extension FallbackCounts {
     /// Maximum number of values listed by name.
     private static let namedLimit = 10
 
-    /// Number of rows whose value has no payload of its own, and their values; nil if there are
-    /// none.
+    /// Text with the number of rows whose value has no payload of its own, and with these values;
+    /// nil if there are none.
     package var words: String? {
         guard rows > 0 else { return nil }
         let sorted = byValue.sorted { ($1.value, $0.key) < ($0.value, $1.key) }

@@ -15,17 +15,18 @@ extension Summary {
         remaining = rows.map { $0 - min($0, counts.settled) }
     }
 
-    /// Sets what the ledger's telemetry recorded about the latest run; values that are missing
-    /// there stay unknown.
+    /// Sets the values that the ledger's telemetry recorded about the latest run. Values that it
+    /// lacks stay unknown.
     package mutating func take(_ telemetry: Telemetry, run number: UInt32) {
         guard let run = telemetry.runs.last, run.number == number else { return }
         elapsedSeconds = run.elapsedSeconds
         let answers = run.points.reduce(0) { $0 + $1.answers }
-        // Less than a microsecond is too short to compute a rate.
+        // A run of less than a microsecond is too short for a rate.
         if run.elapsedSeconds >= 1e-6, answers > 0 {
             notificationsPerSecond = Double(answers) / run.elapsedSeconds
         }
-        // The telemetry keeps latencies over all runs, so they are valid only if there was one run.
+        // The telemetry has latencies over all runs. They are those of this run only if it is the
+        // only one.
         if telemetry.runs.count == 1, number == 1 { latency = Latency(telemetry.latency) }
         let total = run.limited.reduce(0, +)
         if total > 0, run.limited.count == LimitedBy.allCases.count {
@@ -37,7 +38,7 @@ extension Summary {
         inFlightMost = run.points.lazy.map(\.inFlight).max()
     }
 
-    /// Sets what only this process knows.
+    /// Sets the values that only this process knows.
     package mutating func take(
         use: ProcessUse, statistics: RunStatistics, latency: LatencyCounts,
         elapsed: Double, requests: UInt64

@@ -17,7 +17,7 @@ public struct Summary: Sendable, Encodable {
         case complete
         /// The run ended with rows remaining.
         case stopped
-        /// Sending was refused: by APNs, by a guard, or because of the credential or the list.
+        /// Sending was refused: by APNs or by a guard, or because of the credential or the list.
         case aborted
         /// The run could not continue.
         case error
@@ -67,8 +67,8 @@ public struct Summary: Sendable, Encodable {
         }
     }
 
-    /// 16 hexadecimal digits; empty, and null in the JSON, if the run stopped before the campaign
-    /// had an ID.
+    /// Campaign ID of 16 hexadecimal digits. Empty, and null in the JSON, if the run stopped before
+    /// the campaign had an ID.
     public var campaign: String
     /// Name of the campaign; nil if it has none.
     public var name: String?
@@ -76,9 +76,9 @@ public struct Summary: Sendable, Encodable {
     public var labels: [String: String] = [:]
     /// Outcome of the run.
     public var outcome: Outcome
-    /// Number of rows in the list; nil if a second signal interrupted the count.
+    /// Number of rows in the list; nil if a second signal interrupted their count.
     public var rows: UInt64?
-    /// Rows by state over all runs; of rows that are not settled, only those in doubt.
+    /// Numbers of rows by state, over all runs. Of the unsettled states, only in doubt is counted.
     package var counts = RowCounts()
     /// Rows that APNs accepted (200).
     public var accepted: UInt64 { counts[.accepted] }
@@ -92,13 +92,13 @@ public struct Summary: Sendable, Encodable {
     public var failed: UInt64 { counts[.failed] }
     /// Rows that were sent and whose response was lost.
     public var unknown: UInt64 { counts[.unknown] }
-    /// Rows that a run reserved without recording a verdict; a resume settles them. They also count
-    /// as remaining.
+    /// Number of rows that a run reserved without recording a verdict. They are part of
+    /// `remaining`, and a resume settles them.
     public var inDoubt: UInt64 { counts[.inDoubt] }
-    /// The apns-unique-id of the only device of the run; nil if there are others, or if APNs returned
-    /// none.
+    /// The apns-unique-id of the run's only device; nil if the run has several devices, or APNs
+    /// returned no ID.
     package var uniqueID: String?
-    /// Whether rows in doubt were counted; if not, they are null in the JSON.
+    /// Whether rows in doubt were counted. If not, their number is null in the JSON.
     package var isInDoubtKnown = true
     /// Highest recorded number of requests in flight. Not a key of the JSON.
     var inFlightMost: Int?
@@ -106,11 +106,13 @@ public struct Summary: Sendable, Encodable {
     public var remaining: UInt64?
     /// Rows that were not accepted, by reason.
     public var reasons: [String: UInt64] { counts.reasons.named }
-    /// Requests after the first one per row, over all runs.
+    /// Number of requests after the first one for each row, over all runs.
     public var retries: UInt64 = 0
-    /// Connections that this run maintained. Nil if unknown, like the values below.
+    /// Number of connections that this run maintained. This and all following values are nil if
+    /// unknown.
     public var connections: Int?
-    /// Reason for `connections` if the run chose it. Not a key of the JSON.
+    /// Why the run chose the number in `connections`; nil if the user chose it. Not a key of the
+    /// JSON.
     package var connectionsReason: String?
     /// Connections that replaced another, over all runs.
     public var reconnects: UInt64 = 0
@@ -118,7 +120,7 @@ public struct Summary: Sendable, Encodable {
     public var elapsedSeconds: Double?
     /// Responses per second in this run.
     public var notificationsPerSecond: Double?
-    /// User and system time of this process per request; nil if it made none.
+    /// CPU time of this process per request, user and system together; nil if it sent no request.
     public var cpuMicrosecondsPerNotification: Double?
     /// Response times in this run.
     public var latency = Latency()
@@ -126,26 +128,27 @@ public struct Summary: Sendable, Encodable {
     public var peakResidentBytes: UInt64?
     /// Shares of the connections' time by bottleneck, with a sum of 1; nil if nothing was measured.
     public var limitedBy: [String: Double]?
-    /// Whether the server was a legacy gateway, so that silence counted as acceptance. Not a key of
-    /// the JSON.
+    /// Whether the server was a legacy gateway, which sends no response to an accepted
+    /// notification. Not a key of the JSON.
     public var acceptsBySilence = false
-    /// Reason for fewer requests in flight than the server allowed; nil if there were not fewer.
-    /// Not a key of the JSON.
+    /// Why fewer requests were in flight than the server allowed; nil if this was not the case. Not
+    /// a key of the JSON.
     public var paced: String?
 
     /// Counts of the guards; nil for a merged ledger, and before the campaign begins.
     public var guards: GuardStatus?
     /// Counts of this process per topic; nil if rows name no topics.
     package var topics: [TopicReport]?
-    /// Waves of the campaign; nil if all rows are sent at once, or if they are unknown.
+    /// Waves of the campaign; nil if rows are not sent in waves, or if the waves are unknown.
     package var waves: [Wave]?
 
-    /// Rule that puts devices into arms; nil if the campaign has none.
+    /// Split of devices into arms; nil if the campaign has no arms.
     package var split: ArmSplit?
     /// Settled rows of each arm over all runs; nil if the campaign has no arms.
     package var arms: ArmTotals? { ArmTotals(split, counts.arms) }
 
-    /// Rows of this process whose value has no payload of its own; nil if no process counted them.
+    /// Numbers of rows whose value has no payload of its own; nil if this process did not count
+    /// them.
     var fallbacks: FallbackCounts?
 
     package init(campaign: UInt64, outcome: Outcome) {
@@ -153,7 +156,7 @@ public struct Summary: Sendable, Encodable {
         self.outcome = outcome
     }
 
-    /// Summary of a campaign that was not begun.
+    /// Creates the summary of a campaign that did not start.
     package init(unbegun outcome: Outcome) {
         campaign = ""
         self.outcome = outcome
@@ -269,7 +272,7 @@ public struct Summary: Sendable, Encodable {
         return Array(text.utf8) + [0x0a]
     }
 
-    /// Column at which values begin in lines for people.
+    /// Column at which values begin in human-readable lines.
     package static let valueColumn = 14
 
     private func line(_ name: String, _ value: some CustomStringConvertible) -> String {
@@ -279,7 +282,7 @@ public struct Summary: Sendable, Encodable {
             + "\n"
     }
 
-    /// Counts, for people.
+    /// Human-readable text with the counts.
     public var countsText: String {
         var text = "campaign \(campaign): \(outcome.rawValue)\n"
         text += line("rows", rows.map { grouped($0) } ?? "not known before the list is read")
@@ -297,15 +300,15 @@ public struct Summary: Sendable, Encodable {
         return text
     }
 
-    /// Explanation of rows in doubt and of how a resume handles them; nil if there are none, or if
-    /// the run that reserved them is still running.
+    /// Text that explains rows in doubt, and how a resume handles them; nil if there are none, or
+    /// if the run that reserved them is still active.
     package var doubtAdvice: String? {
         guard inDoubt > 0, outcome != .running else { return nil }
         return "rows in doubt may have been sent: --resume records them as unknown, or sends them "
             + "again with --on-lost resend\n"
     }
 
-    /// Suffix for the count of rows in doubt, as far as their state is known.
+    /// Text after the number of rows in doubt, with what is known about them.
     private var inDoubtText: String {
         guard outcome != .running else { return " of them, being sent right now" }
         let words = remaining == nil ? "" : " of them"
@@ -315,14 +318,15 @@ public struct Summary: Sendable, Encodable {
             + "requests were seen in flight at a time"
     }
 
-    /// Advice for rows that a relay rejected for lack of a content-length; nil if there are none.
+    /// Advice for rows that a relay rejected because they have no content-length; nil if there are
+    /// none.
     package var lengthAdvice: String? {
         guard let count = reasons["\(LengthRequired.reason)"], count > 0 else { return nil }
         return "\(grouped(count)) rows were rejected with \(LengthRequired.status) "
             + "\(LengthRequired.reason): \(StopAdvice.lengthRequired), in a new run"
     }
 
-    /// Summary in a few lines, for people.
+    /// Human-readable summary of a few lines.
     public var text: String {
         var text = countsText
         // This process sent nothing, so it has no throughput to report.
@@ -371,8 +375,8 @@ package struct ProcessUse {
             peakResidentBytes: peakOfThisProgram() ?? UInt64(usage.ru_maxrss) * 1024)
     }
 
-    /// `VmHWM` of /proc/self/status (proc(5)). The kernel preserves `ru_maxrss` across exec, so a
-    /// small program started by a large one would seem large.
+    /// `VmHWM` of /proc/self/status (proc(5)). The kernel preserves `ru_maxrss` across exec, so
+    /// that value would be too large for a small program that a large one started.
     private static func peakOfThisProgram() -> UInt64? {
         guard let status = try? readFile("/proc/self/status", option: "", limit: 1 << 16) else {
             return nil

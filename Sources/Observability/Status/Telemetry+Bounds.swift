@@ -1,17 +1,17 @@
 import BroadsideEngine
 
-/// Limits on the numbers of a telemetry file. Files can be edited or damaged: sums of their numbers
-/// must not overflow, and every time must have a date.
+/// Limits on the numbers of a telemetry file, which may be edited or damaged. The sums of its
+/// numbers must not overflow, and every time must have a date.
 extension Telemetry {
     /// Last millisecond of the year 9999.
     private static let millisecondsLimit: UInt64 = 253_402_300_799_999
-    /// About a century.
+    /// Limit on durations: about a century.
     private static let secondsLimit = 3.2e9
-    /// Small enough that the sum of all counts in a file fits 64 bits.
+    /// Limit on counts. The sum of all counts in a file fits 64 bits.
     private static let countLimit: UInt64 = 1 << 48
-    /// Nanoseconds summed over all connections.
+    /// Limit on sums of time over all connections, in nanoseconds.
     private static let nanosecondsLimit: UInt64 = 1 << 60
-    /// At most `nanosecondsLimit` after conversion to nanoseconds.
+    /// Limit on microseconds. Converted to nanoseconds, it is at most `nanosecondsLimit`.
     private static let microsecondsLimit: UInt64 = 1 << 50
     private static let slotsLimit = 1 << 31
 

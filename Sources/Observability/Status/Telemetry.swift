@@ -6,14 +6,14 @@ import BroadsidePrimitives
 import BroadsideRows
 import BroadsideSupport
 
-/// History of the runs for the report, kept in the ledger's directory besides its rows. A file of
-/// bounded size, replaced every few seconds; only reports, and the value at which a rising rate
-/// continues, depend on it.
+/// History of a campaign's runs, for the report. It is a file of bounded size in the ledger's
+/// directory, replaced every few seconds. Only reports depend on it, and the value at which a
+/// rising rate continues.
 package struct Telemetry: Codable, Sendable {
     /// Period for which the operator paused a run, in milliseconds since 1970.
     struct Pause: Codable, Sendable, Equatable {
         var startedAtMilliseconds: UInt64
-        /// Nil during the pause.
+        /// End of the pause; nil during the pause.
         var endedAtMilliseconds: UInt64?
     }
 
@@ -26,27 +26,27 @@ package struct Telemetry: Codable, Sendable {
         var outcome: String?
         /// Cause of an early end.
         var cause: String?
-        /// Structured form of `cause`; nil if an earlier version wrote the file.
+        /// Structured form of `cause`; nil if an earlier version wrote it.
         var stop: StopRecord?
-        /// Rows of the campaign in these states at the run's end; nil if they were not recorded.
+        /// Numbers of the campaign's rows in these states at the run's end; nil if not recorded.
         var failed: UInt64?
         var unknown: UInt64?
         var pauses: [Pause]?
         var retries: UInt64 = 0
         var reconnects: UInt64 = 0
-        /// Connection nanoseconds by `LimitedBy`.
+        /// Nanoseconds of the connections, indexed by `LimitedBy`.
         var limited: [UInt64] = []
         var points: [TimeSeries.Point] = []
     }
 
-    /// Event of the log that is kept.
+    /// Event of the log that the telemetry keeps.
     struct Event: Codable, Sendable {
         var milliseconds: UInt64
         var kind: RunEvent.Kind
         var message: String
     }
 
-    /// Setting and its value; never a secret.
+    /// Name and value of a setting. It is never a secret.
     package struct Setting: Codable, Sendable {
         var name: String
         var value: String
@@ -57,13 +57,13 @@ package struct Telemetry: Codable, Sendable {
         }
     }
 
-    /// Wave as planned at the campaign's first start.
+    /// Wave, as it was planned at the campaign's first start.
     struct PlannedWave: Codable, Sendable, Equatable {
         var atMilliseconds: UInt64
         var isAtOnce: Bool
-        /// Time of day in the first of its zones.
+        /// Date and time of day in the first of the wave's time zones.
         var localText: String
-        /// Zones for people.
+        /// Human-readable text with the wave's time zones.
         var zones: String
         var rows: UInt64
 
@@ -78,11 +78,11 @@ package struct Telemetry: Codable, Sendable {
 
     /// Progress of a rising rate.
     struct Ramp: Codable, Sendable, Equatable {
-        /// Requests per 1,000 seconds.
+        /// First rate, in requests per 1,000 seconds.
         var first: UInt64
         var last: UInt64
         var riseNanoseconds: UInt64
-        /// Time spent sending so far.
+        /// Time spent sending so far, in nanoseconds.
         var sentNanoseconds: UInt64
     }
 
@@ -100,14 +100,14 @@ package struct Telemetry: Codable, Sendable {
     private(set) var reportPath: String?
     /// Whether `--endpoint` named the server.
     package var hasEndpoint: Bool?
-    /// Text of the alert; for a template, of the first row.
+    /// Text of the alert. For a template, the text of the first row.
     package var alert: AlertText?
-    /// Modification time of the list as the first run found it, milliseconds since 1970; nil for
-    /// standard input, and if an earlier version wrote the file.
+    /// Modification time of the list at the first run, in milliseconds since 1970. nil for standard
+    /// input, or if an earlier version wrote the file.
     package var listModifiedAtMilliseconds: UInt64?
-    /// The first waves of the campaign, in order; nil if all rows are sent at once.
+    /// The first waves of the campaign, in order; nil if rows are not sent in waves.
     private(set) var waves: [PlannedWave]?
-    /// Progress of the latest rising rate; nil if the rate of no run rose.
+    /// Progress of the latest rising rate; nil if no run had a rising rate.
     private(set) var ramp: Ramp?
     /// Latencies over all runs except the current one.
     private var earlierLatency = LatencyCounts()
@@ -117,13 +117,13 @@ package struct Telemetry: Codable, Sendable {
     static let currentVersion = 1
     /// Limit on points over all runs.
     static let pointsLimit = 2 * TimeSeries.limit
-    /// Limit on runs kept; the oldest are removed.
+    /// Limit on the runs that are kept. The oldest runs are removed.
     static let runsLimit = 100
-    /// Limit on events; beyond it, the first and the last are kept.
+    /// Limit on events. If there are more, the first and the last ones are kept.
     static let eventsLimit = 400
-    /// Limit on pauses per run; later ones are dropped.
+    /// Limit on the pauses of a run. Later pauses are dropped.
     static let pausesLimit = 50
-    /// Limit on waves; later ones are left out.
+    /// Limit on waves. Later waves are not kept.
     static let wavesLimit = 200
     /// Upper bound on the size of a file that Broadside writes.
     static let byteLimit = 1 << 24
@@ -145,7 +145,8 @@ package struct Telemetry: Codable, Sendable {
         self.waves = waves.prefix(Self.wavesLimit).map(PlannedWave.init)
     }
 
-    /// Runs of the ledger, each from the time at which it began to send: waits for a wave left out.
+    /// Returns the runs of the ledger, each starting when it began to send. Waits for a wave do not
+    /// count.
     func withoutWaits(_ epochs: [Manifest.Epoch]) -> [Manifest.Epoch] {
         guard waves != nil else { return epochs }
         var epochs = epochs
@@ -160,7 +161,7 @@ package struct Telemetry: Codable, Sendable {
         return epochs
     }
 
-    /// Records that the current run begins to send, after a wait.
+    /// Records that the current run begins to send after a wait.
     package mutating func restart(atMilliseconds: UInt64) {
         assert(!runs.isEmpty, "a run was begun")
         runs[runs.count - 1].startedAtMilliseconds = atMilliseconds
@@ -196,8 +197,8 @@ package struct Telemetry: Codable, Sendable {
             riseNanoseconds: clock.ramp.riseNanoseconds, sentNanoseconds: clock.sentNanoseconds)
     }
 
-    /// Nanoseconds of sending that count towards a rising rate; 0 if the recorded rate rose
-    /// differently.
+    /// Returns the sending time, in nanoseconds, that counts towards a rising rate; 0 if the
+    /// recorded rate rose differently.
     package func sentNanoseconds(of other: RateRamp) -> UInt64 {
         guard let ramp, ramp.first == other.first, ramp.last == other.last,
             ramp.riseNanoseconds == other.riseNanoseconds
@@ -238,7 +239,7 @@ package struct Telemetry: Codable, Sendable {
         runs[runs.count - 1].pauses = pauses
     }
 
-    /// Records the end of a pause, also at the end of the run.
+    /// Records the end of a pause. The end of the run is also the end of its pause.
     package mutating func endPause(atMilliseconds: UInt64) {
         guard var pauses = runs[runs.count - 1].pauses, let last = pauses.indices.last,
             pauses[last].endedAtMilliseconds == nil
@@ -262,7 +263,8 @@ package struct Telemetry: Codable, Sendable {
                     + printable(event.message)))
     }
 
-    /// JSON object whose last member is a hash of the bytes before it, to detect damage.
+    /// JSON object whose last member is a hash of the bytes before that member. The hash shows
+    /// damage.
     package var encoded: [UInt8] {
         // All numbers are finite, so encoding can't fail.
         let text = (try? JSONCoding.encode(self)) ?? []
@@ -274,7 +276,7 @@ package struct Telemetry: Codable, Sendable {
         TelemetrySeal.sealed(members)
     }
 
-    /// Nil if the bytes are damaged, or are not telemetry of a known version.
+    /// - Returns: nil if the bytes are damaged, or are not telemetry of a known version.
     package init?(decoding bytes: [UInt8]) {
         guard let decoded = try? JSONCoding.decode(Seal.self, from: bytes) else {
             return nil
@@ -288,8 +290,8 @@ package struct Telemetry: Codable, Sendable {
         guard TelemetrySeal.members(of: bytes, hash: hash) != nil else { return nil }
     }
 
-    /// Whether version 0.1.0, which wrote no hash, may have written the file: every field that it
-    /// did not know is missing.
+    /// Whether version 0.1.0 may have written the file, which had no hash. All fields that this
+    /// version did not know are missing then.
     private var isOfFirstVersion: Bool {
         command == nil && hasEndpoint == nil && alert == nil && reportPath == nil
             && listModifiedAtMilliseconds == nil && ramp == nil

@@ -2,14 +2,14 @@ import BroadsideEngine
 import BroadsideLedgerFormat
 import BroadsideRows
 
-/// History of a run with a bounded number of points. When the limit is reached, adjacent points are
-/// merged in pairs, so that a long night has as many points as a short one.
+/// History of a run with a bounded number of points. At the limit, adjacent points are merged in
+/// pairs, so that a long run has no more points than a short one.
 package struct TimeSeries: Sendable, Equatable {
     /// Counts for a period of time.
     struct Point: Sendable, Equatable, Codable {
         /// Seconds since the run's start.
         var start: Double
-        /// Seconds.
+        /// Length of the period, in seconds.
         var duration: Double
         /// Rows accepted during the period.
         var accepted: UInt64
@@ -17,14 +17,14 @@ package struct TimeSeries: Sendable, Equatable {
         var rejected: UInt64
         /// Rows settled in any other state.
         var others: UInt64
-        /// Responses, and their latencies in microseconds. When points are merged, the median is
-        /// the mean of their medians, weighted by responses, and the 99th percentile is the highest
-        /// of theirs.
+        /// Number of responses, and their latencies in microseconds. When points are merged, the
+        /// new median is the mean of the medians, weighted by responses; the new 99th percentile is
+        /// the higher of the two.
         var answers: UInt64
         var p50: UInt64?
         var p99: UInt64?
         var inFlight: Int
-        /// Connection microseconds by `LimitedBy`.
+        /// Microseconds of the connections, indexed by `LimitedBy`.
         var limited: [UInt64]
 
         init(
@@ -85,14 +85,14 @@ package struct TimeSeries: Sendable, Equatable {
         if points.count == Self.limit {
             points = Self.halved(points)
             stride *= 2
-            // The last point is complete, because an even number was merged.
+            // The last point is complete, because the number of merged points was even.
         }
         assert(points.count < Self.limit, "the series was halved")
         points.append(point)
         filled = 1
     }
 
-    /// Points merged in pairs.
+    /// Returns half as many points, each merged from two.
     static func halved(_ points: [Point]) -> [Point] {
         let merged = Swift.stride(from: 0, to: points.count, by: 2).map { index in
             var point = points[index]

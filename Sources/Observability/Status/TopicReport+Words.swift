@@ -2,17 +2,17 @@ package import BroadsideEngine
 package import BroadsidePolicy
 import BroadsideSupport
 
-/// Texts about topics that rows name.
+/// Texts about the topics that rows name.
 extension TopicReport {
-    /// Maximum number of topics listed by name; the others are only counted.
+    /// Maximum number of topics that a text names. Other topics are only counted.
     private static let namedLimit = 4
 
-    /// Topics that a guard stopped.
+    /// Returns the topics that a guard stopped.
     package static func stopped(_ reports: [TopicReport]?) -> [TopicReport] {
         (reports ?? []).filter { $0.stop != nil }
     }
 
-    /// Names of stopped topics with the causes, on one line.
+    /// Returns the names of stopped topics with the causes, on one line.
     package static func text(_ stopped: [TopicReport]) -> String {
         let named = stopped.prefix(namedLimit).map { report in
             "\(printable(report.name)) (\(report.stopText ?? ""))"
@@ -21,13 +21,13 @@ extension TopicReport {
         return named.joined(separator: ", ") + (more > 0 ? " and \(more) more" : "")
     }
 
-    /// Cause of a run's end due to stopped topics.
+    /// Returns the cause of a run's end if the run ended because topics were stopped.
     package static func stopCause(_ reports: [TopicReport]?) -> StopCause {
         let stopped = stopped(reports)
         return .topicsRefused(detail: text(stopped), stopped.first?.stop?.refusal)
     }
 
-    /// Cause of the topic's stop; nil if it was not stopped.
+    /// Text with the reason why a guard stopped the topic; nil if none did.
     package var stopText: String? {
         guard let stop else { return nil }
         return switch stop.cause {

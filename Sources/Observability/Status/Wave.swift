@@ -2,13 +2,13 @@ package import BroadsideSupport
 
 /// Rows that are due at the same time.
 package struct Wave: Sendable, Equatable {
-    /// Time from which on they are sent, milliseconds since 1970.
+    /// Time at which the rows become due, in milliseconds since 1970.
     package let atMilliseconds: UInt64
-    /// Whether they were due when the campaign began.
+    /// Whether the rows were already due when the campaign began.
     package let isAtOnce: Bool
-    /// Date and time of day in the first of their zones, such as `2026-11-28 09:00`.
+    /// Date and time of day in the first of the wave's time zones, such as `2026-11-28 09:00`.
     package let localText: String
-    /// Their time zones, in the order in which the list names them.
+    /// Time zones of the rows, in the order in which the list names them.
     package private(set) var zones: [String] = []
     /// Number of rows.
     package private(set) var rows: UInt64 = 0
@@ -26,18 +26,18 @@ package struct Wave: Sendable, Equatable {
         self.rows += rows
     }
 
-    /// Time for people, in UTC: `2026-11-28 08:00 UTC`.
+    /// Human-readable time in UTC, such as `2026-11-28 08:00 UTC`.
     package var timeText: String {
         let text = universalTime(atMilliseconds)
         return isAtOnce ? "at once" : "\(text.prefix(10)) \(text.dropFirst(11).prefix(5)) UTC"
     }
 
-    /// Rows and zones for people: `12,345 rows in Europe/Berlin and 3 others`.
+    /// Human-readable rows and zones, such as `12,345 rows in Europe/Berlin and 3 others`.
     package var rowsText: String {
         "\(rows == 1 ? "1 row" : "\(grouped(rows)) rows") in \(zonesText)"
     }
 
-    /// Zones for people: `Europe/Berlin and 3 others`.
+    /// Human-readable zones, such as `Europe/Berlin and 3 others`.
     var zonesText: String {
         let others = zones.count - 1
         let more = others < 1 ? "" : others == 1 ? " and 1 other" : " and \(others) others"
@@ -55,14 +55,14 @@ package struct Wave: Sendable, Equatable {
     }
 }
 
-/// Waves of a campaign, and where its run is among them.
+/// Waves of a campaign, and which of them its run is sending or waiting for.
 package struct WaveProgress: Sendable, Equatable {
     package let waves: [Wave]
-    /// Index of the latest wave that has begun; nil: none has.
+    /// Index of the latest wave that has begun; nil if none has begun.
     package let current: Int?
-    /// Index of the next wave; nil: there is none.
+    /// Index of the next wave; nil if there is none.
     package let next: Int?
-    /// Whether the run waits for `next`.
+    /// Whether the run is waiting for the wave `next`.
     package let isWaiting: Bool
 
     package init(waves: [Wave], current: Int?, next: Int?, isWaiting: Bool) {
@@ -75,7 +75,7 @@ package struct WaveProgress: Sendable, Equatable {
         self.isWaiting = isWaiting
     }
 
-    /// Lines for people, one per wave, at most `linesLimit`.
+    /// Human-readable lines, one per wave, at most `linesLimit`.
     package var lines: [String] {
         var lines = waves.prefix(Self.linesLimit).map { "\($0.timeText): \($0.rowsText)" }
         if waves.count > Self.linesLimit {
@@ -88,7 +88,7 @@ package struct WaveProgress: Sendable, Equatable {
 
     private static let linesLimit = 60
 
-    /// The next wave for people; nil if there is none.
+    /// Human-readable text about the next wave; nil if there is none.
     package func nextText(now: UInt64) -> String? {
         guard let next else { return nil }
         let wave = waves[next]
@@ -97,14 +97,14 @@ package struct WaveProgress: Sendable, Equatable {
             + "\(durationText(Double(wait) / 1000)): \(wave.rowsText)"
     }
 
-    /// The current wave for people; nil if none has begun.
+    /// Human-readable text about the current wave; nil if none has begun.
     package var currentText: String? {
         guard let current else { return nil }
         let wave = waves[current]
         return "wave \(current + 1) of \(waves.count): \(wave.timeText), \(wave.rowsText)"
     }
 
-    /// Position among the waves, in progress and status.
+    /// JSON object about the current and the next wave, for progress and status.
     package var position: JSONLine {
         var line = JSONLine()
         line.add("count", waves.count)
