@@ -3,9 +3,9 @@ public import Broadside
 public import FoundationEssentials
 internal import Synchronization
 
-/// A simulated APNs for one test, with a directory of its own, which is removed at the end.
+/// A simulated APNs for one test. It has its own directory, which is removed at the end.
 public final class SimulatedAPNs: Sendable {
-    /// The one of the running test, with the trait `.simulatedAPNs`.
+    /// The simulated APNs of the running test; nil without the trait `.simulatedAPNs`.
     @TaskLocal public static var current: SimulatedAPNs?
 
     /// Directory for files of the test.
@@ -66,7 +66,7 @@ public final class SimulatedAPNs: Sendable {
     @discardableResult
     public func control(_ command: String) -> String { endpoint.control(command) }
 
-    /// Ends all connections, and returns what was counted.
+    /// Ends all connections, and returns the counts.
     @discardableResult
     public func stop() -> SimulatorTotals {
         totals.withLock { totals in

@@ -1,11 +1,11 @@
 public import BroadsideSimulator
 public import Testing
 
-/// Gives a test, or each test of a suite, a simulated APNs: `SimulatedAPNs.current`.
+/// Trait that gives a test, or each test of a suite, a simulated APNs: `SimulatedAPNs.current`.
 public struct SimulatedAPNsTrait: TestTrait, SuiteTrait, TestScoping {
     let configure: @Sendable (inout SimulatorOptions) -> Void
 
-    /// Whether each test of a suite has its own.
+    /// Whether each test of a suite has a simulated APNs of its own.
     public var isRecursive: Bool { true }
 
     /// Runs a test with a simulated APNs of its own.
@@ -21,10 +21,10 @@ public struct SimulatedAPNsTrait: TestTrait, SuiteTrait, TestScoping {
 }
 
 extension Trait where Self == SimulatedAPNsTrait {
-    /// A simulated APNs.
+    /// A simulated APNs with default options.
     public static var simulatedAPNs: Self { simulatedAPNs { _ in } }
 
-    /// A simulated APNs with other options.
+    /// A simulated APNs with options that a closure changes.
     public static func simulatedAPNs(
         _ configure: @escaping @Sendable (inout SimulatorOptions) -> Void
     ) -> Self {

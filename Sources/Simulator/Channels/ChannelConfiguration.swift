@@ -1,9 +1,9 @@
 internal import BroadsideAPNs
 internal import BroadsidePrimitives
 
-/// The body of a create.
+/// Body of a request that creates a channel.
 enum ChannelConfiguration {
-    /// Returns the storage policy that a body asks for.
+    /// Returns the storage policy that a body requests.
     ///
     /// - Throws: The reason for refusing the body.
     static func storage(
@@ -31,8 +31,8 @@ enum ChannelConfiguration {
         return policy
     }
 
-    /// Members of a JSON object with their values as text; a value that is neither a string nor a
-    /// number is empty.
+    /// Members of a JSON object, with their values as text. A value that is neither a string nor a
+    /// number becomes an empty text.
     private static func members(_ body: [UInt8]) -> [(name: String, value: String)] {
         let text = body.span.rawBytes
         var found: [(name: String, value: String)] = []

@@ -1,10 +1,11 @@
 internal import BroadsideSupport
 
-/// A request about channels and its result, from the end of its header block to its last byte.
+/// A request about channels, with its result. It exists from the end of the header block to the
+/// last byte of the response.
 final class ChannelExchange {
     /// The request; nil if its header block is refused.
     let request: ChannelRequest?
-    /// The result, once the request is complete.
+    /// The result; valid once the request is complete.
     var result = ChannelStore.Result(response: .untaken)
     private var offset = 0
 

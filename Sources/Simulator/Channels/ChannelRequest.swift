@@ -1,7 +1,7 @@
 internal import BroadsideAPNs
 internal import BroadsideHPACK
 
-/// A request about broadcast channels, as its header block names it.
+/// A request about broadcast channels, parsed from its header block.
 struct ChannelRequest: Sendable {
     enum Operation: String, Sendable {
         case create, read, list, delete, broadcast
@@ -17,11 +17,11 @@ struct ChannelRequest: Sendable {
     /// `apns-priority`.
     var priority: UInt8 = 10
 
-    /// The first parts of the paths of requests about channels.
+    /// The beginning of the paths of requests about channels.
     private static let managementPrefix: StaticString = "/1/apps/"
     private static let broadcastPrefix: StaticString = "/4/broadcasts/apps/"
 
-    /// Returns whether a path is one of requests about channels, well formed or not.
+    /// Returns whether a path belongs to a request about channels, even if the path is malformed.
     static func owns(_ path: RawSpan?) -> Bool {
         guard let path else { return false }
         return [managementPrefix, broadcastPrefix].contains { prefix in
@@ -32,7 +32,7 @@ struct ChannelRequest: Sendable {
 
     /// Parses method and path.
     ///
-    /// - Throws: The reason for refusing them.
+    /// - Throws: The reason for refusing the request.
     init(method: RawSpan?, path: RawSpan?) throws(Refusal) {
         let method = Self.text(method)
         let text = Self.text(path)
@@ -71,12 +71,12 @@ struct ChannelRequest: Sendable {
         init(_ reason: Reason) { self.reason = reason }
     }
 
-    /// Checks the header fields of the operation, in the order of Apple's tables as far as they have
-    /// one: push type, channel ID, expiration, priority, request ID.
+    /// Checks the header fields of the operation in this order: push type, channel ID, expiration,
+    /// priority, request ID. Apple's tables list them in this order, as far as they have one.
     mutating func readFields(_ head: borrowing RequestHead) throws(Refusal) {
         if operation == .broadcast {
             guard let type = head[.pushType] else { throw Refusal(.missingPushType) }
-            // Apple's own command-line sample has a capital letter.
+            // Apple's own command-line sample has the value with a capital letter.
             guard String(decoding: type).lowercased() == PushType.liveActivity.rawValue else {
                 throw Refusal(.invalidPushType)
             }
@@ -99,7 +99,8 @@ struct ChannelRequest: Sendable {
                 priority = value
             }
         }
-        // One of Apple's listings names the request's ID like that of a device push.
+        // One of Apple's listings uses the name `apns-id` for the request's ID, as for a device
+        // push.
         if let named = head.requestID, !RequestChecks.isUUID(named.span.rawBytes) {
             throw Refusal(.badMessageID)
         }

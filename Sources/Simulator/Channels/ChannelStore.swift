@@ -21,9 +21,9 @@ final class ChannelStore: Sendable {
     /// A broadcast kept for the subscribers that were offline.
     private struct Stored {
         var notification: KeptNotification
-        /// Time until which it is kept, microseconds since the epoch.
+        /// Time until which the broadcast is kept, microseconds since the epoch.
         var untilMicroseconds: UInt64
-        /// Subscribers that have not received it.
+        /// Subscribers to which the broadcast was not delivered yet.
         var pending: Set<[UInt8]>
     }
 
@@ -34,7 +34,7 @@ final class ChannelStore: Sendable {
     }
 
     private struct State {
-        /// Channels by app and ID, and the IDs in order of creation.
+        /// Channels, by app and then by ID, and the IDs in the order of their creation.
         var channels: [[UInt8]: [[UInt8]: Channel]] = [:]
         var order: [[UInt8]: [[UInt8]]] = [:]
         var subscriptions = 0
@@ -48,10 +48,10 @@ final class ChannelStore: Sendable {
         var stored = 0
     }
 
-    /// The result of a request that was carried out.
+    /// The result of a request that was performed.
     struct Result: Sendable {
         var response: Response
-        /// The ID of a channel that was created.
+        /// The ID of the channel that the request created; empty if it created none.
         var channel: [UInt8] = []
         var body: [UInt8] = []
     }
@@ -65,7 +65,7 @@ final class ChannelStore: Sendable {
         state = Mutex(State(random: seed ^ 0x6368_616e_6e65_6c73))
     }
 
-    /// Forgets all channels and subscriptions.
+    /// Removes all channels and subscriptions.
     func reset() {
         state.withLock { state in
             state.channels = [:]
@@ -76,7 +76,7 @@ final class ChannelStore: Sendable {
 
     // MARK: Requests
 
-    /// Carries out a request whose header fields are valid.
+    /// Performs a request whose header fields are valid.
     func perform(
         _ request: ChannelRequest, body: [UInt8], identifier: NotificationIDText,
         microseconds: UInt64
@@ -151,7 +151,8 @@ final class ChannelStore: Sendable {
         _ state: inout State
     ) throws(ChannelRequest.Refusal) -> Result {
         var channel = try find(request, state)
-        // "No Message Stored" permits no time until which a broadcast is stored.
+        // A channel with the policy "No Message Stored" stores nothing, so a broadcast to it must
+        // have no expiration.
         guard channel.storage == .newest || request.expirationUnixSeconds == 0 else {
             throw .init(.badExpirationDate)
         }
@@ -215,8 +216,8 @@ final class ChannelStore: Sendable {
 
     // MARK: Devices
 
-    /// Subscribes a device to a channel, or ends its subscription; returns the reason if that is
-    /// impossible.
+    /// Subscribes a device to a channel, or ends its subscription. Returns the reason if this is
+    /// impossible; otherwise nil.
     func setSubscribed(_ token: [UInt8], to channel: [UInt8], _ isSubscribed: Bool) -> String? {
         state.withLock { state in
             guard let app = state.channels.first(where: { $0.value[channel] != nil })?.key else {
@@ -240,7 +241,7 @@ final class ChannelStore: Sendable {
         }
     }
 
-    /// Delivers what is stored for a device that came online; returns the number of broadcasts.
+    /// Delivers the stored broadcasts to a device that came online, and returns their number.
     func cameOnline(_ token: [UInt8], microseconds: UInt64) -> Int {
         state.withLock { state in
             var count = 0

@@ -2,28 +2,27 @@ internal import BroadsideAPNs
 internal import BroadsideSupport
 internal import Glibc
 
-/// The execution of commands for a running simulator. Each response is one JSON object with an `ok`
-/// member.
+/// Executor of commands for a running simulator. Each response is a JSON object with a member `ok`.
 struct ControlCommands: Sendable {
     let shared: EndpointShared
     let devices: DeviceStore?
     let channels: ChannelStore
     let start: ClockStart
     let instruments: Instruments
-    /// The scenario from the start, which `reset` restores.
+    /// The scenario with which the simulator started. `reset` restores it.
     let scenario: Scenario?
 
-    /// Maximum number of requests in a response to `received`, and its default.
+    /// Maximum number of requests in a response to `received`. It is also the default.
     static let receivedLimit: UInt64 = 10_000
     private static let receivedDefault: UInt64 = 1000
-    /// Maximum duration of a `wait`, and its default.
+    /// Maximum duration of a `wait`, in seconds. It is also the default.
     static let waitSeconds: UInt64 = 60
     private static let waitDefaultNanoseconds: UInt64 = 10_000_000_000
     /// Maximum number of requests that `wait` can wait for.
     private static let waitCount: UInt64 = 10_000_000
     /// Maximum time until all threads have dropped their connections.
     private static let dropNanoseconds: UInt64 = 2_000_000_000
-    /// Time between two looks at what is waited for, microseconds.
+    /// Time between two checks whether a `wait` is over, microseconds.
     private static let pauseMicroseconds: UInt32 = 2000
 
     /// Executes one command line and returns its response.
@@ -177,7 +176,7 @@ struct ControlCommands: Sendable {
         while true {
             let next = log.count(after: seen, filter)
             found += UInt64(next.count)
-            // A reset starts the numbers again.
+            // After a reset, requests are numbered from 1 again.
             seen = next.last
             if found >= count {
                 var line = Self.success
@@ -237,7 +236,7 @@ struct ControlCommands: Sendable {
             response.retryAfterSeconds = UInt32(
                 try request.number("retry-after", in: 0...86_400, default: 0))
         }
-        // 0: the time of the request.
+        // 0 stands for the time of the request.
         response.timestampMilliseconds = try request.number(
             "timestamp", in: 0...100_000_000_000_000, default: 0)
         var remaining: UInt64?
@@ -292,8 +291,8 @@ struct ControlCommands: Sendable {
         return token
     }
 
-    /// Changes a device's condition and reports how many notifications were delivered to it as a
-    /// result.
+    /// Changes a device's condition. The response has the number of notifications that were
+    /// delivered to the device because of the change.
     private func device(
         _ request: ControlRequest, _ set: (DeviceStore, [UInt8], UInt64) -> Int?
     ) throws(ControlProblem) -> String {

@@ -2,10 +2,11 @@ internal import BroadsideLocalHTTP
 internal import BroadsideRing
 internal import BroadsideSupport
 
-/// The commands of the control socket over HTTP: the words of a command are the path, its named
-/// arguments the query. `GET /` lists the commands.
+/// Commands of the control socket, over HTTP. The words of a command are the path, and its named
+/// arguments are the query. `GET /` lists the commands.
 final class ControlEndpoint: Sendable {
-    /// Waits have a thread each; the timeout is longer than any of them.
+    /// Settings of the HTTP server. Each `wait` has a thread of its own, and the timeout is longer
+    /// than the longest `wait`.
     private static let settings = HTTPDaemon.Settings(
         connectionsLimit: 32, timeoutSeconds: UInt32(2 * ControlCommands.waitSeconds),
         isThreaded: true)
@@ -30,7 +31,7 @@ final class ControlEndpoint: Sendable {
     /// The address and port, as in a URL.
     var address: String { daemon.address }
 
-    /// The numeric address in an option's value that has been checked.
+    /// The numeric address in the value of an option, which has been checked before.
     private static func host(of listen: String) -> String {
         let host = listen[..<(listen.lastIndex(of: ":") ?? listen.endIndex)]
         if host == "localhost" { return "127.0.0.1" }
@@ -47,7 +48,7 @@ final class ControlEndpoint: Sendable {
         func failure(_ status: UInt32, _ message: String) -> HTTPReply {
             json(status, ControlCommands.failure(message))
         }
-        // Every browser sends a Host header; a request without one does not come from a browser.
+        // Every browser sends a Host header, so a request without one is not from a browser.
         if isLocal, let host = request.host, !HTTPHost.isAllowed(host) {
             return failure(403, "the host's name is not this machine's: use 127.0.0.1 or localhost")
         }
@@ -82,7 +83,7 @@ final class ControlEndpoint: Sendable {
         }
     }
 
-    /// The commands, for people.
+    /// Human-readable list of the commands.
     private static var list: String {
         var line = ControlCommands.success
         let commands = ControlCommand.allCases.map { command in

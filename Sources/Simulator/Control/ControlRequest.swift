@@ -5,8 +5,8 @@ struct ControlRequest: Sendable {
     var command: ControlCommand
     var arguments: [String: String] = [:]
 
-    /// Creates a request from words, such as those of a line or of a path, and from named arguments.
-    /// A word that is an argument by name (`times=2`) is one, too.
+    /// Creates a request from words, such as those of a line or a path, and from named arguments. A
+    /// word such as `times=2` counts as a named argument.
     init(
         words: [String], named: [(name: String, value: String)] = []
     ) throws(ControlProblem) {
@@ -56,7 +56,7 @@ struct ControlRequest: Sendable {
         arguments[name] = value
     }
 
-    /// Returns a number among the arguments, or a default.
+    /// Returns the number in an argument; a default if the argument is absent.
     func number(
         _ name: String, in range: ClosedRange<UInt64>, default standard: UInt64
     ) throws(ControlProblem) -> UInt64 {
@@ -78,7 +78,7 @@ enum ControlCommand: String, CaseIterable, Sendable {
     case savingPower = "saving-power"
     case subscribe, unsubscribe
 
-    /// Names of the arguments that need no name, in their order.
+    /// Arguments that can be given without their names, in order.
     var positional: [String] {
         switch self {
         case .status, .received, .reset, .expireToken: []
@@ -91,10 +91,10 @@ enum ControlCommand: String, CaseIterable, Sendable {
         }
     }
 
-    /// Number of those that are mandatory.
+    /// Number of arguments in `positional` that are mandatory.
     var required: Int { self == .drop ? 0 : positional.count }
 
-    /// Names of the further arguments, besides header fields.
+    /// Names of the other arguments, apart from names of header fields.
     private var further: [String] {
         switch self {
         case .received: ["token", "topic", "status", "reason", "after", "limit"]
@@ -110,10 +110,10 @@ enum ControlCommand: String, CaseIterable, Sendable {
             || (self == .received || self == .wait) && name.hasPrefix("apns-")
     }
 
-    /// Whether the command changes nothing.
+    /// Whether the command only reads, and changes nothing.
     var isReading: Bool { self == .status || self == .received || self == .wait }
 
-    /// The command with its arguments, for people.
+    /// Human-readable form of the command with its arguments.
     var usage: String {
         let positional = positional.enumerated().map { index, name in
             index < required ? name.uppercased() : "[\(name.uppercased())]"
@@ -123,16 +123,16 @@ enum ControlCommand: String, CaseIterable, Sendable {
     }
 }
 
-/// A command that could not be executed, with its remedy.
+/// Reason why a command could not be executed, with advice.
 struct ControlProblem: Error {
     enum Kind {
-        /// A wrong argument.
+        /// An argument is wrong.
         case invalid
-        /// No such command.
+        /// There is no such command.
         case unknown
         /// A limit was reached.
         case full
-        /// What was waited for did not happen.
+        /// A `wait` ended before its condition was true.
         case late
     }
 

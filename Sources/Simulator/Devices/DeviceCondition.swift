@@ -2,8 +2,9 @@ internal import BroadsideAPNs
 internal import BroadsidePrimitives
 internal import BroadsideSupport
 
-/// The set of devices that are offline, or that save power: an explicit setting for a token, or
-/// else a pure function of the token, so that a test can compute it independently.
+/// Which devices are offline, or save power. A token can have an explicit setting. For any other
+/// token, the condition is a pure function of the token, so that a test can compute it
+/// independently.
 ///
 ///     h = splitmix64(first 8 bytes of the token, big-endian, padded with zeros, XOR seed)
 ///     offline:       splitmix64(h) / 2^64 < share
@@ -33,7 +34,7 @@ struct DeviceCondition: Sendable {
     }
 
     /// Parses an option's value: a share of all devices from 0 to 1, or a file with one token per
-    /// line; nil selects no device.
+    /// line. nil selects no device.
     init(_ kind: Kind, option: String?, seed: UInt64) throws(SimulatorError) {
         if let option, let share = Double(option), (0...1).contains(share) {
             self.init(kind, share: share, seed: seed)

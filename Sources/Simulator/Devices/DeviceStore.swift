@@ -1,7 +1,8 @@
 internal import Glibc
 internal import Synchronization
 
-/// Store-and-forward (Apple, "Quality of Service, Store-and-Forward, and Coalesced Notifications").
+/// Store of notifications for devices that are offline or save power (Apple, "Quality of Service,
+/// Store-and-Forward, and Coalesced Notifications").
 ///
 ///     accepted -> online? yes -> saves power, and priority 5 or 1? no ---------------> delivered
 ///                    | no                  | yes
@@ -32,14 +33,14 @@ final class DeviceStore: Sendable {
         var coalesced: UInt64 = 0
         /// Notifications whose expiration passed while they were stored or held.
         var expired: UInt64 = 0
-        /// Notifications never stored, because a single attempt was requested or the expiration had
-        /// passed.
+        /// Notifications that were not stored, because a single attempt was requested or the
+        /// expiration had passed.
         var discarded: UInt64 = 0
         /// Notifications dropped because of their age, or because the store was full.
         var dropped: UInt64 = 0
     }
 
-    /// Limits on how long and how many notifications are kept.
+    /// Limits on the number of notifications, and on the time for which they are kept.
     struct Rules: Sendable {
         var store = StoreRule.app
         /// Maximum time for which a notification is kept.
@@ -61,7 +62,7 @@ final class DeviceStore: Sendable {
 
     private let state: Mutex<State>
     private let rules: Rules
-    /// The conditions from the start, which `reset` restores.
+    /// The conditions with which the simulator started. `reset` restores them.
     private let conditions: (offline: DeviceCondition, savingPower: DeviceCondition)
 
     /// - Parameter deliveries: Output file with one line per delivery; nil for none.
@@ -103,8 +104,8 @@ final class DeviceStore: Sendable {
         }
     }
 
-    /// Delivers a broadcast to those of its subscribers that are online; returns the others. Power
-    /// saving delays no broadcast.
+    /// Delivers a broadcast to those subscribers that are online, even if they save power. Returns
+    /// the other subscribers.
     func deliver(
         _ notification: KeptNotification, to tokens: Set<[UInt8]>, from: StaticString,
         microseconds: UInt64
@@ -118,7 +119,8 @@ final class DeviceStore: Sendable {
         }
     }
 
-    /// "APNs stores only one notification per bundle ID."
+    /// Whether a new notification replaces an older one. "APNs stores only one notification per
+    /// bundle ID."
     private func isReplaced(_ older: KeptNotification, by new: KeptNotification) -> Bool {
         guard older.envelope.topic == new.envelope.topic else { return false }
         return rules.store == .app
@@ -148,7 +150,8 @@ final class DeviceStore: Sendable {
             state.offline.holds(token), "a notification is stored for devices that are away alone")
     }
 
-    /// "Notifications with this priority might be grouped and delivered in bursts."
+    /// Holds a notification for a device that saves power. "Notifications with this priority might
+    /// be grouped and delivered in bursts."
     private func hold(
         _ new: KeptNotification, _ token: [UInt8], _ microseconds: UInt64, _ state: inout State
     ) {
@@ -157,14 +160,15 @@ final class DeviceStore: Sendable {
             return
         }
         guard hasRoom(microseconds, &state) else { return }
-        // Priority 1 "prevents awakening the device": such a notification is delivered together
-        // with others.
+        // Priority 1 "prevents awakening the device": such a notification is delivered when another
+        // one is.
         let due = new.envelope.priority == 1 ? nil : microseconds + rules.groupNanoseconds / 1000
         state.groups.append(new, token, dueMicroseconds: due)
         state.counts.held += 1
     }
 
-    /// Returns whether one more notification can be kept; if not, counts it as dropped.
+    /// Returns whether one more notification can be kept. If not, counts the notification as
+    /// dropped.
     private func hasRoom(_ microseconds: UInt64, _ state: inout State) -> Bool {
         assert(state.counts.stored >= 0 && state.counts.held >= 0, "what is kept is counted once")
         func isFull() -> Bool { state.counts.stored + state.counts.held >= Self.maximumStored }
@@ -177,7 +181,7 @@ final class DeviceStore: Sendable {
         return false
     }
 
-    /// Removes and counts the notifications that are too old; returns the rest.
+    /// Removes and counts the notifications that are too old, and returns all others.
     private func keepValid(
         _ kept: [KeptNotification], _ microseconds: UInt64, _ state: inout State
     ) -> [KeptNotification] {
@@ -208,8 +212,8 @@ final class DeviceStore: Sendable {
 
     // MARK: Devices
 
-    /// Sets a device online, which delivers the notifications stored for it, or offline. Returns
-    /// the number delivered, or nil if too many devices have an explicit setting.
+    /// Sets whether a device is online. A device that comes online gets its stored notifications.
+    /// Returns their number, or nil if too many devices have an explicit setting.
     func setOnline(_ token: [UInt8], _ isOnline: Bool, microseconds: UInt64) -> Int? {
         state.withLock { state in
             deliverGroups(microseconds, &state)
@@ -230,8 +234,8 @@ final class DeviceStore: Sendable {
         }
     }
 
-    /// Sets whether a device saves power; leaving that state delivers the notifications held for
-    /// it. Returns the number delivered, or nil if too many devices have an explicit setting.
+    /// Sets whether a device saves power. A device that stops saving power gets the notifications
+    /// held for it. Returns their number, or nil if too many devices have an explicit setting.
     func setSavingPower(_ token: [UInt8], _ saves: Bool, microseconds: UInt64) -> Int? {
         state.withLock { state in
             deliverGroups(microseconds, &state)
@@ -240,7 +244,7 @@ final class DeviceStore: Sendable {
         }
     }
 
-    /// Forgets all notifications, counts and conditions that were set since the start.
+    /// Removes all notifications and counts, and restores the conditions of the start.
     func reset() {
         state.withLock { state in
             state.offline = conditions.offline

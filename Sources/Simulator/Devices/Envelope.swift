@@ -1,15 +1,15 @@
 internal import BroadsideHPACK
 internal import BroadsideSupport
 
-/// The header fields that decide how a notification for an unavailable device is treated. The
-/// payload has no influence.
+/// The header fields that decide what happens to a notification for an unavailable device. The
+/// payload does not matter.
 struct Envelope: Sendable, Equatable {
     /// The bundle ID, without a push type's suffix.
     var topic: [UInt8]
     /// `apns-collapse-id`, or nil if absent.
     var collapseIdentifier: [UInt8]?
-    /// `apns-expiration` in Unix seconds; 0 means a single attempt that is never stored, and nil
-    /// leaves the duration to APNs.
+    /// `apns-expiration` in Unix seconds. 0 means a single attempt without storage; nil means that
+    /// APNs decides how long to store.
     var expirationUnixSeconds: UInt64?
     /// `apns-priority`: 10, 5 or 1.
     var priority: UInt8 = 10

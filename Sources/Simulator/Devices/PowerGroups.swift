@@ -1,12 +1,12 @@
 /// Notifications held for devices that save power, one group per device, in order of arrival.
 ///
-/// A group is due at a fixed interval after its first notification of priority 5, so the queue of
-/// due times is ordered by construction.
+/// A group is due at a fixed interval after its first notification of priority 5. The times in the
+/// queue are therefore in order.
 struct PowerGroups: Sendable {
     private struct Group {
         var notifications: [KeptNotification] = []
-        /// Due time, microseconds; nil if the group is delivered only together with another
-        /// delivery.
+        /// Due time, microseconds; nil if nothing in the group sets one. Such a group waits for
+        /// another delivery.
         var dueMicroseconds: UInt64?
     }
 

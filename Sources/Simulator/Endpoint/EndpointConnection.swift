@@ -28,11 +28,11 @@ final class EndpointConnection {
     var phase = Phase.handshaking
     var records: TLSSession
     var session: Session?
-    /// Ciphertext queued behind the send in flight.
+    /// Ciphertext to send after the send in flight.
     var outgoing = ByteBuffer(capacity: 16_384)
     /// Ciphertext that the kernel is sending or has sent.
     var sending = ByteBuffer(capacity: 16_384)
-    /// Bytes of `sending` already sent; the kernel reads the rest while `isSending`.
+    /// Bytes of `sending` that were sent. The kernel reads the others while `isSending`.
     var sentCount = 0
     var isSending = false
     var isReceiving = false
@@ -44,7 +44,7 @@ final class EndpointConnection {
     var handshakeUntil: UInt64 = .max
     /// Time until which reading and writing are suspended, nanoseconds; 0 if they are not.
     var stalledUntil: UInt64 = 0
-    /// Rate at which input is read and the time of the next portion; nil for no limit.
+    /// Rate at which input is read, with the time of the next portion; nil for no limit.
     var reading: Portion?
     var readingDue: UInt64 = .max
     /// Received ciphertext whose processing is deferred.
@@ -68,7 +68,7 @@ final class EndpointConnection {
         case more, ended, handshakeFailed, failed
     }
 
-    /// Processes received ciphertext through TLS and into the session, which `open` creates.
+    /// Decrypts received ciphertext and passes it to the session. `open` creates the session.
     func receive(
         _ input: RawSpan, scratch: inout ByteBuffer, open: (borrowing TLSSession) -> Session
     ) -> Outcome {
@@ -106,17 +106,17 @@ final class EndpointConnection {
         }
     }
 
-    /// Returns and clears the fault that the session requests for the connection.
+    /// Returns the fault that the session requests for the connection, and clears the request.
     func takeStrike() -> ConnectionStrike? {
         guard case .strict(let session) = session, let strike = session.strike else { return nil }
         session.strike = nil
         return strike
     }
 
-    /// Whether received bytes are to be deferred.
+    /// Whether the processing of received bytes is to be deferred.
     var holdsInput: Bool { stalledUntil > 0 || reading != nil }
 
-    /// Time of the next due work, nanoseconds; `.max` for none.
+    /// Time at which the next work is due, nanoseconds; `.max` for none.
     var alarm: UInt64 {
         switch phase {
         case .handshaking: return handshakeUntil
@@ -161,7 +161,7 @@ final class EndpointConnection {
         }
     }
 
-    /// Queues a close_notify alert behind all data encrypted so far.
+    /// Queues a close_notify alert after all data encrypted so far.
     func sealEnd() {
         guard records.isEstablished else { return }
         outgoing.append(room: TLSSession.sealedCount(2)) { records.close(ciphertext: &$0) }

@@ -58,7 +58,7 @@ extension EndpointWorker {
         watch(connection)
     }
 
-    /// Processes deferred bytes, and resumes receiving once none are left.
+    /// Processes deferred bytes. Resumes receiving once no bytes are deferred.
     private func takeHeld(_ connection: EndpointConnection, _ count: Int) {
         let count = min(count, connection.held.count)
         if count > 0, connection.phase == .open {
@@ -77,7 +77,8 @@ extension EndpointWorker {
 
     // MARK: Strikes
 
-    /// Applies a scenario's fault to a connection; returns false if the connection is gone.
+    /// Applies a scenario's fault to a connection. Returns false if the connection no longer
+    /// exists.
     func applyStrike(_ strike: ConnectionStrike, _ connection: EndpointConnection) -> Bool {
         switch strike {
         case .reset:
@@ -119,7 +120,7 @@ extension EndpointWorker {
         }
     }
 
-    /// Drops all connections; returns their number.
+    /// Drops all connections, and returns their number.
     func dropAll(_ manner: DropManner) -> Int {
         var count = 0
         for slot in connections.indices {

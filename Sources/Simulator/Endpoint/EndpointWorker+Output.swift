@@ -78,9 +78,9 @@ extension EndpointWorker {
                 userData: userData(
                     .send, slot: connection.slot, generation: connection.generation))
         } else if connection.phase == .lingering {
-            // All output is sent. Closing the socket with unread input would reset the connection
-            // and could lose the GOAWAY frame, so only the sending direction is shut down, and the
-            // client closes the connection.
+            // All output is sent. Closing the socket with unread input would reset the connection,
+            // and could lose the GOAWAY frame. Therefore only the sending direction is shut down,
+            // and the client closes the connection.
             _ = shutdown(connection.descriptor, Int32(SHUT_WR))
         }
     }

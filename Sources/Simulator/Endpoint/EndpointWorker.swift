@@ -19,8 +19,9 @@ final class EndpointWorker {
     private let listener: Int32
     private let stopDescriptor: Int32
     let shared: EndpointShared
-    /// Declared before the connections and therefore destroyed before them (properties are
-    /// destroyed in declaration order), because the kernel may read their send buffers until then.
+    /// The kernel may read the connections' send buffers until the ring is destroyed. Properties
+    /// are destroyed in the order of their declarations, so the ring is declared before the
+    /// connections.
     var ring: Ring
     private var batch = CompletionBatch(capacity: 512)
     var connections: [EndpointConnection?] = []
@@ -29,14 +30,14 @@ final class EndpointWorker {
     var touched: [EndpointConnection] = []
     var lingering: [EndpointConnection] = []
     private var isStopping = false
-    /// The number of the last order to drop all connections that was carried out.
+    /// Number of the last order to drop all connections that this worker has carried out.
     private var finishedDrop: UInt64 = 0
     /// Lower bound of the time of the next connection alarm, nanoseconds.
     var nextAlarm: UInt64 = .max
     /// Time at which an outage begins or ends, nanoseconds.
     var outageChange: UInt64 = .max
     var isOutage = false
-    /// The values published last.
+    /// The counts that were published last.
     private var published = (open: 0, requests: UInt64(0), accepted: UInt64(0))
     /// Plaintext being processed.
     private var scratch = ByteBuffer(capacity: 65_536)
@@ -61,7 +62,8 @@ final class EndpointWorker {
         ring = try Ring(entries: 1024, bufferCount: 256, bufferSize: 16_384)
     }
 
-    /// Serves until stopped; pending responses are still delivered for a short time.
+    /// Serves clients until the endpoint stops. After that, pending responses are still delivered
+    /// for a short time.
     func run() throws(RingError) {
         ring.acceptMultishot(listener, userData: userData(.accept))
         ring.poll(stopDescriptor, userData: userData(.wake))
@@ -118,11 +120,11 @@ final class EndpointWorker {
         context.run = run
         isOutage = false
         outageChange = run == nil ? .max : context.now
-        // The times of a new scenario also apply to existing connections.
+        // The times of a new scenario also apply to open connections.
         nextAlarm = context.now
     }
 
-    /// Returns this thread's totals after it has stopped and its connections are closed.
+    /// Returns this thread's totals. Called after the thread has stopped; closes its connections.
     func finish() -> SimulatorTotals {
         for connection in connections {
             guard let connection else { continue }

@@ -5,14 +5,14 @@ internal import Synchronization
 
 /// A local APNs server: the HTTP/2 provider API on a port of this machine.
 ///
-/// Each thread has its own ring and its own listening socket on the same port (SO_REUSEPORT); the
-/// kernel distributes connections among them.
+/// Each thread has its own ring, and its own listening socket on the same port (SO_REUSEPORT). The
+/// kernel distributes connections among the sockets.
 public final class ProviderEndpoint: Sendable {
     /// The numeric address and port of the listener: `127.0.0.1:2197`, `[::1]:2197`.
     public let address: String
     /// The port of the listener.
     public let port: UInt16
-    /// The directory of files that clients need.
+    /// The directory with the files that clients need.
     public let state: StateDirectory
     private let options: SimulatorOptions
     private let threads: [EndpointThread]
@@ -29,7 +29,7 @@ public final class ProviderEndpoint: Sendable {
     private let feedback: LegacyService?
     private let start: ClockStart
 
-    /// Starts listening. Connections are accepted once this returns.
+    /// Starts listening. When this returns, connections are accepted.
     public init(_ options: SimulatorOptions) throws(SimulatorError) {
         try options.validate()
         self.options = options
@@ -105,7 +105,7 @@ public final class ProviderEndpoint: Sendable {
             throw error
         }
         shared.setThreads(threads)
-        // Applies commands that arrived in the meantime.
+        // Applies commands that arrived while the threads started.
         shared.wake()
         do throws(SimulatorError) {
             (gateway, feedback) = try Self.legacyServices(
@@ -125,8 +125,8 @@ public final class ProviderEndpoint: Sendable {
 
     /// Starts one thread per listening socket and transfers the socket to it.
     ///
-    /// - Parameter context: Creates the context of the thread with the given number, on that
-    ///   thread.
+    /// - Parameter context: Creates the context of the thread with the given number. It is called
+    ///   on that thread.
     private static func startThreads(
         _ listeners: [Int32], _ credentials: EndpointCredentials, shared: EndpointShared,
         context: @escaping @Sendable (Int) -> WorkerContext
@@ -177,8 +177,8 @@ public final class ProviderEndpoint: Sendable {
         )
     }
 
-    /// Rejects a journal or deliveries file that is also an input, because opening an output
-    /// truncates it.
+    /// Rejects a journal or deliveries file that is also an input: opening an output truncates the
+    /// file.
     private static func refuseOutputsOverInputs(
         _ options: SimulatorOptions, _ state: StateDirectory
     ) throws(SimulatorError) {
@@ -191,7 +191,7 @@ public final class ProviderEndpoint: Sendable {
             ("record", options.record),
         ] {
             guard let path else { continue }
-            // A file that does not exist yet is identified by its path alone.
+            // A file that does not exist yet has only its path as identity.
             let file = FileIdentity(path: path)
             if let other = taken.first(where: {
                 $0 == path || file?.isRegular == true && FileIdentity(path: $0) == file
@@ -240,11 +240,11 @@ public final class ProviderEndpoint: Sendable {
                 groupNanoseconds: options.groupNanoseconds))
     }
 
-    /// Ends all connections and threads and writes the rest of the journal. Must be called exactly
-    /// once.
+    /// Ends all connections and threads, and writes what is left of the journal. Must be called
+    /// exactly once.
     public func stop() -> SimulatorTotals {
         var totals = SimulatorTotals()
-        // Ends what waits for requests.
+        // Ends commands that wait for requests.
         shared.isStopping = true
         control?.stop()
         controlEndpoint.withLock { $0 = nil }
@@ -264,21 +264,21 @@ public final class ProviderEndpoint: Sendable {
         return totals
     }
 
-    /// Executes a command of the control socket, such as `status`, and returns its response, a JSON
-    /// object on one line; see `SimulatorOptions.isControlledHere`.
+    /// Executes a command of the control socket, such as `status`. Returns its response, a JSON
+    /// object on one line. See `SimulatorOptions.isControlledHere`.
     public func control(_ command: String) -> String { commands.response(command) }
 
     /// Number of complete requests so far, updated with a short delay.
     public var requestCount: UInt64 { shared.counts.requests }
 
-    /// The command line that sends to this endpoint, complete except for the user's own files.
+    /// A command line that sends to this endpoint. It lacks only the user's own files.
     public var sendCommand: [String] {
         command("send", to: address)
             + ["--auth-key", state.authKeyFile, "--key-id", state.keyID]
             + ["--team-id", state.teamID, "--topic", state.topic] + files
     }
 
-    /// Further services with their address and an example command line.
+    /// The other services, each with its address and an example command line.
     public var otherServices: [(place: String, command: [String])] {
         let identity = [
             "--certificate", state.file("client.pem"), "--private-key", state.file("client.key"),
@@ -328,8 +328,8 @@ public final class ProviderEndpoint: Sendable {
         var listeners: [Int32] = []
         do throws(RingError) {
             if options.threads > 1 {
-                // SO_REUSEPORT would also share the port with another simulator, so check that none
-                // is running.
+                // SO_REUSEPORT would share the port with another simulator, so this checks that
+                // none is running.
                 Socket.close(try Socket.listen(on: address))
             }
             for _ in 0..<options.threads {

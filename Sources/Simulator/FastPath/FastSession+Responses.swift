@@ -1,5 +1,5 @@
 extension FastSession {
-    /// Responds to a complete request, now or when the response is due.
+    /// Responds to a complete request, either now or when the response is due.
     func complete(_ streamID: UInt32) {
         guard let index = streams.find(streamID) else { return }
         let stream = streams[index]
@@ -30,8 +30,8 @@ extension FastSession {
             FrameBytes.appendAccepted(pending, to: &output)
             return
         }
-        // A client whose stream window is too small receives no body: the reason is lost, but the
-        // framing stays valid.
+        // A client whose stream window is too small receives no body. It does not learn the reason,
+        // but the framing stays valid.
         let takesBody = !pending.omitsBody && initialSendWindow >= Response.maximumBodyCount
         if takesBody, sendWindow < Response.maximumBodyCount {
             if blocked.count < Int(context.options.maxStreams) { blocked.append(pending) }

@@ -5,10 +5,10 @@ internal import BroadsideHPACK
 ///
 ///     frames in -> HEADERS: decode, examine -> stream -> DATA: count -> END_STREAM: respond
 ///
-/// Applies the same checks and outcomes as `ServerSession` in one pass over the received bytes and
-/// without allocation per request. It writes no journal, permits all streams from the start, has no
-/// idle timeout, sends no `apns-unique-id`, checks no rules about header names and pseudo-headers,
-/// and sends no GOAWAY when the endpoint stops.
+/// It applies the same checks and outcomes as `ServerSession`, in one pass over the received bytes,
+/// and does not allocate memory per request. It writes no journal, permits all streams from the
+/// start, and has no idle timeout. It sends no `apns-unique-id`, and no GOAWAY when the endpoint
+/// stops. It does not check the rules about header names and pseudo-headers.
 final class FastSession {
     let context: WorkerContext
     private let topics: TopicTable
@@ -23,24 +23,24 @@ final class FastSession {
     /// The beginning of an incomplete frame.
     private var partial = ByteBuffer(capacity: 1024)
     private var prefaceCount = 0
-    /// A header block that spans several frames, and its stream; 0 for none.
+    /// A header block that spans several frames, and its stream, which is 0 if there is none.
     private var block = ByteBuffer(capacity: 256)
     private var blockStreamID: UInt32 = 0
     private var blockEndsStream = false
     private var lastStreamID: UInt32 = 0
     private var skippedStreams = SkippedStreams()
-    /// The client's flow-control windows, needed only for the bodies of refusals.
+    /// The client's flow-control windows. Only the bodies of refusals need them.
     var sendWindow = 65_535
     var initialSendWindow = 65_535
     var blocked: [PendingResponse] = []
-    /// Earliest time of the next response under a scenario's rate limit, nanoseconds.
+    /// Earliest time of the next response, nanoseconds, if a scenario limits the rate.
     var nextResponse: UInt64 = 0
-    /// Bytes of DATA not yet credited to the client.
+    /// Number of DATA bytes for which no window credit was returned to the client.
     private var uncredited = 0
-    /// True once GOAWAY is queued: write it and close.
+    /// True once GOAWAY is queued. The caller writes it and closes the connection.
     private(set) var isFinished = false
 
-    /// Uncredited bytes of DATA that trigger a WINDOW_UPDATE: a quarter of the initial window.
+    /// Number of such DATA bytes that triggers a WINDOW_UPDATE: a quarter of the initial window.
     private static let creditThreshold = 16_384
     /// Connection window in addition to the initial one, for clients that send many bodies at once.
     private static let extraWindow = 1 << 20
@@ -151,8 +151,8 @@ final class FastSession {
                 FrameBytes.appendPingAcknowledgement(payload, to: &output)
             }
         case FrameBytes.windowUpdate: windowUpdate(payload, streamID: streamID)
-        // PRIORITY and unknown frame types are ignored; a client's GOAWAY takes effect when it
-        // closes its socket.
+        // PRIORITY and unknown frame types are ignored. So is a client's GOAWAY, because the client
+        // closes its socket anyway.
         default: break
         }
     }
@@ -249,7 +249,7 @@ final class FastSession {
             return
         }
         guard let index = streams.find(streamID) else { return }
-        // Saturates, because values beyond the payload limit are all equivalent.
+        // The count saturates, because all values beyond the payload limit have the same effect.
         streams[index].bodyCount = min(streams[index].bodyCount, 1 << 24) + UInt32(body.byteCount)
         if flags & FrameBytes.endStream != 0 {
             complete(streamID)
@@ -284,7 +284,7 @@ final class FastSession {
         for response in waiting { write(response) }
     }
 
-    /// Rejects a client certificate with GOAWAY that accepts no stream, and ends the session.
+    /// Rejects a client certificate with a GOAWAY that accepts no stream, and ends the session.
     func refuseCertificate(_ reason: Reason) {
         isFinished = true
         FrameBytes.appendGoAway(0, .noError, "{\"reason\":\"\(reason.text)\"}", to: &output)

@@ -14,9 +14,9 @@ struct FastStream {
 /// Open streams by number: a circular table in which a stream's slot is `number / 2` modulo the
 /// size.
 ///
-/// The table has at least twice as many slots as streams may be open, and stream numbers increase,
-/// so a slot is occupied only if a stream has been open for very long; the new stream is refused in
-/// that case.
+/// The table has at least twice as many slots as streams may be open, and stream numbers increase.
+/// A slot is therefore occupied only if a stream has been open for very long. In that case, the new
+/// stream is refused.
 @safe struct FastStreamTable: ~Copyable {
     // SAFETY: `mask + 1` slots of a trivial type, allocated by calloc and freed in `deinit`; only
     // one session uses the table, on one thread.
@@ -56,8 +56,8 @@ struct FastStream {
         return slot
     }
 
-    /// Returns the slot of an open stream, or nil if it is not open or its completion differs from
-    /// the requested state.
+    /// Returns the slot of an open stream, or nil if the stream is not open. Also nil if the
+    /// stream's `isComplete` differs from `complete`.
     @inline(__always)
     func find(_ streamID: UInt32, complete: Bool = false) -> Int? {
         let slot = slot(streamID)

@@ -36,8 +36,8 @@ enum FrameBytes {
         return 9 + Int(bytes.integer(at: 0) >> 8)
     }
 
-    /// Returns a payload without padding and, for HEADERS, without priority; nil if they exceed the
-    /// payload.
+    /// Returns a payload without padding and, for HEADERS, without priority; nil if these are
+    /// longer than the payload.
     @inline(__always)
     @_lifetime(copy payload)
     static func unpadded(_ payload: RawSpan, flags: UInt8, isHeaders: Bool) -> RawSpan? {
@@ -150,8 +150,8 @@ enum FrameBytes {
 
     private static let identifierName: StaticString = "\u{0}\u{7}apns-id\u{24}"
 
-    /// Appends a 200 response: the static entry, and apns-id as a literal without indexing; 56
-    /// bytes in total.
+    /// Appends a 200 response of 56 bytes: the entry of the static table, and apns-id as a literal
+    /// without indexing.
     static func appendAccepted(_ pending: PendingResponse, to output: inout ByteBuffer) {
         output.reserve(64)
         appendHeader(
@@ -162,8 +162,8 @@ enum FrameBytes {
         output.append(pending.identifier)
     }
 
-    /// Appends a refusal as in vector V19: HEADERS, then DATA with the reason. Returns the byte
-    /// count of the body.
+    /// Appends a refusal as in vector V19: HEADERS, then DATA with the reason. Returns the number
+    /// of bytes in the body.
     static func appendRefusal(
         _ pending: PendingResponse, withBody: Bool, to output: inout ByteBuffer
     ) -> Int {
@@ -174,10 +174,10 @@ enum FrameBytes {
         appendHeader(
             count: 0, type: headers, flags: hasBody ? endHeaders : endHeaders | endStream,
             streamID: pending.streamID, to: &output)
-        // `:status` by name index 8, three digits.
+        // `:status` with name index 8 and a value of three digits.
         output.append("\u{8}\u{3}")
         output.append(decimal: UInt64(pending.response.status))
-        // `content-type` by name index 31.
+        // `content-type` with name index 31.
         if hasBody || pending.omitsBody { output.append("\u{f}\u{10}\u{10}application/json") }
         output.append(identifierName)
         output.append(pending.identifier)

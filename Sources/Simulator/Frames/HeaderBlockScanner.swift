@@ -1,12 +1,12 @@
-/// Extracts the header blocks, and the stream numbers of DATA frames, from a client's bytes before
-/// nghttp2 decodes them.
+/// Extracts header blocks from a client's bytes before nghttp2 decodes them, and the stream numbers
+/// of DATA frames.
 ///
 ///     preface (24) -> frame header (9) -> payload -> frame header ...
 ///                          |                 |
 ///                          |   HEADERS, CONTINUATION: fragment -> block -> handed out at END_HEADERS
 ///                          +-> DATA: stream number
 ///
-/// Invalid frames are ignored here and left to nghttp2 to report. A block larger than
+/// Invalid frames are ignored here, because nghttp2 reports them. A block of more than
 /// `SimulatorLimits.headerBlockCount` bytes is skipped.
 struct HeaderBlockScanner: ~Copyable {
     private static let prefaceCount = 24
@@ -25,8 +25,9 @@ struct HeaderBlockScanner: ~Copyable {
     /// Scans the next bytes.
     ///
     /// - Parameters:
-    ///   - data: Receives the stream of each DATA frame and the offset after the frame's header.
-    ///   - found: Receives each complete block and the offset after its last frame.
+    ///   - data: Receives the stream of each DATA frame, and the offset of the byte after the
+    ///     frame's header.
+    ///   - found: Receives each complete block, and the offset of the byte after its last frame.
     mutating func scan(
         _ bytes: RawSpan, data: (UInt32, Int) -> Void = { _, _ in },
         found: (RawSpan, Int) -> Void

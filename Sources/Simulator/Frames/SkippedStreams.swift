@@ -1,17 +1,18 @@
-/// The stream numbers that a client passed over on one connection.
+/// The stream numbers that a client skipped on one connection.
 ///
 /// RFC 9113 section 5.1.1: the number of a new stream "MUST be numerically greater than all streams
 /// that the initiating endpoint has opened or reserved", and an unexpected number is a connection
-/// error. A number passed over can only be such an error. A number that was opened may return as
-/// trailers.
+/// error. A skipped number that arrives later is always such an error. A number that was opened may
+/// arrive again with trailers.
 struct SkippedStreams {
-    /// Maximum number of ranges; the oldest ones are forgotten, and their numbers are then ignored
-    /// like those of closed streams.
+    /// Maximum number of ranges. The oldest ranges are removed; their numbers are then ignored,
+    /// like numbers of closed streams.
     static let limit = 64
 
     private var ranges: [ClosedRange<UInt32>] = []
 
-    /// Records the numbers between the last stream, 0 for none, and the next one.
+    /// Records the numbers between the last stream and the next one. `last` is 0 if there was no
+    /// stream.
     @inline(__always)
     mutating func record(from last: UInt32, to next: UInt32) {
         assert(next > last, "stream numbers rise")
@@ -23,6 +24,6 @@ struct SkippedStreams {
         ranges.append(range)
     }
 
-    /// Returns whether the client passed over this number.
+    /// Returns whether the client skipped this number.
     func contains(_ streamID: UInt32) -> Bool { ranges.contains { $0.contains(streamID) } }
 }

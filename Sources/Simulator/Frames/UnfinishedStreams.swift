@@ -1,11 +1,12 @@
-/// Numbers of streams that were closed before their request was complete, on which frames may still
-/// be in flight (RFC 9113 section 5.1, "closed").
+/// Numbers of streams that were closed before their request was complete. Frames on such a stream
+/// may still be in flight (RFC 9113 section 5.1, "closed").
 ///
-/// Any other closed stream had END_STREAM, and a further HEADERS or DATA frame on it is an error.
-/// nghttp2 would know that if it kept every closed stream, which it does up to the limit on streams
-/// that it is told; the simulator tells it none.
+/// Any other closed stream had END_STREAM, and another HEADERS or DATA frame on it is an error.
+/// nghttp2 detects this error only for closed streams that it keeps. It keeps as many as the limit
+/// on streams, but the simulator sets no such limit in nghttp2, so this type is needed.
 struct UnfinishedStreams {
-    /// Maximum number of streams; frames on the oldest one, and on all below it, are then ignored.
+    /// Maximum number of streams. Beyond it, frames on the oldest stream and on all streams with
+    /// lower numbers are ignored.
     static let limit = 256
 
     private var numbers: [UInt32] = []

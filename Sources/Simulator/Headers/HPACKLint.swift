@@ -17,8 +17,8 @@ internal import BroadsideHPACK
 ///
 /// The changing headers are apns-id, apns-expiration and apns-collapse-id. Never-indexed literals
 /// count as literals without indexing. A constant header may be a literal if the table has no room
-/// for it, and, with `current`, the provider token always is one. The letter of the text behind
-/// `strict` asks for all other headers as literals, so `:method` as one is no deviation there.
+/// for it. With `current`, the provider token is always a literal. The text on which `strict` is
+/// based requires literals for all other headers, so a literal `:method` is not a deviation there.
 struct HPACKLint {
     private let profile: IndexingPolicy
     private var table = LintTable()

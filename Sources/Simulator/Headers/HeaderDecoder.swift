@@ -2,8 +2,9 @@ internal import BroadsideHPACK
 
 /// Decodes a client's header blocks directly into a `RequestHead` without allocation.
 ///
-/// The dynamic table records only which known name an entry has. Values are stored contiguously in
-/// a buffer of twice the table's size; when its end is reached, live values are moved to its start.
+/// The dynamic table records for each entry only which of the known names it has. Values are stored
+/// contiguously in a buffer of twice the table's size. When the end of the buffer is reached, the
+/// values of live entries are moved to its start.
 @safe struct HeaderDecoder: ~Copyable {
     private struct Entry {
         var name: Int8 = 0
@@ -132,7 +133,7 @@ internal import BroadsideHPACK
     ) {
         let entrySize = 32 + nameCount + value.byteCount
         evict(room: entrySize)
-        // "It is not an error": an entry larger than the table empties it (section 4.4).
+        // An entry larger than the table empties the table: "It is not an error" (section 4.4).
         guard entrySize <= capacity else { return }
         // SAFETY: the live values and this one fit the table, which is half of `values`, so they
         // fit contiguously once the live ones are moved to the start; this one is outside `values`.

@@ -1,12 +1,12 @@
 internal import BroadsideHPACK
 
-/// Decodes Huffman-coded strings with one table lookup per character for codes of up to 12 bits,
-/// which cover nearly all printable ASCII. Strings with longer codes are passed to `Huffman`.
+/// Decodes Huffman-coded strings, with one table lookup per character. The table has codes of up to
+/// 12 bits, which cover nearly all printable ASCII. `Huffman` decodes strings with longer codes.
 struct HuffmanReader: ~Copyable {
     private static let bits = 12
-    /// Indexed by the next 12 bits: the character in the low byte and its code length in the high
-    /// byte; 0 if there is no such code. Not an `InlineArray`: a lookup in an `InlineArray` that is
-    /// a member of a type copies the whole array.
+    /// Table with the next 12 bits as index. The low byte is the character and the high byte is the
+    /// length of its code; 0 if there is no such code. It is not an `InlineArray`, because a lookup
+    /// in an `InlineArray` that is a member of a type copies the whole array.
     private var table = [UInt16](repeating: 0, count: 1 << bits)
 
     init() {
@@ -26,7 +26,8 @@ struct HuffmanReader: ~Copyable {
         }
     }
 
-    /// Decodes a string to `target`, which must hold 8/5 of its byte count; returns the count.
+    /// Decodes a string to `target`, which must have room for 8/5 of the string's bytes. Returns
+    /// the number of bytes written.
     func decode(
         _ coded: RawSpan, to target: UnsafeMutableRawBufferPointer
     ) throws(HPACKError) -> Int {
@@ -41,7 +42,7 @@ struct HuffmanReader: ~Copyable {
                 offset += 1
             }
             guard bitCount > 0 else { return count }
-            // Bits after the last byte are read as ones, like padding.
+            // Bits after the last byte count as ones, as padding does.
             let window =
                 bitCount >= Self.bits
                 ? Int(truncatingIfNeeded: bits >> UInt64(bitCount - Self.bits)) & 0xfff

@@ -1,13 +1,13 @@
 internal import BroadsideHPACK
 internal import BroadsideSupport
 
-/// A header name as distinguished by the lint.
+/// A header name, as far as the lint distinguishes names.
 enum LintName: Hashable {
     case field(RequestFieldName)
     /// A header that APNs does not read.
     case other([UInt8])
 
-    /// The indexing that the policy requires for a header.
+    /// How the policy requires a header to be indexed.
     enum Role {
         /// `:method` and `:scheme`: static entries.
         case pseudo
@@ -40,7 +40,7 @@ enum LintName: Hashable {
         }
     }
 
-    /// True for the headers that APNs reads; a client may encode all others freely.
+    /// True for a header that APNs reads. A client may encode any other header in any way.
     var isOfAPNs: Bool {
         if case .other = self { return false }
         return true
@@ -64,8 +64,8 @@ struct LintTable {
     private var size = 0
     private var capacity = 4096
 
-    /// Returns the name at an index of 62 or more, the newest first, or nil if there is no such
-    /// entry.
+    /// Returns the name at an index of 62 or more, or nil if there is no such entry. Index 62 is
+    /// the newest entry.
     func name(at index: Int) -> LintName? {
         let position = entries.count - 1 - (index - StaticTable.count - 1)
         return entries.indices.contains(position) ? entries[position].name : nil
@@ -82,7 +82,7 @@ struct LintTable {
         return evict()
     }
 
-    /// Returns whether an entry can be inserted without eviction.
+    /// Returns whether an entry fits without the eviction of others.
     func hasRoom(for name: LintName, valueCount: Int) -> Bool {
         size + Self.size(of: name, valueCount: valueCount) <= capacity
     }
@@ -91,7 +91,7 @@ struct LintTable {
         32 + name.text.utf8.count + valueCount
     }
 
-    /// Applies the client's own limit, from a size update.
+    /// Applies a size update, with which the client limits the table.
     mutating func limit(_ capacity: Int) {
         self.capacity = min(capacity, 4096)
         _ = evict()

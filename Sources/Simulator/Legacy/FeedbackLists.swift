@@ -1,11 +1,11 @@
 internal import BroadsideLegacyGateway
 internal import Synchronization
 
-/// The feedback service's lists of devices that no longer have the app, one list per topic. Reading
+/// Lists of the feedback service: devices that no longer have the app, one list per topic. Reading
 /// a list clears it.
 final class FeedbackLists: Sendable {
-    /// Maximum number of tokens in all lists together; further tokens are discarded until a list is
-    /// read.
+    /// Maximum number of tokens in all lists together. Beyond it, tokens are discarded until a list
+    /// is read.
     static let limit = 1_000_000
 
     private let limit: Int
@@ -20,7 +20,8 @@ final class FeedbackLists: Sendable {
     /// - Parameter limit: Maximum number of tokens in all lists together.
     init(limit: Int = FeedbackLists.limit) { self.limit = limit }
 
-    /// Records that the app is gone from a device; the time of the first record is kept.
+    /// Records that a device no longer has the app. If the device is recorded already, its earlier
+    /// time is kept.
     func add(token: [UInt8], topic: [UInt8], unixSeconds: UInt32) {
         state.withLock { state in
             guard state.count < limit, state.lists[topic]?[token] == nil else { return }

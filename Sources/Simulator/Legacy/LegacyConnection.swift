@@ -13,10 +13,11 @@ final class LegacyConnection {
     enum Phase: Equatable {
         case handshake
         case reading
-        /// Bad notification received; the error packet is due at this time, monotonic nanoseconds.
+        /// A bad notification was received. Its error packet is due at this time, monotonic
+        /// nanoseconds.
         case awaitingErrorPacket(due: UInt64)
-        /// All output is queued; the connection is closed once it is written and the peer has
-        /// closed, or at this time.
+        /// All output is queued. The connection is closed once the output is written and the peer
+        /// has closed, or at this time.
         case ending(due: UInt64)
         case gone
     }
@@ -26,17 +27,17 @@ final class LegacyConnection {
     var phase = Phase.handshake
     /// The topics of the client's certificate.
     private(set) var topics: [[UInt8]] = []
-    /// The reason for which the client's certificate is rejected; nil if it is accepted.
+    /// Why the client's certificate is rejected; nil if it is accepted.
     private(set) var refusal: Reason?
     var reader = BinaryNotificationReader()
     /// The identifier of the last accepted notification.
     var lastAccepted: UInt32?
     var accepted: UInt64 = 0
-    /// True after a bad notification: all further input is discarded.
+    /// True after a bad notification. All further input is then discarded.
     var discardsInput = false
-    /// The error packet to send when due; nil if there is none or it was sent.
+    /// The error packet that is still to be sent; nil if there is none.
     var packet: BinaryErrorPacket?
-    /// The manner in which the connection ends.
+    /// How the connection ends.
     var end = GatewayScript.End.fin
 
     private let certificates: ClientCertificateRule
@@ -63,8 +64,8 @@ final class LegacyConnection {
     /// Whether bytes are queued for the socket.
     var wantsToWrite: Bool { outputOffset < output.count }
 
-    /// Reads the available data and returns its plaintext. The phase shows whether the peer has
-    /// closed.
+    /// Reads the available data, and returns its plaintext. Afterwards `phase` shows whether the
+    /// peer has closed the connection.
     func read() -> [UInt8] {
         var opened: [UInt8] = []
         var input = [UInt8](repeating: 0, count: 32_768)
@@ -121,7 +122,7 @@ final class LegacyConnection {
         }
     }
 
-    /// Announces the end of the output and writes what remains.
+    /// Announces the end of the output, and writes the output that is queued.
     func finish(now: UInt64) {
         seal { session, output in session.close(ciphertext: &output) }
         phase = .ending(due: now + Self.lingerNanoseconds)

@@ -1,7 +1,7 @@
 internal import BroadsideAPNs
 internal import BroadsideLegacyGateway
 
-/// The state of the simulated APNs that the gateway and the feedback service share with it.
+/// The state of the simulated APNs that the gateway and the feedback service use, too.
 struct LegacyContext: Sendable {
     let outcome: TokenOutcome
     let trust: TokenTrust?
@@ -12,13 +12,14 @@ struct LegacyContext: Sendable {
     let shared: EndpointShared
     let journal: JournalFile?
     let start: ClockStart
-    /// The treatment of payloads that are not JSON dictionaries.
+    /// What to do with payloads that are not JSON dictionaries.
     let payloadLint: PayloadLintMode
 
     /// The gateway settings of the current scenario.
     var script: GatewayScript { shared.scenario?.scenario.gateway ?? GatewayScript() }
 
-    /// Returns the defect of a payload that may nevertheless be accepted.
+    /// Returns the defect of a payload, which may be accepted all the same; nil if there is none, or
+    /// if payloads are not checked.
     func finding(of notification: BinaryNotification) -> RequestFinding? {
         guard payloadLint != .off, !notification.payload.isEmpty else { return nil }
         return RequestFinding(body: notification.payload, claimsCompression: false)
@@ -61,8 +62,8 @@ struct LegacyContext: Sendable {
         return outcome.response(head: head)
     }
 
-    /// Delivers or stores an accepted notification; if the app is gone from the device, only the
-    /// feedback service reports it.
+    /// Delivers or stores an accepted notification. If the device no longer has the app, only the
+    /// feedback service reports this.
     func deliver(_ notification: BinaryNotification, topic: [UInt8]) {
         let now = start.microsecondsNow()
         if response(to: notification.token).reason == .unregistered {
@@ -71,7 +72,7 @@ struct LegacyContext: Sendable {
                 unixSeconds: UInt32(clamping: now / 1_000_000))
             return
         }
-        // "Less than zero" (text of 2010) is not stored either.
+        // A value "less than zero" (text of 2010) is not stored either.
         let expiration = notification.expiration.map { seconds in
             Int32(bitPattern: seconds) <= 0 ? 0 : UInt64(seconds)
         }

@@ -5,7 +5,7 @@ internal import BroadsideSupport
 internal import BroadsideTLS
 internal import Glibc
 
-/// The legacy binary gateway or the feedback service: one thread that serves a port.
+/// The legacy binary gateway, or the feedback service: one thread that serves one port.
 ///
 /// A client certificate is mandatory and determines the topics of a connection. Source: Apple,
 /// "Binary Provider API" (archived).
@@ -14,7 +14,7 @@ final class LegacyService: Sendable {
         case gateway, feedback
     }
 
-    /// Maximum number of simultaneous connections; others wait to be accepted.
+    /// Maximum number of simultaneous connections. Further clients wait until they are accepted.
     private static let connectionLimit = 256
 
     /// The numeric address and port of the listener.
@@ -39,7 +39,8 @@ final class LegacyService: Sendable {
         }
     }
 
-    /// Ends all connections, those of the gateway with status 10. Must be called exactly once.
+    /// Ends all connections; connections of the gateway end with status 10. Must be called exactly
+    /// once.
     func stop() -> SimulatorTotals {
         thread.wake()
         return thread.join()
@@ -130,7 +131,7 @@ final class LegacyService: Sendable {
             if connection.phase == .gone, connection.packet != nil { sendErrorPacket(connection) }
         }
 
-        /// Rejects a client certificate. The legacy protocols have no message for it, so the
+        /// Rejects a client certificate. The legacy protocols have no message for this, so the
         /// connection ends without accepting a notification.
         private func refuse(_ connection: LegacyConnection, _ reason: Reason) {
             totals.countCertificate(refused: reason)
@@ -193,8 +194,8 @@ final class LegacyService: Sendable {
         ) {
             let script = legacy.script
             connection.discardsInput = true
-            // A connection that uses command 0 ends without an error packet, because its
-            // notifications have no identifier.
+            // If the client uses command 0, its notifications have no identifier. The connection
+            // then ends without an error packet.
             if notification.command != .simple {
                 connection.packet = BinaryErrorPacket(
                     status: status, identifier: notification.identifier ?? 0)
@@ -205,7 +206,7 @@ final class LegacyService: Sendable {
                 due: ClockStart.monotonicNanoseconds() + script.errorDelayNanoseconds)
         }
 
-        /// Sends the feedback list; the client sends nothing.
+        /// Sends the feedback list. The client sends nothing on such a connection.
         private func sendFeedback(_ connection: LegacyConnection) {
             let tuples = legacy.feedback.take(topics: connection.topics)
             connection.enqueue(tuples.flatMap(\.encoded))
@@ -244,8 +245,8 @@ final class LegacyService: Sendable {
                 default: break
                 }
             }
-            // The provider API's threads may be idle, so this thread delivers the notifications it
-            // stored.
+            // The threads of the provider API may be idle, so this thread delivers the
+            // notifications that it stored.
             if let rest = legacy.devices?.settleDue(microseconds: legacy.start.microsecondsNow()) {
                 soonest = min(soonest, now + rest * 1000)
             }

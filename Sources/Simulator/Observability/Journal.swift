@@ -6,9 +6,10 @@ internal import Glibc
 ///
 ///     t_us,connection,stream,apns_id,token,status,reason
 ///
-/// `t_us` is the time at which the request was complete, microseconds since the epoch on a clock
-/// that is set once at the start and never steps. A line is written as soon as the request is
-/// complete, regardless of its response. Each thread buffers lines and appends only whole ones.
+/// `t_us` is the time at which the request was complete, in microseconds since the epoch. Its clock
+/// is set once at the start and never steps. A line is buffered as soon as the request is complete,
+/// regardless of its response. Each thread has its own buffer, and appends only whole lines to the
+/// file.
 struct JournalFile: Sendable {
     static let header: StaticString = "t_us,connection,stream,apns_id,token,status,reason\n"
 
@@ -33,7 +34,7 @@ struct JournalFile: Sendable {
 
 /// The journal lines of one thread.
 struct JournalWriter: ~Copyable {
-    /// Buffered bytes that trigger a write; lines are also written after one second.
+    /// Number of buffered bytes that triggers a write. Lines are also written after one second.
     private static let flushCount = 1 << 16
     private static let intervalNanoseconds: UInt64 = 500_000_000
 
@@ -77,7 +78,7 @@ struct JournalWriter: ~Copyable {
         buffer.append(UInt8(ascii: ","))
     }
 
-    /// Deadline for writing the buffered lines; nil if there are none.
+    /// Time by which the buffered lines must be written; nil if there are none.
     var flushDue: UInt64? { buffer.count == 0 ? nil : oldest + Self.intervalNanoseconds }
 
     /// Writes the buffered lines.

@@ -2,21 +2,21 @@ internal import BroadsideAPNs
 internal import BroadsideSupport
 internal import Synchronization
 
-/// The newest requests, for tests that look at what the simulator received.
+/// The newest requests, for tests that check what the simulator received.
 ///
-/// Shared by all threads of an endpoint. The oldest requests go when a limit is reached.
+/// Shared by all threads of an endpoint. When a limit is reached, the oldest requests are removed.
 final class ReceivedLog: Sendable {
     /// Maximum number of bytes of all kept requests: header fields and payloads.
     static let bytesLimit = 64 << 20
 
     private struct State {
         var rows: [ReceivedRequest] = []
-        /// Index of the oldest request; those before it are gone.
+        /// Index of the oldest request in `rows`. Earlier elements are already removed requests.
         var first = 0
         var bytes = 0
         /// Number of the last request, from 1.
         var last: UInt64 = 0
-        /// Requests that are no longer kept.
+        /// Number of requests that were removed.
         var dropped: UInt64 = 0
     }
 
@@ -29,7 +29,7 @@ final class ReceivedLog: Sendable {
         self.limit = limit
     }
 
-    /// Adds a request and gives it its number.
+    /// Adds a request, and assigns its number.
     func append(_ request: ReceivedRequest) {
         var request = request
         state.withLock { state in
@@ -45,7 +45,7 @@ final class ReceivedLog: Sendable {
                 state.first += 1
                 state.dropped += 1
             }
-            // The places of what is gone, in one go.
+            // The elements of removed requests are deleted many at a time.
             if state.first > 1024, state.first > state.rows.count / 2 {
                 state.rows.removeFirst(state.first)
                 state.first = 0
@@ -54,19 +54,19 @@ final class ReceivedLog: Sendable {
         }
     }
 
-    /// Kept requests that a filter selects.
+    /// The requests that a filter selects, among those in the log.
     struct Selection {
-        /// The oldest ones first.
+        /// The requests, the oldest first.
         var rows: [ReceivedRequest] = []
-        /// Number of all requests since the start or `removeAll`.
+        /// Number of all requests since the start, or since `removeAll`.
         var total: UInt64 = 0
-        /// Requests that are no longer kept.
+        /// Number of requests that were removed.
         var dropped: UInt64 = 0
-        /// Whether further requests are selected, beyond the limit.
+        /// Whether the filter selects more requests than the limit permits.
         var hasMore = false
     }
 
-    /// Returns the requests after a number that a filter selects, at most `limit`.
+    /// Returns at most `limit` requests that a filter selects, from those after the given number.
     func select(
         after number: UInt64, limit: Int, _ filter: ReceivedFilter
     ) -> Selection {
@@ -83,7 +83,8 @@ final class ReceivedLog: Sendable {
         }
     }
 
-    /// Counts the requests after a number that a filter selects; returns also the last number.
+    /// Counts the requests that a filter selects, from those after the given number. Also returns
+    /// the number of the last request.
     func count(after number: UInt64, _ filter: ReceivedFilter) -> (count: Int, last: UInt64) {
         state.withLock { state in
             guard state.last > number else { return (0, state.last) }
@@ -98,7 +99,7 @@ final class ReceivedLog: Sendable {
         }
     }
 
-    /// Forgets all requests; the next one has the number 1.
+    /// Removes all requests. The next request has the number 1.
     func removeAll() { state.withLock { $0 = State() } }
 }
 
@@ -114,7 +115,7 @@ struct ReceivedRequest: Sendable {
     static let bodyLimit = 8192
 
     var number: UInt64 = 0
-    /// Time at which it was complete, microseconds since the epoch.
+    /// Time at which the request was complete, microseconds since the epoch.
     var microseconds: UInt64 = 0
     var connection: UInt64 = 0
     var stream: UInt32 = 0
@@ -122,20 +123,23 @@ struct ReceivedRequest: Sendable {
     var identifier = ""
     var token = ""
     var response = Response.untaken
-    /// Header fields in their order, with the pseudo-header fields. The provider token is not kept.
+    /// Header fields in the order received, including pseudo-header fields. The provider token is
+    /// not kept.
     var fields: [Field] = []
-    /// Key, team and time of issue of the provider token; nil if it has none that can be read.
+    /// Key, team and issue time of the provider token; nil if the request has none that is
+    /// readable.
     var providerToken: ProviderTokenClaims?
     /// The beginning of the body.
     var body: [UInt8] = []
     var bodyCount = 0
 
-    /// Bytes that count towards the limit.
+    /// Number of bytes that count towards `bytesLimit`.
     var byteCount: Int {
         fields.reduce(body.count + 512) { $0 + $1.name.utf8.count + $1.value.utf8.count + 64 }
     }
 
-    /// The value of a header field, several ones joined by commas; nil if it is absent.
+    /// The value of a header field; nil if it is absent. The values of repeated fields are joined
+    /// by commas.
     func value(_ name: String) -> String? {
         let values = fields.filter { $0.name == name }.map(\.value)
         return values.isEmpty ? nil : values.joined(separator: ", ")
@@ -183,7 +187,8 @@ struct ReceivedRequest: Sendable {
         line.add("token", token.isEmpty ? nil : token)
         line.add("topic", value("apns-topic"))
         line.add("apns_id", identifier)
-        // Without a status it was not processed: a refused stream, or one that GOAWAY excludes.
+        // Without a status, the request was not processed: its stream was refused, or GOAWAY
+        // excludes it.
         line.add("status", response.status == 0 ? nil : UInt64(response.status))
         line.add("reason", response.reason?.text)
         var headers = JSONLine()
@@ -224,7 +229,7 @@ struct ReceivedRequest: Sendable {
     }
 }
 
-/// What a received request must have in order to be selected.
+/// Conditions that a received request must meet in order to be selected.
 struct ReceivedFilter: Sendable {
     var token: String?
     var topic: String?

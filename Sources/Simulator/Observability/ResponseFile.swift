@@ -7,9 +7,9 @@ internal import Synchronization
 ///
 ///     {"token":"00fc…","status":410,"reason":"Unregistered","timestamp":1700000000000}
 ///
-/// The lines are in the order in which the requests were complete, over all threads, so the Nth line
-/// of a token is the response to its Nth request. A request without a well-formed device token has
-/// the token null.
+/// The lines are in the order in which requests were complete, over all threads. So the Nth line of
+/// a token is the response to its Nth request. In the line of a request without a well-formed
+/// device token, the token is null.
 final class ResponseFile: Sendable {
     /// Buffered bytes that trigger a write; lines are also written after a short time.
     private static let flushCount = 1 << 16
@@ -69,8 +69,8 @@ final class ResponseFile: Sendable {
         }
     }
 
-    /// Writes the rest and closes the file after all threads have ended; returns true if every line
-    /// was written.
+    /// Writes the buffered lines and closes the file. Called after all threads have ended. Returns
+    /// true if every line was written.
     func finish() -> Bool {
         state.withLock { state in
             write(&state)

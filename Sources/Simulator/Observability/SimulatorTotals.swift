@@ -1,7 +1,7 @@
 internal import BroadsideAPNs
 internal import BroadsideLegacyGateway
 
-/// Everything that a simulator counted from its start to its end.
+/// Counts of a simulator, from its start to its end.
 public struct SimulatorTotals: Sendable, Equatable {
     /// Accepted connections.
     public var connections: UInt64 = 0
@@ -15,13 +15,14 @@ public struct SimulatorTotals: Sendable, Equatable {
     public var accepted: UInt64 = 0
     /// Refusals by status, then by reason.
     public private(set) var refusals: [UInt16: [String: UInt64]] = [:]
-    /// Requests about broadcast channels that were carried out, by operation.
+    /// Requests about broadcast channels that were performed, by operation.
     public private(set) var channelRequests: [String: UInt64] = [:]
     /// Notifications accepted by the legacy gateway.
     public private(set) var gatewayAccepted: UInt64 = 0
     /// Notifications rejected by the legacy gateway, by the status of the error packet.
     public private(set) var gatewayRefusals: [UInt8: UInt64] = [:]
-    /// Streams refused or reset, and connections ended, because a limit was exceeded.
+    /// Streams that were refused or reset, and connections that were ended, because the client
+    /// exceeded a limit.
     public var violations: UInt64 = 0
     /// Faults injected by a scenario, by name.
     public private(set) var faults: [String: UInt64] = [:]
@@ -39,7 +40,7 @@ public struct SimulatorTotals: Sendable, Equatable {
     public var deliveriesFailed = false
     /// True if a write to the recording failed and the file is incomplete.
     public var recordingFailed = false
-    /// Counts of the replayed responses; nil if there were none to replay.
+    /// Counts of replayed responses; nil if `--replay` was not given.
     var replay: Replay.Counts?
     /// Counts of the device store; nil if it was not in use.
     var devices: DeviceStore.Counts?
@@ -58,7 +59,7 @@ public struct SimulatorTotals: Sendable, Equatable {
 
     /// Counts a request about channels.
     ///
-    /// - Parameter operation: What was asked for; nil if the header block was refused.
+    /// - Parameter operation: The requested operation; nil if the header block was refused.
     mutating func countChannel(_ operation: ChannelRequest.Operation?, _ response: Response) {
         guard response.reason == nil, response.status < 300, let operation else {
             return count(response)
@@ -121,7 +122,7 @@ public struct SimulatorTotals: Sendable, Equatable {
         deliveriesFailed = deliveriesFailed || other.deliveriesFailed
     }
 
-    /// Returns a human-readable report without a line end after the last line.
+    /// Returns a human-readable report. Its last line has no line end.
     public func report(lint: HPACKLintMode) -> String {
         var lines = ["\(connections) connections, \(requests) requests"]
         if connectionsRefused > 0 { lines[0] += ", \(connectionsRefused) connections refused" }

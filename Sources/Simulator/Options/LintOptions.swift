@@ -1,4 +1,4 @@
-/// The treatment of a deviation found by the HPACK lint.
+/// What to do with a deviation that the HPACK lint finds.
 public enum HPACKLintMode: String, Sendable, CaseIterable {
     /// Count deviations and report them at the end.
     case report
@@ -8,11 +8,11 @@ public enum HPACKLintMode: String, Sendable, CaseIterable {
     case off
 }
 
-/// The treatment of bodies that are compressed or are not JSON dictionaries.
+/// What to do with a body that is compressed, or is not a JSON dictionary.
 public enum PayloadLintMode: String, Sendable, CaseIterable {
-    /// Count them and report them at the end.
+    /// Count such bodies, and report their number at the end.
     case report
-    /// Reject them with 400 PayloadEmpty, on the legacy gateway with status 4.
+    /// Reject such bodies with 400 PayloadEmpty, or with status 4 on the legacy gateway.
     case refuse
     /// Do not check.
     case off

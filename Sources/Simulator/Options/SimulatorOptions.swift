@@ -8,8 +8,8 @@ public struct SimulatorOptions: Sendable {
     public var listen = "127.0.0.1:2197"
     /// The directory of certificates and keys, filled on first use.
     public var state: String
-    /// Host names that the server's certificate names besides localhost, in lower case; they take
-    /// effect when `state` is filled.
+    /// Host names that the server's certificate has besides localhost, in lower case. They have an
+    /// effect only if `state` is empty and the certificate is created.
     public var serverNames: [String] = []
     /// Delay from the end of a request to its response, nanoseconds.
     public var latencyNanoseconds: UInt64 = 0
@@ -21,8 +21,8 @@ public struct SimulatorOptions: Sendable {
     public var unregistered = 0.0
     /// The share of all tokens that are bad, 0 to 1.
     public var badToken = 0.0
-    /// The second in which unregistered tokens became so, Unix seconds; nil for right after
-    /// `issuedTokens` were issued, or for a day in November 2023.
+    /// The second from which unregistered tokens are unregistered, in Unix seconds. nil: right
+    /// after `issuedTokens` were issued; if none were issued, on a day in November 2023.
     public var goneAtUnixSeconds: UInt64?
     /// Seed that varies the outcome of each token.
     public var seed: UInt64 = 0
@@ -30,22 +30,23 @@ public struct SimulatorOptions: Sendable {
     public var journal: String?
     /// Number of event-loop threads.
     public var threads = 1
-    /// Respond as cheaply as possible: no journal, and no stream limit before authentication.
+    /// Whether to respond as cheaply as possible: without a journal, and without a stream limit
+    /// before authentication.
     public var isFast = false
-    /// The treatment of deviations from the HPACK indexing policy.
+    /// What to do with deviations from the HPACK indexing policy.
     public var lint = HPACKLintMode.report
-    /// The indexing policy that clients are checked against.
+    /// The indexing policy against which clients are checked.
     public var lintProfile = IndexingPolicy.strict
-    /// The treatment of bodies that are compressed or are not JSON dictionaries.
+    /// What to do with bodies that are compressed or are not JSON dictionaries.
     public var payloadLint = PayloadLintMode.report
 
-    /// The simulated environment: device tokens, keys and certificates of the other one are
+    /// The simulated environment. Device tokens, keys and certificates of the other environment are
     /// refused.
     public var environment = Endpoints.Environment.production
-    /// The scenario that runs from the start: a built-in name or a file; nil for none.
+    /// The scenario with which the simulator starts: a built-in name or a file; nil for none.
     public var scenario: String?
-    /// Number of device tokens to issue; all other tokens are then refused. Nil accepts every
-    /// token.
+    /// Number of device tokens to issue. All other tokens are then refused. nil: every token is
+    /// accepted.
     public var issuedTokens: Int?
     /// The devices that are offline: a share of all devices from 0 to 1, or a file with one token
     /// per line; nil for none.
@@ -66,20 +67,23 @@ public struct SimulatorOptions: Sendable {
     public var control: String?
     /// The numeric address and port of an HTTP endpoint for the same commands; nil disables it.
     public var controlListen: String?
-    /// Whether `ProviderEndpoint.control` is used, as if there were a socket.
+    /// Whether the program gives commands through `ProviderEndpoint.control`. No socket is needed
+    /// for this.
     public var isControlledHere = false
-    /// Number of the newest requests kept for the command `received`, if there are commands.
+    /// Maximum number of requests kept for the command `received`. None are kept if commands are
+    /// impossible.
     public var keptRequests = 10_000
-    /// Output file with one line per response, from which `replay` repeats them; nil for none.
+    /// Output file with one line per response, from which `replay` can repeat the responses; nil
+    /// for none.
     public var record: String?
-    /// File with responses for device tokens; nil for none.
+    /// File whose responses are repeated for its device tokens; nil for none.
     public var replay: String?
 
     /// Whether commands may be given while the simulator runs.
     var isControllable: Bool { control != nil || controlListen != nil || isControlledHere }
 
-    /// Whether the limits of this process on open files and locked memory are raised to the
-    /// permitted maximum.
+    /// Whether to raise this process's limits on open files and locked memory to the permitted
+    /// maximum.
     public var raisesProcessLimits = true
 
     /// The numeric address and port of the legacy binary gateway; nil disables it.
@@ -87,7 +91,7 @@ public struct SimulatorOptions: Sendable {
     /// The numeric address and port of the feedback service; nil disables it.
     public var feedbackListen: String?
 
-    /// Creates default options with certificates and keys in `state`.
+    /// Creates default options, with `state` as the directory of certificates and keys.
     public init(state: String) {
         self.state = state
     }

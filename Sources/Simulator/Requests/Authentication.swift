@@ -8,7 +8,7 @@ struct ProviderKey: Sendable {
     let teamID: String
     /// The environment in which the key is valid; nil for both.
     var environment: Endpoints.Environment?
-    /// The topics for which the key is valid, without suffixes; nil for all of the team's.
+    /// The topics for which the key is valid, without suffixes; nil for all topics of the team.
     var topics: [[UInt8]]?
     /// The ID of a key that may replace this one on a connection; nil for none.
     var relatedKeyID: String?
@@ -29,7 +29,8 @@ struct CheckedToken: Sendable {
     var hasTextualIssueTime = false
 }
 
-/// Verifies provider tokens, each of them once. Belongs to one thread and caches the results.
+/// Verifies provider tokens and caches the results, so that each token is verified once. Belongs to
+/// one thread.
 struct ProviderTokenVerifier {
     private let keys: [ProviderKey]
     private var cache: [CheckedToken] = []
@@ -76,19 +77,19 @@ struct ProviderTokenVerifier {
 /// The authentication state of one connection.
 ///
 /// Apple, "Establishing a token-based connection to APNs": the first request binds a connection to
-/// its team and key. With a client certificate the `authorization` header is ignored.
+/// its team and key. If the client has a certificate, the `authorization` header is ignored.
 struct ConnectionCredential {
     /// True if a valid client certificate was presented.
     let hasCertificate: Bool
     /// The client's address; nil if it is unknown.
     let address: SocketAddress?
-    /// The hash of the token of the last request, valid or not; nil if it had none.
+    /// The hash of the last request's token, valid or not; nil if that request had none.
     private(set) var presentedFingerprint: UInt64?
     /// The key of the first accepted token.
     private var boundKey: Int?
-    /// The last accepted token, kept to recognize it without a lookup.
+    /// The last accepted token. It is recognized without a lookup.
     private var last: CheckedToken?
-    /// The token before the last one, which requests in flight may still carry.
+    /// The token before the last one. Requests in flight may still have it.
     private var previous: CheckedToken?
 
     /// The hash of the last accepted token; nil if there is none.
@@ -124,8 +125,8 @@ struct ConnectionCredential {
             return .badEnvironmentKeyIDInToken
         }
         if let boundKey, boundKey != key {
-            // A connection is bound to one team and, within the team, to one key or the key related
-            // to it.
+            // A connection is bound to one team. Within the team, it is bound to one key, or to the
+            // key that is related to it.
             let bound = verifier.key(boundKey)
             guard bound.teamID == presented.teamID else { return .invalidProviderToken }
             guard bound.relatedKeyID == presented.keyID else { return .unrelatedKeyIDInToken }
@@ -135,8 +136,8 @@ struct ConnectionCredential {
         return nil
     }
 
-    /// "Refresh your token no more than once every 20 minutes": checked by the times of issue, so
-    /// that the result does not depend on the arrival times of requests.
+    /// Checks the rule "Refresh your token no more than once every 20 minutes". The issue times of
+    /// the tokens decide, so that the arrival times of requests do not matter.
     private mutating func renewalRefusal(_ token: CheckedToken) -> Reason? {
         if let previous, previous.text == token.text {
             swap(&self.previous, &last)
@@ -152,7 +153,7 @@ struct ConnectionCredential {
         return nil
     }
 
-    /// Forgets the last token after a scenario expired it, so that an early renewal is not refused.
+    /// Removes the last token after a scenario expired it. So an early renewal is not refused.
     mutating func forgetLast() {
         last = nil
         previous = nil
@@ -160,8 +161,8 @@ struct ConnectionCredential {
 
     private static let renewalSeconds: UInt64 = 20 * 60
 
-    /// Returns the topics of the key that signed the last accepted token; nil for all of its
-    /// team's.
+    /// Returns the topics of the key that signed the last accepted token; nil for all topics of its
+    /// team.
     func topics(_ verifier: ProviderTokenVerifier) -> [[UInt8]]? {
         last?.key.flatMap { verifier.key($0).topics }
     }
@@ -174,8 +175,8 @@ struct ConnectionCredential {
         return nil
     }
 
-    /// Returns whether the value begins with the Bearer scheme, in any case (RFC 9110 section
-    /// 11.1), and a space.
+    /// Returns whether the value begins with the Bearer scheme and a space. Case is ignored (RFC
+    /// 9110 section 11.1).
     private static func isBearer(_ value: RawSpan) -> Bool {
         let scheme: StaticString = "bearer"
         let letters = scheme.rawBytes

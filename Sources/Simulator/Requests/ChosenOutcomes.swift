@@ -2,7 +2,7 @@ internal import BroadsideAPNs
 internal import BroadsideSupport
 internal import Synchronization
 
-/// Responses that a test has set for device tokens, instead of those of `TokenOutcome`.
+/// Responses that a test has chosen for device tokens. They replace those of `TokenOutcome`.
 ///
 /// Shared by all threads of an endpoint.
 final class ChosenOutcomes: Sendable {
@@ -12,15 +12,16 @@ final class ChosenOutcomes: Sendable {
     /// The response for a token.
     struct Outcome: Sendable {
         var response: Response
-        /// Requests that still get it; nil for all.
+        /// Number of further requests that get this response; nil for all requests.
         var remaining: UInt64?
     }
 
     private let outcomes = Mutex<[[UInt8]: Outcome]>([:])
-    /// Number of outcomes, read without the lock.
+    /// Number of tokens with an outcome, which can be read without the lock.
     private let published = Atomic<Int>(0)
 
-    /// Sets the outcome of a token in lower-case digits; returns false if too many tokens have one.
+    /// Sets the outcome of a token, given in lower-case digits. Returns false if too many tokens
+    /// have an outcome.
     func set(_ token: [UInt8], _ outcome: Outcome) -> Bool {
         assert(outcome.remaining != 0, "an outcome is for a request")
         return outcomes.withLock { outcomes in
@@ -51,7 +52,8 @@ final class ChosenOutcomes: Sendable {
     /// Number of tokens with an outcome.
     var count: Int { published.load(ordering: .relaxed) }
 
-    /// Returns the response for a request to a token, and uses it up; nil if the token has no outcome.
+    /// Returns the response for a request to a token, and counts the request; nil if the token has
+    /// no outcome.
     func take(_ digits: RawSpan) -> Response? {
         guard digits.byteCount > 0, count > 0 else { return nil }
         // Decimal digits already have this bit set.

@@ -1,11 +1,11 @@
 internal import Synchronization
 
-/// Provider tokens that a test has expired before their time.
+/// Provider tokens that a test has expired early.
 ///
 /// Shared by all threads of an endpoint.
 final class ExpiredTokens: Sendable {
-    /// Maximum number of provider tokens that are remembered as used, and as expired; later ones
-    /// replace the oldest.
+    /// Maximum number of provider tokens that are recorded as used, and maximum number recorded as
+    /// expired. Later tokens replace the oldest ones.
     static let limit = 64
 
     private struct State {

@@ -1,4 +1,4 @@
-/// The `timestamp` of dead tokens: a start, and a range over which the tokens are spread.
+/// The `timestamp` of dead tokens: a start time, and a range over which the tokens are spread.
 ///
 ///     timestamp = base + h mod spread, milliseconds
 ///
@@ -7,16 +7,16 @@ struct GoneTime: Sendable, Equatable {
     var baseMilliseconds: UInt64
     var spreadMilliseconds: UInt64
 
-    /// A day of November 2023, for tokens that the simulator knows nothing about.
+    /// A day in November 2023, for tokens that the simulator did not issue.
     static let computed = GoneTime(
         baseMilliseconds: 1_700_000_000_000, spreadMilliseconds: 86_400_000)
 
-    /// Within one second (`--gone-at`).
+    /// All tokens within one second (`--gone-at`).
     static func within(unixSeconds: UInt64) -> GoneTime {
         GoneTime(baseMilliseconds: unixSeconds * 1000, spreadMilliseconds: 1000)
     }
 
-    /// Right after the tokens were issued, and therefore before the first request.
+    /// Right after the tokens were issued. This is before the first request.
     static func after(issuedMilliseconds: UInt64) -> GoneTime {
         GoneTime(baseMilliseconds: issuedMilliseconds + 1, spreadMilliseconds: 1)
     }

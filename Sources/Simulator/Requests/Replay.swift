@@ -3,24 +3,24 @@ internal import BroadsidePrimitives
 internal import BroadsideSupport
 internal import Synchronization
 
-/// Responses read from a file: the Nth request of a device token gets the response in the Nth line
-/// of that token, and each later one the response in its last line.
+/// Responses that are read from a file. The Nth request of a device token gets the response in the
+/// Nth line of that token. When a token has no more lines, its last line is used again.
 ///
-/// A token that the file does not name is judged as without it. Shared by all threads of an
-/// endpoint.
+/// A token that is not in the file gets the response that it would get without a file. Shared by
+/// all threads of an endpoint.
 final class Replay: Sendable {
     /// Maximum number of lines with a device token.
     static let linesLimit = 1_000_000
     /// Maximum size of the file, bytes.
     private static let sizeLimit = 256 << 20
 
-    /// How many requests got a response from the file.
+    /// Numbers of requests, by how their responses were found.
     struct Counts: Sendable, Equatable {
-        /// Requests with a line of their own.
+        /// Requests that got the response in a line of their own.
         var replayed: UInt64 = 0
-        /// Requests after the last line of their token.
+        /// Requests that got the last line of their token again.
         var repeated: UInt64 = 0
-        /// Requests of tokens that the file does not name.
+        /// Requests of tokens that are not in the file.
         var unknown: UInt64 = 0
     }
 
@@ -63,7 +63,7 @@ final class Replay: Sendable {
         }
     }
 
-    /// Starts again with the first line of each token.
+    /// Starts again at the first line of each token.
     func restart() {
         state.withLock { state in
             for token in state.sequences.keys { state.sequences[token]?.next = 0 }
@@ -169,7 +169,7 @@ final class Replay: Sendable {
 }
 
 extension Reason {
-    /// Returns APNs' reason with this text; nil for an unknown one and for Broadside's own.
+    /// Returns the reason of APNs with this text; nil if APNs has no such reason.
     static func ofAPNs(_ text: String) -> Reason? {
         let body = Array("{\"reason\":\"\(text)\"}".utf8)
         return ReasonBody.parse(body.span.rawBytes).reason

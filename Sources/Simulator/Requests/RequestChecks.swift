@@ -1,7 +1,7 @@
 internal import BroadsideAPNs
 internal import BroadsideHPACK
 
-/// The result of examining a request's header block, which the body may still change.
+/// The result of examining a request's header block. The body may still change the response.
 struct Verdict: Sendable {
     /// A refusal that does not depend on the body.
     var early: Response?
@@ -18,7 +18,7 @@ struct Verdict: Sendable {
     /// Returns the response to a request with a body of the given byte count.
     ///
     /// - Parameter refusesBody: True to refuse the body because of its content. The documentation
-    ///   does not specify APNs' response to that.
+    ///   does not specify APNs' response in this case.
     func response(bodyCount: Int, refusesBody: Bool = false) -> Response {
         if let early { return early }
         if bodyCount == 0 { return .refused(.payloadEmpty) }
@@ -34,11 +34,11 @@ struct Verdict: Sendable {
 ///       -> topic -> payload empty -> payload size -> token syntax -> token for topic -> outcome
 struct RequestChecks: Sendable {
     let outcome: TokenOutcome
-    /// The check of issued device tokens, if only those are valid.
+    /// Check that device tokens were issued by this simulator; nil if all tokens are valid.
     var trust: TokenTrust?
 
-    /// Examines a header block. `authenticate` checks the credential and returns nil if it is
-    /// valid; it is called once method and path are valid.
+    /// Examines a header block. `authenticate` checks the credential, and returns nil if the
+    /// credential is valid. It is called only if method and path are valid.
     func examine(
         _ head: borrowing RequestHead, topics: TopicTable,
         allows: (_ topic: RawSpan?) -> Bool = { _ in true },
@@ -98,7 +98,8 @@ struct RequestChecks: Sendable {
     static func findToken(_ path: RawSpan?, token: inout RawSpan) -> Reason? {
         let prefix: StaticString = "/3/device/"
         guard let path else { return .badPath }
-        // The collection itself, with or without a trailing slash, contains no token.
+        // The path names the collection of devices, with or without a slash at the end, so it has
+        // no token.
         if path.matches("/3/device") || path.matches(prefix) { return .missingDeviceToken }
         guard path.byteCount > prefix.utf8CodeUnitCount,
             path.extracting(first: prefix.utf8CodeUnitCount).matches(prefix)

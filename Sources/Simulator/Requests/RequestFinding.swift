@@ -1,12 +1,13 @@
 internal import BroadsideAPNs
 
-/// A defect of a request that APNs may tolerate: counted, and reported at the end.
+/// A defect of a request that APNs may tolerate. Defects are counted, and reported at the end.
 enum RequestFinding: CaseIterable, Sendable {
     /// The provider token's `iat` is a string of digits; RFC 7519 section 4.1.6 requires a number.
     case textualIssueTime
     /// The body is not a JSON dictionary.
     case notADictionary
-    /// The body is compressed, or declared to be. Apple: "don't compress the body".
+    /// The body is compressed, or `content-encoding` declares that it is. Apple: "don't compress
+    /// the body".
     case compressedBody
 
     /// Determines the defect of a body; nil for a JSON dictionary.

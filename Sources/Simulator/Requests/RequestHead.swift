@@ -6,7 +6,7 @@ internal import BroadsideSupport
 /// The scratch area is reused by the next request, so a head is examined once, as soon as its
 /// header block is complete.
 @safe struct RequestHead: ~Copyable {
-    /// The header fields that are recognized; all others are ignored, as they are by APNs.
+    /// The header fields that APNs reads. The simulator ignores all others, as APNs does.
     typealias Name = RequestFieldName
 
     /// The memory that holds copies of the values.
@@ -19,7 +19,7 @@ internal import BroadsideSupport
     private var seen: UInt16 = 0
     /// True if a field that must be unique occurred twice.
     private(set) var hasDuplicates = false
-    /// `apns-channel-id` and `apns-request-id`, which only requests about channels have.
+    /// `apns-channel-id` and `apns-request-id`. Only requests about channels have them.
     private(set) var channelID: [UInt8]?
     private(set) var requestID: [UInt8]?
     /// True if `content-encoding` declares compression.
@@ -92,8 +92,8 @@ internal import BroadsideSupport
         used += value.byteCount
     }
 
-    /// Whether `:authority` and `host` differ (RFC 9113 section 8.3.1 requires them to agree if
-    /// both are present).
+    /// Whether `:authority` and `host` are both present and differ, which RFC 9113 section 8.3.1
+    /// forbids.
     var namesTwoHosts: Bool {
         guard let host = self[.host], let authority = self[.authority] else { return false }
         return !host.equals(authority)

@@ -11,13 +11,13 @@ struct Response: Equatable, Sendable {
     /// The `retry-after` header, seconds; nil for none.
     var retryAfterSeconds: UInt32?
 
-    /// The journal entry of a request that is not processed: it has no status.
+    /// Entry in the journal for a request that is not processed. It has no status.
     static let untaken = Response(status: 0, reason: nil)
 
     /// Acceptance of the notification.
     static let accepted = Response(status: 200, reason: nil)
 
-    /// Returns a refusal with the status assigned to the reason in Apple's table.
+    /// Returns a refusal, with the status that Apple's table has for the reason.
     static func refused(_ reason: Reason) -> Response {
         let status: UInt16 =
             switch reason {
@@ -40,8 +40,8 @@ struct Response: Equatable, Sendable {
     /// Maximum number of bytes that `appendBody` writes.
     static let maximumBodyCount = 96
 
-    /// Writes the JSON body, `{"reason":"Unregistered","timestamp":1458518400000}`, and returns its
-    /// byte count, which is 0 for a response without a body.
+    /// Writes the JSON body, such as `{"reason":"Unregistered","timestamp":1458518400000}`, and
+    /// returns its number of bytes. Returns 0 for a response without a body.
     func appendBody(to output: inout ByteBuffer) -> Int {
         guard let reason else { return 0 }
         let start = output.count

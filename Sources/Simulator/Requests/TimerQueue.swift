@@ -1,7 +1,8 @@
-/// Responses ordered by due time, and by arrival for equal times.
+/// Queue of responses in the order of their due times. Responses with equal times are in the order
+/// of their arrival.
 ///
-/// A binary heap of small keys over a slab of responses, so that each sift step moves only 24
-/// bytes.
+/// It is a binary heap of small keys, and the responses are stored in a slab. So each step of a
+/// sift moves only 24 bytes.
 struct TimerQueue: ~Copyable {
     private struct Key {
         var due: UInt64

@@ -1,8 +1,8 @@
 internal import BroadsideAPNs
 internal import BroadsideSupport
 
-/// The outcome of each device token: a pure function of the token, so that a test can compute which
-/// rows of a list must be refused.
+/// The outcome of each device token. It is a pure function of the token, so that a test can compute
+/// which rows of a list must be refused.
 ///
 ///     h = splitmix64(first 8 bytes of the token, big-endian, padded with zeros at the end,
 ///                    XOR seed)
@@ -35,7 +35,7 @@ struct TokenOutcome: Sendable {
     /// Returns the response for a token, given as its first 8 bytes.
     func response(head: UInt64) -> Response {
         let h = splitmix64(head ^ seed)
-        // Scaling by a power of two is exact, so this is h / 2^64 rounded once.
+        // Scaling by a power of two is exact, so the result is h / 2^64 with a single rounding.
         let u = Double(h) * 0x1p-64
         if u < badToken { return .refused(.badDeviceToken) }
         if u < bound {
@@ -46,8 +46,8 @@ struct TokenOutcome: Sendable {
         return .accepted
     }
 
-    /// Returns the first 8 bytes of the token with these digits, or nil if they are not an even
-    /// count of 2 to 200 hexadecimal digits of either case.
+    /// Returns the first 8 bytes of the token with these digits; nil if they are invalid. A valid
+    /// token has an even number of hexadecimal digits, from 2 to 200, in upper or lower case.
     static func head(ofDigits digits: RawSpan) -> UInt64? {
         guard digits.byteCount >= TokenText.minimumDigitCount,
             digits.byteCount <= TokenText.maximumDigitCount, digits.byteCount.isMultiple(of: 2)

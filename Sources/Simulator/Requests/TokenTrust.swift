@@ -1,9 +1,9 @@
 internal import BroadsideAPNs
 internal import BroadsideTLS
 
-/// Verification of the device tokens issued by this APNs: each decrypts, authenticated, to its
-/// device, topic and environment (Apple, "Local and Remote Notification Programming Guide", "Token
-/// Trust").
+/// Verification of the device tokens that this simulator issued. Decrypting and authenticating a
+/// token yields its device, topic and environment (Apple, "Local and Remote Notification
+/// Programming Guide", "Token Trust").
 ///
 ///     token   = nonce (12) ciphertext (20) tag (16), AES-256-GCM
 ///     message = device (8, big-endian) environment (1) SHA-256 of the topic (11, its beginning)
@@ -16,9 +16,9 @@ struct TokenTrust: Sendable {
 
     enum Judgement: Equatable {
         case good(device: UInt64)
-        /// Not issued by this APNs, or issued for the other environment.
+        /// The token was not issued by this simulator, or it was issued for the other environment.
         case bad
-        /// Issued for another topic.
+        /// The token was issued for another topic.
         case otherTopic
     }
 
@@ -55,8 +55,8 @@ struct TokenTrust: Sendable {
         return .good(device: Self.device(of: message))
     }
 
-    /// Returns the device of a token issued with this key for any topic and environment, or nil for
-    /// any other token.
+    /// Returns the device of a token that was issued with this key, for any topic and environment;
+    /// nil for any other token.
     func device(of token: [UInt8]) -> UInt64? { open(token).map(Self.device) }
 
     private func open(_ token: [UInt8]) -> [UInt8]? {

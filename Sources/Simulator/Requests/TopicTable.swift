@@ -1,9 +1,9 @@
 internal import BroadsideAPNs
 internal import BroadsideSupport
 
-/// The topics that a credential may push to, with the push types permitted for each.
+/// The topics to which a credential may push, with the push types permitted for each.
 struct TopicTable: Sendable {
-    /// A set of push types; `absent` represents a request without one.
+    /// A set of push types. `absent` stands for a request without a push type.
     struct Types: OptionSet, Sendable {
         var rawValue: UInt16
 
@@ -19,8 +19,8 @@ struct TopicTable: Sendable {
     private struct Entry: Sendable {
         let topic: [UInt8]
         let types: Types
-        /// True for a topic that belongs to the credential but to none of the simulated device
-        /// tokens.
+        /// True for a topic that belongs to the credential although no simulated device has a token
+        /// for it.
         let isOfOtherApp: Bool
     }
 
@@ -35,7 +35,7 @@ struct TopicTable: Sendable {
     private let voipSuffix = Array(PushType.voip.topicSuffix!.utf8)
 
     /// Creates the topics of a provider token: the app with all its suffixes, and another app of
-    /// the same team that has no device tokens.
+    /// the same team, for which no device has a token.
     init(app: String, otherApp: String) {
         fallback = nil
         isFallbackForVoIP = false
@@ -70,11 +70,11 @@ struct TopicTable: Sendable {
         entries.append(Entry(topic: Array(topic.utf8), types: types, isOfOtherApp: isOfOtherApp))
     }
 
-    /// Returns the reason for refusing a request with this topic and type, or nil if the topic may
-    /// be pushed to.
+    /// Returns the reason for refusing a request with this topic and push type; nil if the
+    /// credential may push to the topic.
     ///
     /// `isForDevice` becomes false if the topic is permitted but the device token belongs to
-    /// another app; that is reported later, with the token.
+    /// another app. That error is reported later, when the token is checked.
     func refusal(
         topic: RawSpan?, type: PushType?, isForDevice: inout Bool
     ) -> Reason? {
@@ -90,23 +90,24 @@ struct TopicTable: Sendable {
         return .topicDisallowed
     }
 
-    /// Returns whether the request's topic, or the credential's only one, is for VoIP.
+    /// Returns whether a topic is for VoIP. If the request names no topic, the credential's only
+    /// topic counts.
     func isVoIP(_ topic: RawSpan?) -> Bool {
         guard let topic else { return isFallbackForVoIP }
         guard topic.byteCount > voipSuffix.count else { return false }
         return topic.extracting(last: voipSuffix.count).equals(voipSuffix)
     }
 
-    /// Returns the topic for which a request's device token was issued: the bundle ID, and for VoIP
-    /// the whole topic, because a device has a token of its own for VoIP (Apple, PushKit,
-    /// "pushRegistry(_:didUpdate:for:)").
+    /// Returns the topic for which the device token of a request was issued. This is the bundle ID;
+    /// for VoIP it is the whole topic, because a device has a separate token for VoIP (Apple,
+    /// PushKit, "pushRegistry(_:didUpdate:for:)").
     func tokenTopic(of topic: RawSpan?) -> [UInt8] {
         guard isVoIP(topic) else { return bundle(of: topic) }
         return if let topic { Array(topic) } else { fallback ?? [] }
     }
 
-    /// Returns a topic without a push type's suffix, or the credential's only topic if the request
-    /// names none.
+    /// Returns a topic without the suffix of a push type. If the request names no topic, returns
+    /// the credential's only topic.
     func bundle(of topic: RawSpan?) -> [UInt8] {
         let named: [UInt8]? = if let topic { Array(topic) } else { fallback }
         guard let bytes = named else { return [] }
@@ -119,8 +120,8 @@ struct TopicTable: Sendable {
         return bytes
     }
 
-    /// Returns whether a topic has the form of a bundle ID: letters, digits, dots and hyphens, and
-    /// not empty.
+    /// Returns whether a topic has the form of a bundle ID: at least one character, and only
+    /// letters, digits, dots and hyphens.
     private static func isWellFormed(_ topic: RawSpan) -> Bool {
         guard topic.byteCount > 0, topic.byteCount <= 255 else { return false }
         for position in 0..<topic.byteCount {

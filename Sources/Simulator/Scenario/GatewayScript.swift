@@ -1,20 +1,20 @@
-/// The behaviour of the legacy gateway in a scenario: `gateway` in `docs/scenarios.md`.
+/// What the legacy gateway does in a scenario: `gateway` in `docs/scenarios.md`.
 struct GatewayScript: Sendable, Equatable {
-    /// The manner in which a connection ends after an error packet.
+    /// How a connection ends after an error packet.
     enum End: String, Sendable, CaseIterable {
-        /// Orderly: the remaining input is read, then FIN is sent.
+        /// Orderly: all input is read, then FIN is sent.
         case fin
-        /// Abrupt: RST is sent, and the provider may lose a packet that it has not yet read.
+        /// Abrupt: RST is sent. The provider may lose a packet that it has not read yet.
         case rst
     }
 
-    /// Delay from a bad notification to its error packet, during which input is read and discarded.
+    /// Delay from a bad notification to its error packet. Input is read and discarded meanwhile.
     var errorDelayNanoseconds: UInt64 = 20_000_000
     var end = End.fin
-    /// Number of accepted notifications on a connection after which it ends with status 10 and the
-    /// identifier of the last one.
+    /// Number of accepted notifications after which a connection ends. It ends with status 10 and
+    /// the identifier of the last notification.
     var shutdownEvery: UInt64?
-    /// Explicit statuses by token bytes.
+    /// Statuses that the scenario sets for tokens; the keys are bytes of tokens.
     var statuses: [[UInt8]: UInt8] = [:]
 
     /// Maximum number of tokens with an explicit status.

@@ -2,13 +2,13 @@ internal import BroadsideSupport
 
 /// Dead tokens that APNs reports late and irregularly.
 ///
-/// A 410 may follow the removal of an app by days; until then, and sometimes in between, APNs
+/// A 410 may come days after the removal of an app. Until then, and sometimes in between, APNs
 /// responds with 200.
 struct LateUnregistered: Sendable, Equatable {
-    /// Maximum time from the start of the scenario to the first 410 of a token; each token has its
-    /// own moment within it.
+    /// Maximum time from the start of the scenario to the first 410 of a token. Within it, each
+    /// token has its own time.
     var withinNanoseconds: UInt64
-    /// Probability of a 410 from that moment on.
+    /// Probability of a 410 after that time.
     var share = 1.0
 
     /// Returns whether a request for a dead token gets a 410.

@@ -12,13 +12,15 @@ struct Latency: Sendable, Equatable {
     }
 
     var distribution: Distribution
-    /// Maximum delay of a response, nanoseconds, excluding the time spent queueing for capacity.
+    /// Maximum delay of a response, nanoseconds. The time in the queue for the capacity is not
+    /// included.
     var limitNanoseconds: UInt64 = 60_000_000_000
-    /// Additional delay for each response already pending, nanoseconds.
+    /// Additional delay for each response that is already pending, nanoseconds.
     var perWaitingNanoseconds: UInt64 = 0
-    /// Maximum number of responses per second and thread; others are queued. 0 for no limit.
+    /// Maximum number of responses per second and thread; 0 for no limit. Further responses are
+    /// queued.
     var capacityPerSecond: UInt64 = 0
-    /// True if the capacity applies to each connection instead.
+    /// True if the capacity applies to each connection instead of each thread.
     var isCapacityByConnection = false
 
     /// Returns a delay in nanoseconds from two independent uniform values, each in 0..<1.

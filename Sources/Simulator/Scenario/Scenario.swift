@@ -1,7 +1,8 @@
-/// The faults and limits of a simulated APNs, by built-in name or from a file.
+/// The faults and limits of a simulated APNs, from a built-in scenario or a file.
 ///
-/// `docs/scenarios.md` describes the file. Everything here is a value; the counts of a running
-/// scenario are kept by `ScenarioRun` for all connections and by `ScenarioCounters` for one.
+/// `docs/scenarios.md` describes the file. This type and those in it are values. The counts of a
+/// running scenario are in `ScenarioRun` for all connections together, and in `ScenarioCounters`
+/// for one connection.
 struct Scenario: Sendable, Equatable {
     /// The built-in name, or the path of the file.
     var name: String
@@ -11,12 +12,12 @@ struct Scenario: Sendable, Equatable {
     var seed: UInt64 = 0
     /// The first SETTINGS frame of each connection.
     var settings = SettingsChange()
-    /// Rate at which window credit is returned; nil leaves it to nghttp2, once half a window is
+    /// Rate at which window credit is returned; nil: nghttp2 returns credit once half a window is
     /// consumed.
     var window: Portion?
     /// Rate at which a connection is read; nil for no limit.
     var reading: Portion?
-    /// The layout of responses in frames.
+    /// How responses are divided into frames.
     var responses = ResponseShape()
     /// The distribution of response delays; nil for the value of `--latency`.
     var latency: Latency?
@@ -24,21 +25,21 @@ struct Scenario: Sendable, Equatable {
     var idleNanoseconds: UInt64?
     /// Maximum duration of a handshake.
     var handshakeNanoseconds: UInt64?
-    /// The debug data of GOAWAY when the endpoint ends a connection by itself.
+    /// The debug data of a GOAWAY with which the endpoint ends a connection without a fault.
     var debug = DebugForm.json
-    /// The request rate limit for each device token; excess requests are refused with
+    /// The limit on the rate of requests per device token. Requests beyond it are refused with
     /// TooManyRequests.
     var tokenRate: TokenRate?
-    /// The limit on changes of a source address's provider token; nil for the rule of each
-    /// connection alone.
+    /// The limit on changes of the provider token by one source address; nil: only the rule for
+    /// each connection applies.
     var tokenUpdates: TokenUpdateRule?
-    /// The delay and irregularity of 410; nil for none.
+    /// How late and how irregularly APNs responds with 410; nil: at once and always.
     var lateUnregistered: LateUnregistered?
-    /// The effect of too many refusals on a connection.
+    /// What too many refusals do to a connection.
     var refusals = RefusalLimits()
-    /// The behaviour of the legacy gateway.
+    /// What the legacy gateway does.
     var gateway = GatewayScript()
-    /// The faults in order; the first one that applies to a request is used.
+    /// The faults, in order. If several apply to a request, the first one is used.
     var faults: [Fault] = []
 }
 
@@ -57,7 +58,7 @@ struct SettingsChange: Sendable, Equatable {
     var maxHeaderListSize: UInt32?
 }
 
-/// The layout of a response in frames.
+/// How a response is divided into frames.
 struct ResponseShape: Sendable, Equatable {
     /// Number of frames per header block: HEADERS, followed by CONTINUATION.
     var headerFrames = 1
@@ -66,11 +67,11 @@ struct ResponseShape: Sendable, Equatable {
     /// Bytes of padding in each HEADERS and DATA frame.
     var padding = 0
 
-    /// Whether the default layout applies.
+    /// Whether responses are not divided or padded in a special way.
     var isPlain: Bool { headerFrames == 1 && padding == 0 }
 }
 
-/// The form of the debug data after a GOAWAY frame's error code.
+/// The form of the debug data in a GOAWAY frame.
 enum DebugForm: String, Sendable, CaseIterable {
     /// `{"reason":"Shutdown"}`.
     case json
@@ -88,24 +89,26 @@ struct TokenRate: Sendable, Equatable {
 
 /// A limit on how often a source address changes its provider token, over all its connections.
 ///
-/// Apple documents the limit for a connection; field reports show it over several.
+/// Apple documents the limit for a connection. Field reports show that it applies across
+/// connections.
 struct TokenUpdateRule: Sendable, Equatable {
     /// Minimum time between two changes.
     var intervalNanoseconds: UInt64
-    /// Whether an invalid token counts as well, so that the valid one after it is a change.
+    /// Whether an invalid token counts as well. A valid token after it is then a change.
     var countsInvalid: Bool
 }
 
-/// The effect of refusals on a connection. Apple: each 4xx reduces a connection's allowance and too
-/// many end it, sooner with BadDeviceToken; a 410 does not count. The thresholds are not published.
+/// What refusals do to a connection. According to Apple, each 4xx reduces a connection's allowance,
+/// BadDeviceToken more than others; too many refusals end the connection; a 410 does not count. The
+/// thresholds are not published.
 struct RefusalLimits: Sendable, Equatable {
     /// Number of consecutive refusals that reduces the stream limit to 1 until a notification is
     /// accepted.
     var collapseAfter: UInt64?
-    /// Number of refusals in total that ends the connection; BadDeviceToken counts twice.
+    /// Total number of refusals that ends the connection. BadDeviceToken counts twice.
     var goAwayAfter: UInt64?
-    /// Delay that each refusal adds to the connection's further responses, twice for BadDeviceToken;
-    /// an accepted notification removes it once. 0 for none.
+    /// Delay that each refusal adds to all later responses of the connection, nanoseconds; twice
+    /// for BadDeviceToken. An accepted notification removes it once. 0 for none.
     var slowNanoseconds: UInt64 = 0
 
     /// Maximum delay of a response because of refusals, nanoseconds.
@@ -115,7 +118,7 @@ struct RefusalLimits: Sendable, Equatable {
 /// A fault that applies to certain requests or at certain times.
 struct Fault: Sendable, Equatable {
     enum Action: Sendable, Equatable {
-        /// The request is accepted, then no more.
+        /// GOAWAY. The request is accepted, and no request after it.
         case goAway(GoAway)
         /// RST_STREAM with REFUSED_STREAM: the request is not processed.
         case refuse
@@ -125,13 +128,13 @@ struct Fault: Sendable, Equatable {
         case resetConnection
         /// The TCP connection is closed in an orderly way without GOAWAY.
         case close
-        /// Reading and writing stop for a time; nil: permanently.
+        /// Reading and writing stop for this time; nil: forever.
         case stall(nanoseconds: UInt64?)
-        /// A SETTINGS frame; the response to the request is unaffected.
+        /// A SETTINGS frame is sent. The response to the request does not change.
         case settings(SettingsChange)
-        /// A substitute response to the request.
+        /// The request gets this response.
         case response(Response)
-        /// The provider token of the request is expired from now on.
+        /// The request's provider token expires.
         case expireToken
         /// Connections are reset, including new ones.
         case outage
@@ -157,44 +160,43 @@ struct Fault: Sendable, Equatable {
     var trigger: Trigger
 }
 
-/// The manner in which GOAWAY ends a connection.
+/// How a GOAWAY ends a connection.
 struct GoAway: Sendable, Equatable {
     var code: UInt32 = 0
     var debug: [UInt8] = []
-    /// Delay between two GOAWAY frames: the first has the highest stream number, which still
-    /// permits requests in flight (RFC 9113 section 6.8), the second is final. 0 sends only the
-    /// final one.
+    /// Delay between two GOAWAY frames, nanoseconds. The first one has the highest stream number,
+    /// so that requests in flight are still accepted (RFC 9113 section 6.8); the second one is
+    /// final. 0 sends only the final one.
     var noticeNanoseconds: UInt64 = 0
-    /// True if the triggering request and all after it are not accepted.
+    /// True if the request that triggers the fault and all later requests are not accepted.
     var isBeforeRequest = false
     /// True if the connection ends immediately, even with open streams.
     var isAbrupt = false
 }
 
-/// The condition under which a fault applies. Absent members impose no restriction; all others must
-/// hold.
+/// The condition under which a fault applies. All members that are present must hold.
 struct Trigger: Sendable, Equatable {
     enum Scope: String, Sendable, CaseIterable {
         case connection, global
     }
 
-    /// The set of requests that are numbered, starting from 1.
+    /// Which requests are numbered together, from 1.
     var scope = Scope.connection
-    /// Number of the first affected request.
+    /// Number of the first request that the fault affects.
     var at: UInt64?
-    /// Interval between affected requests.
+    /// Interval between requests that the fault affects.
     var every: UInt64?
-    /// Number of consecutive requests affected each time.
+    /// Number of consecutive requests that the fault affects each time.
     var count: UInt64 = 1
     /// Probability with which a request is affected.
     var share: Double?
     /// Maximum number of times that the fault is injected, over all connections.
     var limit: UInt64?
-    /// Start of the active period, relative to the start of the scenario.
+    /// Start of the period in which the fault is active, from the start of the scenario.
     var fromNanoseconds: UInt64 = 0
-    /// Duration of the active period.
+    /// Duration of that period; nil: it does not end.
     var forNanoseconds: UInt64?
-    /// Interval at which the active period repeats, from start to start.
+    /// Time from one start of the period to the next, if it repeats.
     var againNanoseconds: UInt64?
 
     /// Returns whether the fault is active at a time relative to the start of the scenario.
@@ -206,8 +208,8 @@ struct Trigger: Sendable, Equatable {
         return since < length
     }
 
-    /// Returns the next time after `elapsed` at which the fault becomes active or inactive; nil for
-    /// never.
+    /// Returns the next time after `elapsed` at which the fault becomes active or inactive; nil if
+    /// there is none.
     func nextChange(after elapsed: UInt64) -> UInt64? {
         if elapsed < fromNanoseconds { return fromNanoseconds }
         guard let length = forNanoseconds else { return nil }

@@ -6,8 +6,8 @@ struct ScenarioError: Error, Equatable {
     var position: JSON5Position
 }
 
-/// The members of one object in a scenario. Each is read by name; a member that was never read is
-/// an error.
+/// The members of one object in a scenario. Each member is read by its name. A member that was not
+/// read is an error.
 struct ScenarioFields {
     let position: JSON5Position
     private let members: [JSON5Value.Member]
@@ -22,7 +22,7 @@ struct ScenarioFields {
         position = value.position
     }
 
-    /// Throws an error that names an unknown member.
+    /// Throws an error if a member was not read, because its name is unknown.
     func finish(_ what: String) throws(ScenarioError) {
         for member in members where !known.contains(member.name) {
             throw ScenarioError(
@@ -104,7 +104,7 @@ struct ScenarioFields {
         return number
     }
 
-    /// Reads a duration in nanoseconds: `50us`, `20ms`, `2s`, `15m`, `2h`, `30d`.
+    /// Reads a duration, such as `50us`, `20ms`, `2s`, `15m`, `2h` or `30d`, as nanoseconds.
     mutating func duration(_ name: String) throws(ScenarioError) -> UInt64? {
         guard let value = value(name) else { return nil }
         return try Self.duration(value, name)
@@ -147,7 +147,7 @@ struct ScenarioFields {
         throw ScenarioError(message: "'\(name)' is one of \(names)", position: value.position)
     }
 
-    /// Returns the value of a member just read, and throws if it is absent.
+    /// Returns the value of a member that was just read. Throws if the member is absent.
     func required<Value>(_ value: Value?, _ name: String) throws(ScenarioError) -> Value {
         guard let value else {
             throw ScenarioError(message: "'\(name)' is missing here", position: position)

@@ -8,7 +8,7 @@ final class ScenarioRun: Sendable {
     /// Start time, monotonic nanoseconds.
     let startNanoseconds: UInt64
     private let requests = Atomic<UInt64>(0)
-    /// The number of times that each fault was injected, and the random state.
+    /// The number of times that each fault was injected, and the state of the random numbers.
     private let state: Mutex<State>
 
     private struct State {
@@ -18,7 +18,8 @@ final class ScenarioRun: Sendable {
         var updates = TokenUpdateTable()
     }
 
-    /// Maximum number of expired provider tokens remembered; later ones replace the oldest.
+    /// Maximum number of expired provider tokens that are recorded. Later tokens replace the oldest
+    /// ones.
     private static let expiredTokens = 64
 
     init(_ scenario: Scenario, now: UInt64) {
@@ -30,7 +31,8 @@ final class ScenarioRun: Sendable {
     /// Returns the number of the next request over all connections, from 1.
     func nextRequest() -> UInt64 { requests.wrappingAdd(1, ordering: .relaxed).newValue }
 
-    /// Counts an injection of a fault; returns false if the fault has reached its limit.
+    /// Counts an injection of a fault. Returns false, and counts nothing, if the fault has reached
+    /// its limit.
     func strike(_ fault: Int) -> Bool {
         state.withLock { state in
             if let limit = scenario.faults[fault].trigger.limit, state.strikes[fault] >= limit {
@@ -60,7 +62,7 @@ final class ScenarioRun: Sendable {
         state.withLock { $0.expired.contains(fingerprint) }
     }
 
-    /// Counts the use of a provider token by an address; returns false if the address changes its
+    /// Counts the use of a provider token by an address. Returns false if the address changes its
     /// token too soon.
     func allowsToken(
         _ fingerprint: UInt64, from address: SocketAddress, _ rule: TokenUpdateRule, now: UInt64
@@ -75,7 +77,7 @@ final class ScenarioRun: Sendable {
         }
     }
 
-    /// Returns the time at which an outage next begins or ends, nanoseconds; nil for never.
+    /// Returns the time at which the next outage begins or ends, nanoseconds; nil if there is none.
     func nextOutageChange(after now: UInt64) -> UInt64? {
         let changes = scenario.faults.compactMap { fault in
             fault.action == .outage ? fault.trigger.nextChange(after: elapsed(now)) : nil

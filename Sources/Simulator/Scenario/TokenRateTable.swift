@@ -1,9 +1,9 @@
 internal import BroadsideSupport
 
-/// The recent request count of each device token, for "TooManyRequests".
+/// The number of recent requests of each device token, for "TooManyRequests".
 ///
-/// A fixed number of slots: two tokens with the same slot replace each other, so an excess request
-/// is occasionally accepted, but memory never grows.
+/// The number of slots is fixed, so that memory never grows. Two tokens with the same slot replace
+/// each other, so that a request beyond the limit is occasionally accepted.
 struct TokenRateTable {
     private struct Slot {
         var fingerprint: UInt64 = 0
@@ -16,8 +16,8 @@ struct TokenRateTable {
     /// The slots, allocated when a scenario first uses the table.
     private var slots: [Slot] = []
 
-    /// Counts a request; returns false if it exceeds the rate. The window starts with its first
-    /// request.
+    /// Counts a request. Returns false if it exceeds the rate. The time window starts with the
+    /// first request in it.
     mutating func allows(_ fingerprint: UInt64, _ rate: TokenRate, now: UInt64) -> Bool {
         if slots.isEmpty { slots = Array(repeating: Slot(), count: Self.slots) }
         let index = Int(splitmix64(fingerprint) % UInt64(Self.slots))

@@ -1,21 +1,22 @@
 internal import BroadsideRing
 
-/// The provider tokens that each source address uses, for TooManyProviderTokenUpdates over all of
-/// its connections.
+/// The provider tokens that each source address uses, for TooManyProviderTokenUpdates across its
+/// connections.
 struct TokenUpdateTable: Sendable {
     private struct Entry {
         var current: UInt64
-        /// The token before, which connections may still use.
+        /// The previous token of the address. Its connections may still use it.
         var previous: UInt64?
         var changedNanoseconds: UInt64
     }
 
-    /// Maximum number of addresses; a new one replaces the one whose last change is the oldest.
+    /// Maximum number of addresses. A new address replaces the one that has not changed its token
+    /// for the longest time.
     static let limit = 1024
 
     private var entries: [SocketAddress: Entry] = [:]
 
-    /// Counts the use of a token; returns false if the address changes its token too soon.
+    /// Counts the use of a token. Returns false if the address changes its token too soon.
     ///
     /// - Parameters:
     ///   - fingerprint: The token's hash.

@@ -1,14 +1,14 @@
 internal import CBroadsideNghttp2
 
-/// The owner of an nghttp2 server session.
+/// Owner of an nghttp2 server session.
 @safe struct NativeSession: ~Copyable {
     // SAFETY: created by nghttp2 in `open`, which the owner calls before any other method, and
     // deleted in `deinit`. Only one thread uses it. nghttp2 validates the stream numbers passed to
     // it.
     private var pointer: OpaquePointer?
 
-    /// Creates the session with callbacks to `owner`, which owns this value and therefore outlives
-    /// it.
+    /// Creates the session, with callbacks to `owner`. The owner contains this value, and so it
+    /// outlives the session.
     mutating func open(for owner: ServerSession) {
         // SAFETY: the session calls back only while its owner calls it, and therefore never after
         // the owner's end.
@@ -21,7 +21,7 @@ internal import CBroadsideNghttp2
 
     // MARK: Bytes
 
-    /// Processes plaintext; returns the byte count read, or a negative error.
+    /// Processes plaintext. Returns the number of bytes read, or a negative error code.
     func receive(_ bytes: RawSpan) -> Int {
         // SAFETY: nghttp2 reads the bytes only during the call.
         unsafe bytes.withUnsafeBytes {
@@ -51,11 +51,11 @@ internal import CBroadsideNghttp2
 
     // MARK: Streams
 
-    /// The highest number of a processed stream.
+    /// The highest number of a stream that nghttp2 has processed.
     // SAFETY: the session is open; see `pointer`.
     var lastProcessed: Int32 { unsafe nghttp2_session_get_last_proc_stream_id(pointer) }
 
-    /// Associates a stream with the index that `stream(_:)` returns for it; nil removes it.
+    /// Associates a stream with an index, which `stream(_:)` then returns. nil removes the index.
     func setStream(_ streamID: Int32, _ index: StreamIndex?) {
         // SAFETY: the tag is a number that is never dereferenced, or nil for none.
         let mark = unsafe UnsafeMutableRawPointer(bitPattern: index.map { $0.value + 1 } ?? 0)
@@ -102,8 +102,8 @@ internal import CBroadsideNghttp2
         _ = unsafe nghttp2_submit_window_update(pointer, noFlags, streamID, Int32(credit))
     }
 
-    /// Queues HEADERS with these fields, whose values are ranges of `texts`, and DATA if `body`
-    /// requests it.
+    /// Queues HEADERS with these fields, whose values are ranges of `texts`. Unless `body` is nil,
+    /// queues DATA with the response body of that stream as well.
     func submitResponse(
         _ streamID: UInt32, _ fields: [ResponseField], texts: borrowing ByteBuffer,
         body: StreamIndex?

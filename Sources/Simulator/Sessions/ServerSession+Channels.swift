@@ -19,7 +19,8 @@ extension ServerSession {
         streams[stream].claimsCompression = head.claimsCompression
     }
 
-    /// The checks, in this order: method and path, credential, app, capability, header fields.
+    /// Checks a request about channels, in this order: method and path, credential, app,
+    /// capability, header fields.
     private func examineChannelRequest(
         _ head: borrowing RequestHead, _ verdict: inout Verdict
     ) throws(ChannelRequest.Refusal) -> ChannelRequest {
@@ -36,7 +37,7 @@ extension ServerSession {
             && context.allows(bundle, credential)
         guard isCovered else { throw .init(.topicMismatch) }
         guard bundle == request.app else { throw .init(.topicDisallowed) }
-        // The team's other app has no devices, and its broadcast capability is off.
+        // The team's other app has no devices. Its broadcast capability is off.
         guard hasDevices else { throw .init(.featureNotEnabled) }
         try request.readFields(head)
         return request
@@ -71,7 +72,7 @@ extension ServerSession {
         }
     }
 
-    /// The response as far as the header block and the size of the body decide it.
+    /// Returns the response that header block and size of the body determine.
     private func checkedBody(_ stream: StreamIndex, _ exchange: ChannelExchange) -> Response {
         if let early = streams[stream].verdict.early { return early }
         guard exchange.request?.operation == .broadcast else {

@@ -21,7 +21,7 @@ extension ServerSession {
                 chance: counters.chance())
         {
             response = .accepted
-            // The app is gone: nothing is delivered.
+            // The device no longer has the app, so nothing is delivered.
             streams[stream].envelope = nil
         }
         if response.status == 200, let rate = run.scenario.tokenRate,
@@ -33,7 +33,7 @@ extension ServerSession {
         guard let action = counters.next(run: run, connection: number, now: context.now) else {
             return true
         }
-        // A connection ends once.
+        // A connection gets only one GOAWAY.
         if case .goAway = action, lastTaken != nil || goAwayDue != nil { return true }
         context.totals.countFault(action)
         let streamID = streams[stream].streamID
@@ -58,7 +58,7 @@ extension ServerSession {
             }
             let last = max(streamID < 3 ? 0 : streamID - 2, highestTaken)
             if goAway.noticeNanoseconds > 0 || last > streamID {
-                // The last stream that GOAWAY announces is above this one.
+                // The last stream number in the GOAWAY is higher than this one.
                 reset(streamID, ErrorCode.refusedStream.rawValue)
             } else {
                 forget(stream)
@@ -78,13 +78,13 @@ extension ServerSession {
         return true
     }
 
-    /// Forgets a stream that GOAWAY excludes.
+    /// Removes the state of a stream that GOAWAY excludes.
     private func forget(_ stream: StreamIndex) {
         session.setStream(Int32(streams[stream].streamID), nil)
         closedStream(stream)
     }
 
-    /// Forgets the streams that GOAWAY excludes although their HEADERS have arrived.
+    /// Removes the state of streams that GOAWAY excludes although their HEADERS have arrived.
     ///
     /// RFC 9113 section 6.8: the sender "can discard frames for streams initiated by the receiver
     /// with identifiers higher than the identified last stream", and the receiver may repeat such
@@ -92,7 +92,8 @@ extension ServerSession {
     private func forgetStreams(above lastStream: UInt32) {
         assert(lastStream >= highestTaken, "GOAWAY covers each processed request")
         for stream in streams.indices where streams[stream].isOpen {
-            // A complete request above it was refused, and its reset is queued.
+            // A complete request on a stream with a higher number was refused, and its reset is
+            // queued.
             guard streams[stream].streamID > lastStream, !streams[stream].isComplete else {
                 continue
             }
@@ -100,7 +101,7 @@ extension ServerSession {
         }
     }
 
-    /// Announces settings changed by a scenario.
+    /// Announces settings that a scenario has changed.
     private func announce(_ change: SettingsChange) {
         var entries: [nghttp2_settings_entry] = []
         if let limit = change.maxStreams {
@@ -119,7 +120,8 @@ extension ServerSession {
         submit(limit: announcedLimit, entries)
     }
 
-    /// Counts a refusal or an acceptance, and applies the effect of too many refusals.
+    /// Counts a response as a refusal or an acceptance. Applies the limits to a connection with too
+    /// many refusals.
     func weigh(_ response: Response, _ limits: RefusalLimits) {
         if response.status == 200 {
             refusalsInARow = 0
@@ -129,7 +131,8 @@ extension ServerSession {
             }
             return
         }
-        // "410 does not count"; neither does a 5xx, which is not the provider's fault.
+        // A 410 does not count. A 5xx does not count either, because the provider does not cause
+        // it.
         guard response.status < 500, response.status != 410 else { return }
         refusalsInARow += 1
         let weight: UInt64 = response.reason == .badDeviceToken ? 2 : 1
@@ -141,8 +144,8 @@ extension ServerSession {
             announce(limit: 1)
         }
         if let most = limits.goAwayAfter, refusalCount >= most, lastTaken == nil, goAwayDue == nil {
-            // In the next iteration, after the response, because some clients read nothing after
-            // GOAWAY.
+            // GOAWAY follows in the next iteration, after the response, because some clients read
+            // nothing after a GOAWAY.
             goAwayDue = (context.now, GoAway(code: ErrorCode.enhanceYourCalm.rawValue))
         }
     }
@@ -162,7 +165,7 @@ extension ServerSession {
             goAway, lastStream: lastProcessed)
     }
 
-    /// Rejects a client certificate with GOAWAY that accepts no stream, and ends the session.
+    /// Rejects a client certificate with a GOAWAY that accepts no stream, and ends the session.
     func refuseCertificate(_ reason: Reason) {
         begin(
             GoAway(debug: Array("{\"reason\":\"\(reason.text)\"}".utf8), isAbrupt: true),
@@ -176,7 +179,7 @@ extension ServerSession {
     private func begin(_ goAway: GoAway, lastStream: UInt32) {
         guard lastTaken == nil, goAwayDue == nil else { return }
         if goAway.noticeNanoseconds > 0 {
-            // The highest stream number, so that requests in flight are still accepted.
+            // GOAWAY has the highest stream number, so that requests in flight are still accepted.
             injected += FrameBytes.goAway(
                 lastStreamID: 0x7fff_ffff, code: goAway.code, debug: goAway.debug)
             goAwayDue = (context.now + goAway.noticeNanoseconds, goAway)
@@ -190,7 +193,7 @@ extension ServerSession {
 
     // MARK: Time
 
-    /// Time of the next due work, nanoseconds; `.max` for none.
+    /// Time at which the next work is due, nanoseconds; `.max` for none.
     var alarm: UInt64 {
         var due = min(windowDue, goAwayDue?.at ?? .max)
         if lastTaken == nil, let idle = context.idleNanoseconds {

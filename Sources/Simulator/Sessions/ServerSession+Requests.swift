@@ -4,8 +4,8 @@ internal import CBroadsideNghttp2
 
 /// Handling of nghttp2's callbacks, and the responses.
 extension ServerSession {
-    /// Handles the beginning of a HEADERS frame, which nghttp2 would ignore if its stream number is
-    /// below an earlier one.
+    /// Handles the beginning of a HEADERS frame. nghttp2 would ignore the frame if its stream
+    /// number is lower than an earlier one.
     func beganHeadersFrame(_ streamID: UInt32) {
         guard streamID & 1 == 1 else { return }
         if streamID > highestOpened {
@@ -18,7 +18,7 @@ extension ServerSession {
         }
     }
 
-    /// Returns whether a stream that was opened is closed after END_STREAM.
+    /// Returns whether a stream was opened and then closed after END_STREAM.
     func hasEnded(_ streamID: UInt32) -> Bool {
         guard !isBroken, session.stream(Int32(streamID)) == nil, streamID & 1 == 1,
             streamID <= min(highestOpened, lastTaken ?? .max)
@@ -30,7 +30,8 @@ extension ServerSession {
     func beganHeaders(_ streamID: Int32) {
         head.reset()
         if context.keepsRequests { received = ReceivedRequest() }
-        // Streams excluded by GOAWAY and streams of a connection being aborted are ignored.
+        // Streams that GOAWAY excludes are ignored, and so are all streams of a connection that is
+        // being aborted.
         if isBroken { return }
         if let lastTaken, UInt32(streamID) > lastTaken { return }
         openStreams += 1
@@ -38,12 +39,12 @@ extension ServerSession {
         streams[stream].streamID = UInt32(streamID)
         session.setStream(streamID, stream)
         if openStreams > max(acknowledgedLimit, announcedLimit) {
-            // The exact text observed from APNs.
+            // APNs sends exactly this text.
             violate(.refusedStream, "Maximum active streams violated for this endpoint.")
         }
     }
 
-    /// Handles a field of that block.
+    /// Handles a field of a request's header block.
     func receivedHeader(name: RawSpan, value: RawSpan) {
         head.add(name: name, value: value)
         if !head.isTooLarge { received?.add(name: name, value: value) }
@@ -117,7 +118,7 @@ extension ServerSession {
                 return
             }
         }
-        // A recording has it as not processed.
+        // A recording contains the request as one that was not processed.
         guard response.status != 0 else {
             reset(streams[stream].streamID, ErrorCode.refusedStream.rawValue)
             record(stream, .untaken)
@@ -151,9 +152,10 @@ extension ServerSession {
         }
     }
 
-    /// Applies the response that a test has set for the device token, and the one of a recording.
+    /// Applies the response that a test has set for the device token, or the response of a replayed
+    /// file.
     private func applyInstruments(_ stream: StreamIndex, _ response: inout Response) {
-        // An outcome takes the place of what the token itself leads to.
+        // An outcome that a test has set replaces the response that follows from the token.
         if let outcomes = context.instruments.outcomes, streams[stream].verdict.early == nil,
             response == streams[stream].verdict.late,
             let outcome = outcomes.take(streams[stream].tokenDigits)
@@ -168,7 +170,8 @@ extension ServerSession {
         }
     }
 
-    /// Writes a request's line of the journal, and keeps and records the request if asked for.
+    /// Writes a request's line of the journal. Keeps and records the request if the options require
+    /// it.
     func record(_ stream: StreamIndex, _ response: Response) {
         context.journal?.append(
             microseconds: context.nowMicroseconds, connection: number,
@@ -191,7 +194,7 @@ extension ServerSession {
         log.append(request)
     }
 
-    /// Handles the end of a stream, with or without a response.
+    /// Handles the end of a stream, even if the stream got no response.
     func closedStream(_ stream: StreamIndex) {
         openStreams -= 1
         if !streams[stream].isComplete { unfinishedStreams.record(streams[stream].streamID) }
@@ -259,7 +262,7 @@ extension ServerSession {
             body: body.isEmpty ? nil : stream)
     }
 
-    /// Reads the next bytes of a response body; returns their count and whether the body is
+    /// Reads the next bytes of a response body. Returns their number, and whether the body is
     /// complete.
     func readResponse(
         _ stream: StreamIndex, into room: UnsafeMutableRawBufferPointer

@@ -1,12 +1,12 @@
 internal import CBroadsideNghttp2
 
-/// One connection's HTTP/2 session, based on nghttp2: an implementation independent of the
+/// HTTP/2 session of one connection, based on nghttp2. This implementation is independent of the
 /// client's, so that each run is an interoperability test.
 ///
 ///     headers complete -> examine -> verdict --+
 ///     body bytes ----------- counted ---------+-> END_STREAM -> respond -> queue -> deliver
 ///
-/// Bodies are counted and not kept. With provider tokens the connection has one stream until its
+/// Bodies are counted and not kept. A connection with provider tokens has one stream until its
 /// first authenticated response (Apple, "Establishing a token-based connection to APNs").
 final class ServerSession {
     let context: WorkerContext
@@ -19,7 +19,7 @@ final class ServerSession {
     var session = NativeSession()
     /// The header block that nghttp2 is decoding, possibly in several parts.
     var head = RequestHead()
-    /// All fields of that block, if requests are kept.
+    /// All fields of that header block, if requests are kept.
     var received: ReceivedRequest?
     /// The field values and the body of the response being queued.
     var responseTexts = ByteBuffer(capacity: 256)
@@ -28,51 +28,52 @@ final class ServerSession {
     private var lint: HPACKLint?
     var streams = StreamSlab()
 
-    /// The stream limit announced last.
+    /// The stream limit that was announced last.
     var announcedLimit: UInt32
-    /// The limit of an authenticated connection without refusals.
+    /// The stream limit of an authenticated connection that has no refusals.
     var fullLimit: UInt32
     /// Limits in SETTINGS frames that are queued but not yet written, the oldest first.
     private var unwrittenLimits: [UInt32] = []
-    /// Limits announced but not yet acknowledged, the oldest first.
+    /// Limits that were announced and that the client has not acknowledged, the oldest first.
     private var unacknowledgedLimits: [UInt32] = []
-    /// The last acknowledged limit; before the first acknowledgement there is no limit (RFC 9113
-    /// section 6.5.3).
+    /// The limit that the client acknowledged last. Without an acknowledgement there is no limit
+    /// (RFC 9113 section 6.5.3).
     private(set) var acknowledgedLimit = UInt32.max
     var openStreams: UInt32 = 0
     var isGateOpen: Bool
-    /// True once GOAWAY is queued: write it and close.
+    /// True once GOAWAY is queued. The caller writes it and closes the connection.
     var isEnding = false
-    /// Earliest time of the next response under a scenario's rate limit, nanoseconds.
+    /// Earliest time of the next response, nanoseconds, if a scenario limits the rate.
     var nextResponse: UInt64 = 0
 
     /// The scenario's counts for this connection.
     var counters: ScenarioCounters
-    /// The fault requested for the connection; the worker takes it.
+    /// The fault that the session requests for the connection. The worker takes it.
     var strike: ConnectionStrike?
     /// True if the connection is being aborted and accepts no more requests.
     var isBroken = false
-    /// The last accepted stream once GOAWAY was sent.
+    /// The last accepted stream; nil until GOAWAY is sent.
     var lastTaken: UInt32?
-    /// The highest stream whose request was processed; streams may be complete in any order.
+    /// The highest stream whose request was processed. Requests may be complete in any order.
     var highestTaken: UInt32 = 0
-    /// The highest stream that HEADERS opened, and the numbers below it that were passed over.
+    /// The highest stream that HEADERS opened, and the lower numbers that the client skipped.
     var highestOpened: UInt32 = 0
     var skippedStreams = SkippedStreams()
     /// Streams that were closed before their request was complete.
     var unfinishedStreams = UnfinishedStreams()
     /// Time of the second GOAWAY, nanoseconds, and its content.
     var goAwayDue: (at: UInt64, goAway: GoAway)?
-    /// A whole frame to write before nghttp2's next one.
+    /// A whole frame to write before the next frame of nghttp2.
     var injected: [UInt8] = []
     /// The rate at which window credit is returned, and the time of the next return, nanoseconds.
     let window: Portion?
     var windowDue: UInt64 = .max
-    /// Bytes of DATA not yet credited to the connection's window.
+    /// Number of DATA bytes for which no credit was returned to the connection's window.
     var uncreditedBytes = 0
     /// Time of the last request, or of the connection's start, nanoseconds.
     var lastRequest: UInt64
-    /// Refusals since the last accepted notification, and their weighted total.
+    /// Number of refusals since the last accepted notification, and weighted number of all
+    /// refusals.
     var refusalsInARow: UInt64 = 0
     var refusalCount: UInt64 = 0
     /// Additional delay of responses because of refusals, nanoseconds.
@@ -112,7 +113,7 @@ final class ServerSession {
             limit: announcedLimit,
             [
                 Self.entry(NGHTTP2_SETTINGS_HEADER_TABLE_SIZE, settings.headerTableSize ?? 4096),
-                // nghttp2 is given no limit, but the wire is: see `patchStreamLimit`.
+                // nghttp2 gets no limit, but the frame on the wire has one: see `patchStreamLimit`.
                 Self.unlimitedStreams,
                 Self.entry(NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, settings.initialWindow ?? 65_535),
                 Self.entry(
@@ -141,7 +142,7 @@ final class ServerSession {
 
     // MARK: Input
 
-    /// Processes plaintext. Returns false if the session has failed; the caller closes the
+    /// Processes plaintext. Returns false if the session has failed. The caller then closes the
     /// connection after its output is written.
     func receive(_ bytes: RawSpan) -> Bool {
         guard !isEnding, !isBroken else { return true }
@@ -151,8 +152,8 @@ final class ServerSession {
         while offset < accepted {
             let count = session.receive(bytes.extracting(offset..<accepted))
             guard count > 0 else {
-                // nghttp2 reports protocol violations itself; this is a fatal error, such as a
-                // missing preface.
+                // nghttp2 reports protocol violations in another way. This is a fatal error, such
+                // as a missing preface.
                 isEnding = true
                 return false
             }
@@ -162,7 +163,7 @@ final class ServerSession {
     }
 
     /// Checks each complete header block, and DATA frames on closed streams, which nghttp2 would
-    /// ignore. Returns the offset at which to stop reading if the session ends because of one.
+    /// ignore. If a check ends the session, returns the offset at which to stop reading.
     private func examineFrames(_ bytes: RawSpan) -> Int? {
         var refusedAt: Int?
         scanner.scan(bytes) { streamID, offset in
@@ -204,9 +205,9 @@ final class ServerSession {
 
     /// Writes the announced limit into the SETTINGS frame at the end of the output.
     ///
-    /// nghttp2 would refuse streams above the limit as soon as it is submitted. A client may
-    /// legitimately open them until it has received the SETTINGS frame, so the limit is enforced
-    /// here.
+    /// nghttp2 would enforce the limit as soon as it is submitted, and refuse streams above it. A
+    /// client may open such streams until it has received the SETTINGS frame. Therefore the limit
+    /// is enforced here.
     private func patchStreamLimit(in output: inout ByteBuffer, from start: Int) {
         let limit = unwrittenLimits.removeFirst()
         var position = start + 9
@@ -218,7 +219,7 @@ final class ServerSession {
         }
     }
 
-    /// Whether nothing more will happen: nghttp2 accepts no input and has no output.
+    /// Whether the session is over: nghttp2 accepts no input and has no output.
     var isFinished: Bool {
         if isEnding { return true }
         guard !session.wantsWrite else { return false }
@@ -226,7 +227,7 @@ final class ServerSession {
         return !session.wantsRead
     }
 
-    /// Ends the session with GOAWAY and a text because the client exceeded a limit.
+    /// Ends the session with a GOAWAY and a text, because the client exceeded a limit.
     func violate(_ code: ErrorCode, _ text: String) {
         guard !isEnding else { return }
         isEnding = true

@@ -22,8 +22,8 @@ enum SessionCallbacks {
         defer { unsafe nghttp2_option_del(options) }
         // If a scenario controls window credit, nghttp2 must not return it.
         unsafe nghttp2_option_set_no_auto_window_update(options, owner.window == nil ? 0 : 1)
-        // Otherwise nghttp2 keeps closed streams, for priorities, up to the limit on open ones,
-        // which it believes to be unlimited; see `UnfinishedStreams`.
+        // Otherwise nghttp2 keeps closed streams, for priorities. It would keep as many as may be
+        // open, which is unlimited for nghttp2; see `UnfinishedStreams`.
         unsafe nghttp2_option_set_no_closed_streams(options, 1)
         var session: OpaquePointer?
         let context = unsafe Unmanaged.passUnretained(owner).toOpaque()
@@ -93,8 +93,7 @@ enum SessionCallbacks {
         return 0
     }
 
-    /// Pads DATA only: padding of HEADERS is applied by `FrameShaper`, because only DATA counts
-    /// against windows.
+    /// Pads DATA only, because only DATA counts against windows. `FrameShaper` pads HEADERS.
     private static let padding: nghttp2_select_padding_callback = { _, frame, room, data in
         // SAFETY: nghttp2's frame is valid for the duration of the callback, and the context is the
         // owner.

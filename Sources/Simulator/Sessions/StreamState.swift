@@ -11,11 +11,11 @@ struct StreamState {
     private var body: [UInt8] = []
     var claimsCompression = false
     var isComplete = false
-    /// Bytes of the body not yet credited to the stream's window.
+    /// Number of body bytes for which no credit was returned to the stream's window.
     var uncreditedBytes = 0
     /// The header fields needed to store the notification; nil if there is no store.
     var envelope: Envelope?
-    /// The request about channels; nil for a device push.
+    /// The exchange, if the request is about channels; nil for a device push.
     var channel: ChannelExchange?
     /// The request as it was received, if requests are kept.
     var received: ReceivedRequest?
@@ -34,10 +34,10 @@ struct StreamState {
         if verdict.early == nil, room > 0 { body += Array(bytes.extracting(first: room)) }
     }
 
-    /// The beginning of the body, up to the payload limit, if it is kept.
+    /// The beginning of the body, up to the payload limit. Empty unless payloads are checked.
     var keptBody: [UInt8] { body }
 
-    /// The defect of the body, if the body was kept as a whole.
+    /// The defect of the body; nil if it has none, or if the body was not kept as a whole.
     var bodyFinding: RequestFinding? {
         guard verdict.early == nil, bodyCount > 0, bodyCount == body.count else { return nil }
         return RequestFinding(body: body, claimsCompression: claimsCompression)
@@ -75,8 +75,8 @@ struct StreamState {
         }
     }
 
-    /// A hash that identifies the device token regardless of the case of its digits; nil if there
-    /// is none.
+    /// A hash of the device token that does not depend on the case of its digits; nil if there is
+    /// no token.
     var tokenFingerprint: UInt64? {
         guard tokenCount > 0 else { return nil }
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325

@@ -1,6 +1,6 @@
 internal import BroadsideTLS
 
-/// The credentials with which an endpoint's threads authenticate clients.
+/// The data with which an endpoint's threads authenticate clients.
 struct EndpointCredentials: Sendable {
     let tls: TLSContext
     let keys: [ProviderKey]

@@ -5,8 +5,8 @@ internal import BroadsideTLS
 internal import Glibc
 
 extension StateDirectory {
-    /// Creates the files, the configuration last, because its existence marks the others as
-    /// complete. If one of the names is taken, none is created.
+    /// Creates the files. The configuration is last, because its existence shows that the others
+    /// are complete. If one of the names is taken, no file is created.
     func store(_ files: [(name: String, bytes: [UInt8], isPrivate: Bool)]) throws(SimulatorError) {
         for name in ["other", "config.json"] + files.map(\.name)
         where try PrivateFile.exists(file(name)) {
@@ -27,14 +27,14 @@ extension StateDirectory {
                 created.append(path)
             }
         } catch {
-            // The next start would mistake the remaining files for foreign ones.
+            // The next start would take these files for files of another program.
             for path in created { SystemCall.unlink(path) }
             SystemCall.rmdir(file("other"))
             throw error
         }
     }
 
-    /// Returns the endpoint's own credentials and those it accepts.
+    /// Returns the endpoint's own credentials, and the credentials that it accepts from clients.
     func credentials(
         environment: Endpoints.Environment = .production
     ) throws(SimulatorError) -> EndpointCredentials {
@@ -45,7 +45,7 @@ extension StateDirectory {
             var key = try key(other.key_id, team: other.team_id, publicHalf: other.public_key)
             key.environment = other.environment
             key.topics = other.topics.map { $0.map { Array($0.utf8) } }
-            // Both apps belong to the first team: a key of another one is valid for neither.
+            // Both apps belong to the first team, so a key of another team is valid for neither.
             if other.team_id != teamID { key.topics = key.topics ?? [] }
             key.relatedKeyID = other.related_key_id
             keys.append(key)
@@ -74,8 +74,8 @@ extension StateDirectory {
             privateKey: try PrivateFile.read(file("server.key"), option: "state"))
     }
 
-    /// Returns the TLS context of the legacy gateway and the feedback service: a client certificate
-    /// is mandatory, and there is no ALPN, because their protocols predate it.
+    /// Returns the TLS context of the legacy gateway and the feedback service. A client certificate
+    /// is mandatory. There is no ALPN, because these protocols are older than it.
     func legacyContext() throws(SimulatorError) -> TLSContext {
         let identity = try serverIdentity()
         let authority = try PrivateFile.read(file("ca.pem"), option: "state")

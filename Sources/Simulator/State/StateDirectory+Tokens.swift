@@ -4,8 +4,8 @@ internal import BroadsideTLS
 internal import Glibc
 
 extension StateDirectory {
-    /// Number of tokens of the other environment and of the other topic written in addition, for
-    /// tests of their refusal.
+    /// Number of further tokens for the other environment, and for the other topic. Tests use them
+    /// to check that such tokens are refused.
     private static let foreignTokens = 100
     /// Maximum number of tokens written for VoIP and for device management.
     private static let specialTokens = 10_000
@@ -73,17 +73,19 @@ extension StateDirectory {
     }
 }
 
-/// A file of issued device tokens, one per line: the devices from 0 on, in order.
+/// A file of issued device tokens, one per line. The devices are in order, from 0 on.
 private struct TokenList {
     let path: String
     let count: Int
     let topic: String
     let environment: Endpoints.Environment
 
-    /// Returns whether the file must be written because it is missing or an earlier start wrote it
-    /// for another count, topic or environment. Throws if the file is a foreign one.
+    /// Returns whether the file must be written. This is the case if it is missing, or if an
+    /// earlier start wrote it for another count, topic or environment. Throws if another program
+    /// wrote the file.
     ///
-    /// Each line of an own file decrypts with this key, to the device of its line number.
+    /// In a file of the simulator, each line decrypts with this key to the device of its line
+    /// number.
     func isOutdated(_ trust: TokenTrust) throws(SimulatorError) -> Bool {
         guard try PrivateFile.exists(path) else { return true }
         var lines = 0

@@ -20,9 +20,9 @@ internal import Glibc
 ///                                 certificate, one for each environment alone, and one that is
 ///                                 for development by its name only
 ///
-/// A file is created and never replaced: a foreign file of the same name makes the start fail.
-/// Files that could be misused have mode 0600. The authority's own key is not kept, so that nothing
-/// else can be signed in its name.
+/// A file is created and never replaced. If another file has its name, the start fails. Files that
+/// could be misused have mode 0600. The authority's own key is not kept, so that nothing else can
+/// be signed in its name.
 public struct StateDirectory: Sendable {
     /// The directory's path, as given.
     public let path: String
@@ -40,8 +40,8 @@ public struct StateDirectory: Sendable {
             var use: String?
             /// The environment in which the key is valid; absent for both.
             var environment: Endpoints.Environment?
-            /// The topics for which the key is valid, without suffixes; absent for all of the
-            /// team's.
+            /// The topics for which the key is valid, without suffixes; absent for all topics of
+            /// the team.
             var topics: [String]?
             /// The ID of a key that may replace this one on a connection.
             var related_key_id: String?
@@ -51,7 +51,7 @@ public struct StateDirectory: Sendable {
         var team_id: String
         /// The app to which every device token belongs.
         var topic: String
-        /// Another app of the team: DeviceTokenNotForTopic.
+        /// Another app of the team. Its topic leads to DeviceTokenNotForTopic.
         var other_topic: String
         /// The topic of device management; absent from directories of earlier versions.
         var mdm_topic: String?
@@ -94,7 +94,7 @@ public struct StateDirectory: Sendable {
     ///
     /// - Parameters:
     ///   - path: Path of the directory.
-    ///   - serverNames: Host names that the server's certificate names besides localhost.
+    ///   - serverNames: Host names that the server's certificate gets besides localhost.
     public init(path: String, serverNames: [String] = []) throws(SimulatorError) {
         self.path = path
         if SystemCall.mkdir(path, 0o700) != 0, errno != EEXIST {
@@ -128,7 +128,8 @@ public struct StateDirectory: Sendable {
         }
     }
 
-    /// Checks that the certificate of an earlier start has these names, which can't be added.
+    /// Checks that the certificate of an earlier start has these names, because names can't be
+    /// added to it.
     private func checkNames(_ names: [String]) throws(SimulatorError) {
         guard !names.isEmpty else { return }
         let chain = try PrivateFile.read(file("server.pem"), option: "state")
@@ -141,7 +142,7 @@ public struct StateDirectory: Sendable {
         }
     }
 
-    /// Returns a topic in the form of those of Apple's certificates for device management.
+    /// Returns a topic like those in Apple's certificates for device management.
     private static func managementTopic() -> String {
         var digits = hexadecimal(randomBytes(16))
         for offset in [8, 13, 18, 23] {
@@ -229,7 +230,8 @@ public struct StateDirectory: Sendable {
         try store(files)
     }
 
-    /// Creates keys that a connection must not mix with the first key, or may mix only in one way.
+    /// Creates keys that a connection must not use together with the first key, or may use only in
+    /// one combination.
     private func otherKeys() throws(TLSError) -> [(entry: Config.OtherKey, key: SigningKey)] {
         var keys: [(entry: Config.OtherKey, key: SigningKey)] = []
         func add(

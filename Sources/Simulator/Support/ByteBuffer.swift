@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// A growable byte buffer with its own memory; its owner limits the growth.
+/// A byte buffer that grows and has its own memory. Its owner limits the growth.
 @safe struct ByteBuffer: ~Copyable {
     // SAFETY: `capacity` bytes owned by this buffer, of which the first `count` are initialized;
     // freed on growth and in `deinit`.
@@ -50,14 +50,14 @@ internal import Glibc
         return copy
     }
 
-    /// The buffered bytes for an asynchronous read by the kernel; the caller must not modify the
-    /// buffer until it completes.
+    /// The buffered bytes, for an asynchronous read by the kernel. The caller must not modify the
+    /// buffer until the read completes.
     var unsafeBytes: UnsafeRawBufferPointer {
         // SAFETY: `count` bytes are initialized; the caller keeps the buffer alive and unmodified.
         unsafe UnsafeRawBufferPointer(start: base, count: count)
     }
 
-    /// Appends the closure's output, after growing the buffer until at least `room` bytes are free.
+    /// Grows the buffer until at least `room` bytes are free, and appends what the closure writes.
     mutating func append<Result>(
         room: Int, _ body: (inout OutputRawSpan) -> Result
     ) -> Result {

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// The common origin of all threads' clocks.
+/// The origin that the clocks of all threads have in common.
 struct ClockStart: Sendable {
     let nanoseconds: UInt64
     let microseconds: UInt64

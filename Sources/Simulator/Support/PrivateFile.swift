@@ -6,14 +6,14 @@ enum PrivateFile {
     static let limit = 1 << 20
     private static let pieceCount = 1 << 16
 
-    /// Creates a file with its mode set from the beginning. An existing file, or the target of a
-    /// symbolic link, is left unchanged.
+    /// Creates a file that has its mode from the beginning. An existing file is left unchanged, and
+    /// so is the target of a symbolic link.
     static func create(_ path: String, _ bytes: [UInt8], mode: mode_t) throws(SimulatorError) {
         try create(path, mode: mode) { append throws(SimulatorError) in try append(bytes) }
     }
 
-    /// Creates a file in the same way from the parts that the closure appends, which are written
-    /// progressively.
+    /// Creates a file in the same way, from parts that the closure appends. The parts are written
+    /// as they come.
     static func create(
         _ path: String, mode: mode_t,
         _ body: (_ append: ([UInt8]) throws(SimulatorError) -> Void) throws(SimulatorError) -> Void
@@ -46,8 +46,8 @@ enum PrivateFile {
         isWhole = true
     }
 
-    /// Opens a file for output that may include device tokens: truncated, and readable only by its
-    /// owner if it is a regular file of this user. A pipe or a device is left unchanged.
+    /// Opens a file for output that may include device tokens. A regular file of this user is
+    /// truncated, and readable only by its owner. A pipe or a device is left unchanged.
     ///
     /// - Returns: The descriptor, or -1 with `errno` set.
     static func openToAppend(_ path: String) -> Int32 {
@@ -61,7 +61,7 @@ enum PrivateFile {
         return descriptor
     }
 
-    /// The error for a foreign file with the name of one to be created.
+    /// The error for a file of another program that has the name of a file to be created.
     static func foreign(_ path: String) -> SimulatorError {
         SimulatorError(
             "--state: \(path) is there already and was not made by this simulator: name another "
@@ -74,8 +74,8 @@ enum PrivateFile {
         try SimulatorError.converted { () throws(BroadsideError) in try fileExists(path) }
     }
 
-    /// Visits the lines of a regular file without their ends; returns false if the file is not
-    /// regular, if a line is rejected by the caller, or if data follows the last line end.
+    /// Passes the lines of a regular file, without their ends, to the caller. Returns false if the
+    /// file is not regular, if the caller rejects a line, or if data follows the last line end.
     static func forEachLine(
         _ path: String, _ isExpected: ([UInt8]) -> Bool
     ) throws(SimulatorError) -> Bool {

@@ -1,7 +1,7 @@
 internal import BroadsideRing
 internal import BroadsideSupport
 
-/// A failure of the simulator to start, with a one-line message that explains how to fix it.
+/// The reason why the simulator can't start: a one-line message that also explains how to fix it.
 public struct SimulatorError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The problem and its remedy, without a full stop.
     public var message: String
@@ -21,11 +21,10 @@ public struct SimulatorError: Error, Sendable, Equatable, CustomStringConvertibl
     /// Converts an error shared by all commands.
     init(_ error: BroadsideError) { self.init(error.message, exitCode: error.exitCode) }
 
-    /// Converts the kernel's refusal of a required operation.
+    /// Converts an error of the kernel about a required operation.
     init(_ error: RingError) { self.init(error.description, exitCode: 1) }
 
-    /// Performs work whose errors are those of every command, and rethrows them as simulator
-    /// errors.
+    /// Performs work that throws errors of the shared type, and rethrows them as simulator errors.
     static func converted<Value>(
         _ work: () throws(BroadsideError) -> Value
     ) throws(SimulatorError) -> Value {

@@ -1,26 +1,27 @@
 /// Fixed limits of the simulator.
 enum SimulatorLimits {
-    /// Maximum number of connections per thread; others are closed as soon as they are accepted.
+    /// Maximum number of connections per thread. Further connections are closed as soon as they are
+    /// accepted.
     static let connectionsPerThread = 4096
     /// SETTINGS_MAX_HEADER_LIST_SIZE, as announced by APNs.
     static let headerListSize = 8000
-    /// Maximum size of a header block on the wire, all its frames together, bytes.
+    /// Maximum size of a header block on the wire, bytes. All its frames together count.
     static let headerBlockCount = 16_384
-    /// Maximum size of responses that a client may leave unread, in addition to those of its open
-    /// streams, bytes.
+    /// Maximum size of responses that a client may leave unread, bytes. Responses to its open
+    /// streams are not included.
     static let unreadOutputCount = 1 << 20
     /// Maximum size of an accepted frame, SETTINGS_MAX_FRAME_SIZE.
     static let frameSize = 16_384
     /// Maximum number of verified provider tokens cached per thread.
     static let cachedTokens = 64
-    /// Maximum time that a connection may be without requests: about an hour was observed in
-    /// practice.
+    /// Maximum time that a connection may be without requests, nanoseconds. About an hour was
+    /// observed in practice.
     static let idleNanoseconds: UInt64 = 3_600_000_000_000
     /// Maximum duration of a TLS handshake.
     static let handshakeNanoseconds: UInt64 = 15_000_000_000
-    /// Time for which pending responses are still sent after the endpoint is told to stop.
+    /// Time for which pending responses are still sent after the endpoint was stopped, nanoseconds.
     static let stopNanoseconds: UInt64 = 1_000_000_000
-    /// Maximum number of bytes deferred by a connection; the kernel buffers the rest.
+    /// Maximum number of bytes whose processing a connection defers. The kernel buffers all others.
     static let heldInputCount = 1 << 18
     /// Maximum number of host names in the server's certificate besides localhost.
     static let serverNames = 64

@@ -2,7 +2,7 @@ internal import Synchronization
 
 /// How connections are dropped.
 enum DropManner: String, Sendable, CaseIterable {
-    /// GOAWAY: open streams still get their responses.
+    /// With GOAWAY. Open streams still get their responses.
     case goAway = "goaway"
     /// An orderly end of the connection without GOAWAY.
     case close
@@ -21,7 +21,7 @@ final class EndpointShared: Sendable {
     private let accepted = Atomic<UInt64>(0)
     private let drops = Mutex(Drops())
 
-    /// The last order to drop all connections, and what the threads did about it.
+    /// The last order to drop all connections, and what the threads have done about it.
     private struct Drops {
         var order = (number: UInt64(0), manner: DropManner.goAway)
         var threadsDone = 0
@@ -40,7 +40,7 @@ final class EndpointShared: Sendable {
     /// Total number of connections.
     var connections: UInt64 { connectionCount.load(ordering: .relaxed) }
 
-    /// Whether the threads are to end; set before they are woken.
+    /// Whether the threads must end. It is set before the threads are woken.
     var isStopping: Bool {
         get { stopping.load(ordering: .acquiring) }
         set { stopping.store(newValue, ordering: .releasing) }
@@ -52,7 +52,7 @@ final class EndpointShared: Sendable {
         set { current.withLock { $0 = newValue } }
     }
 
-    /// Sets the threads to wake after a change.
+    /// Sets the threads that are woken after a change.
     func setThreads(_ all: [EndpointThread]) { threads.withLock { $0 = all } }
 
     /// Wakes all threads to read the shared state.
@@ -63,7 +63,7 @@ final class EndpointShared: Sendable {
     /// The number of the last order to drop all connections, and how.
     var dropOrder: (number: UInt64, manner: DropManner) { drops.withLock { $0.order } }
 
-    /// Orders the threads to drop all connections; returns the number of the order.
+    /// Orders all threads to drop their connections. Returns the number of the order.
     func orderDrop(_ manner: DropManner) -> UInt64 {
         let number = drops.withLock { drops in
             drops = Drops(order: (drops.order.number + 1, manner))
@@ -83,7 +83,8 @@ final class EndpointShared: Sendable {
         }
     }
 
-    /// Returns the number of connections that an order dropped; nil until all threads are done.
+    /// Returns the number of connections that were dropped by an order; nil until all threads are
+    /// done.
     func dropped(by number: UInt64) -> Int? {
         let threads = threads.withLock { $0.count }
         return drops.withLock { drops in
@@ -98,7 +99,8 @@ final class EndpointShared: Sendable {
         accepted.wrappingAdd(moreAccepted, ordering: .relaxed)
     }
 
-    /// Open connections, requests and accepted requests, at most one iteration old.
+    /// Numbers of open connections, requests and accepted requests. They lag by at most one
+    /// iteration.
     var counts: (open: Int, requests: UInt64, accepted: UInt64) {
         (
             open.load(ordering: .relaxed), requests.load(ordering: .relaxed),

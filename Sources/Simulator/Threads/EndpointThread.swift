@@ -5,8 +5,8 @@ internal import Synchronization
 
 /// A thread that serves until it is stopped, and its totals.
 final class EndpointThread: Sendable {
-    /// The thread's work: receives the descriptor that becomes readable to stop it, and calls the
-    /// closure once it accepts connections.
+    /// The thread's work. It receives a descriptor, which becomes readable when the thread must
+    /// stop. It calls the closure once it accepts connections.
     typealias Body =
         @Sendable (Int32, @escaping () -> Void) throws(RingError) -> SimulatorTotals
 
@@ -17,7 +17,7 @@ final class EndpointThread: Sendable {
 
     private final class Shared: Sendable {
         let state = Mutex(State())
-        /// Becomes readable when the state has changed.
+        /// Descriptor that becomes readable when the shared state has changed.
         let ready: EventDescriptor
         let stop: EventDescriptor
 
@@ -51,13 +51,13 @@ final class EndpointThread: Sendable {
         }
     }
 
-    /// Waits until connections are accepted; throws the error if they never will be.
+    /// Waits until the thread accepts connections. If it can't, throws its error.
     func waitUntilReady() throws(SimulatorError) {
         while SystemCall.readCounter(shared.ready.descriptor) < 0, errno == EINTR {}
         if let error = shared.state.withLock({ $0.error }) { throw SimulatorError(error) }
     }
 
-    /// Wakes the thread to read the shared state, which may request its end.
+    /// Wakes the thread, so that it reads the shared state and ends if it must stop.
     func wake() {
         shared.stop.signal()
     }

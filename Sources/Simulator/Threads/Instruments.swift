@@ -1,5 +1,5 @@
-/// What tests use to look at a simulator's requests and to decide its responses, shared by all
-/// threads of an endpoint; each is nil if it is not in use.
+/// Tools with which tests read a simulator's requests and choose its responses. All threads of an
+/// endpoint share them. Each is nil if it is not in use.
 struct Instruments: Sendable {
     var received: ReceivedLog?
     var outcomes: ChosenOutcomes?
