@@ -7,7 +7,7 @@ extension BlockReader {
 
     /// Passes each record of each good block to `body`, and skips all other bytes.
     ///
-    /// A block's checksum covers its offset and the segment's header, so a good block behind damage
+    /// A block's checksum covers its offset and the segment's header, so a good block after damage
     /// was written by this run at this offset.
     ///
     /// - Parameters:

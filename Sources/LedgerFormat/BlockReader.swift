@@ -51,7 +51,7 @@ public struct BlockReader: ~Copyable {
         unsafe buffer.deallocate()
     }
 
-    /// Starts reading blocks of a segment, and discards what was buffered.
+    /// Starts reading blocks of a segment, and discards all buffered bytes.
     ///
     /// - Parameters:
     ///   - segment: The segment to read.

@@ -66,9 +66,9 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
     var earlier: EarlierRules?
     /// `no` if the ledger has neither tokens nor fingerprints; nil if it has them.
     public var keepTokens: String?
-    /// Rules about when rows are sent; nil if all are sent at once.
+    /// Rules about when rows are sent; nil if all rows are sent immediately.
     var delivery: DeliveryRules?
-    /// Rule that puts devices into arms; nil if there are none.
+    /// Split of devices into arms; nil if there are none.
     public var split: ArmSplit?
     /// Protocol: `binary` for a legacy gateway, `feedback` for a feedback service, `broadcast` for a
     /// broadcast channel, nil for device pushes of the provider API.
@@ -141,7 +141,8 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
             return own == others
                 ? nil : "\(name) was \(describe(own)), now it is \(describe(others))"
         }
-        // Each part has its own list: the part's number explains more than the difference of lists.
+        // Each part has its own list. A difference of the part's number is therefore the better
+        // explanation.
         if let difference = differ("the campaign id", \.campaignID) ?? differ("the part", \.part) {
             return difference
         }

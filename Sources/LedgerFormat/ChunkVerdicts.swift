@@ -120,7 +120,8 @@ public struct ChunkVerdicts: ~Copyable {
             rows[index] = RowVerdict()
             rows[index].isOpen = true
             rows[index].state = .inDoubt
-            // Attempts of a reopened row count from 0 again; those of a remaining row accumulate.
+            // The attempts of a reopened row count from 0 again. The attempts of a remaining row
+            // accumulate.
             rows[index].attempts = isReopened ? 0 : attempts
         }
     }

@@ -1,6 +1,6 @@
 /// Rules about when rows are sent; part of the campaign's identity.
 public struct DeliveryRules: Codable, Hashable, Sendable {
-    /// Time of day for sending, such as `09:00`; nil: rows are sent at once.
+    /// Time of day for sending, such as `09:00`; nil: rows are sent immediately.
     public var deliverAt: String?
     /// Column of the time zones; nil: all rows have `zoneDefault`.
     public var zoneColumn: String?
@@ -13,7 +13,7 @@ public struct DeliveryRules: Codable, Hashable, Sendable {
     /// Quiet hours, such as `22:00-08:00`; nil: none.
     public var quiet: String?
 
-    /// Creates rules by which all rows are sent at once.
+    /// Creates rules by which all rows are sent immediately.
     public init() {}
 
     /// Describes the first difference from other rules; nil if there is none.

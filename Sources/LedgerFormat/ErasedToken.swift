@@ -3,7 +3,7 @@ internal import BroadsidePrimitives
 /// Replacement for an erased device's token: eight bytes of a keyed hash, whose key was discarded,
 /// then zeros up to the length of the token.
 enum ErasedToken {
-    /// Limit on the bytes of the hash; a shorter token has fewer.
+    /// Maximum number of bytes of the hash. If the token has fewer bytes, so does the hash.
     static let hashByteCount = 8
     private static let prefix = "forgotten-"
 

@@ -67,7 +67,7 @@ public enum ExportFormat: String, CaseIterable, Sendable {
     ///
     /// - Parameters:
     ///   - hasArms: Whether the campaign has arms.
-    ///   - further: Columns on request.
+    ///   - further: Optional columns that were requested.
     public func appendHeader(
         to output: inout [UInt8], hasArms: Bool = false, further: Set<ExportColumn> = []
     ) {

@@ -32,7 +32,7 @@ internal import BroadsideSupport
     // SAFETY: allocated in `init`, and accessed only through this value.
     deinit { unsafe memory.deallocate() }
 
-    /// Whether a further row fits, whatever its length.
+    /// Whether one more row fits, whatever its length.
     var hasRoom: Bool { ExportText.byteCountMax - count >= ExportText.rowByteCountMax }
 
     /// The rows' text.

@@ -52,9 +52,9 @@ public struct LedgerExport: ~Copyable {
     ///   - campaign: Campaign of the rows' apns-ids; nil if rows have none.
     ///   - part: Part of the campaign, from 1; 0 for a campaign of one list.
     ///   - acceptsBySilence: Whether accepted rows had no response and therefore have no status.
-    ///   - split: Rule that puts devices into arms; nil if the campaign has none.
+    ///   - split: Split of devices into arms; nil if the campaign has none.
     ///   - arm: Name of the arm to export; nil for all rows.
-    ///   - columns: Columns on request.
+    ///   - columns: Optional columns that were requested.
     ///   - reasonText: Returns the text of a reason's stable code.
     public init(
         of index: LedgerIndex, states: Set<RowState>? = nil, reasons: Set<String> = [],

@@ -13,7 +13,7 @@ public protocol LedgerListReader {
     /// - Parameters:
     ///   - chunk: The chunk, as recorded in the ledger.
     ///   - rows: Receives the chunk's rows, and no others.
-    /// - Throws: `badList` if the list differs from the one that was sent.
+    /// - Throws: `badList` if the list differs from the list that was sent.
     mutating func load(
         _ chunk: ChunkReservation, into rows: inout ListRows
     ) throws(LedgerError)

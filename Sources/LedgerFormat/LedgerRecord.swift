@@ -7,8 +7,8 @@ public enum LedgerRecord {
     case settled(SettledRecord)
     case reserve(ChunkReservation)
     case release(row: UInt64, count: Int, attempts: UInt16)
-    /// The rows whose bits are set in the mask are released; the range is relative to the start of
-    /// the block.
+    /// Release of some rows of a reservation. The rows whose bits are set in the mask are released.
+    /// `mask` is a range of bytes, relative to the start of the block.
     case releaseSome(row: UInt64, count: Int, mask: Range<Int>)
 }
 

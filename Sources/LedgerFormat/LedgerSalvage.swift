@@ -1,6 +1,6 @@
 public import BroadsideRows
 
-/// Recovery of a damaged ledger: keeps what can be proven, and leaves all else in doubt.
+/// Recovery of a damaged ledger. It keeps all that can be proven; all other rows are in doubt.
 ///
 /// If a run's segments may have lost a block, they may have lost a reservation, too. Such a run may
 /// have sent any row without a final verdict. Therefore the repaired ledger gets a reservation for

@@ -19,7 +19,7 @@ public struct LedgerSearch {
     /// - Parameters:
     ///   - wanted: Subject of the search.
     ///   - acceptsBySilence: Whether accepted rows had no response and therefore have no status.
-    ///   - split: Rule that puts devices into arms; nil if the campaign has none.
+    ///   - split: Split of devices into arms; nil if the campaign has none.
     ///   - reasonText: Returns the text of a reason's stable code.
     ///   - appendNotificationID: Appends the apns-id of a row, by its number.
     public init(

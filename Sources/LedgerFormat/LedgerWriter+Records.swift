@@ -84,7 +84,7 @@ extension LedgerWriter {
         for _ in second.trailingByteCount..<(second.slotCount - 1) * 16 { push(0, &packer) }
     }
 
-    /// Records a row that is settled in any other way.
+    /// Records a row that is settled in any state, and with any status.
     ///
     /// - Parameters:
     ///   - row: Number of the row.
@@ -220,7 +220,7 @@ extension LedgerWriter {
     ///   - released: The rows.
     ///   - row: First row of their chunk.
     ///   - nowMilliseconds: Current time, since 1970.
-    /// - Returns: The position behind the record.
+    /// - Returns: The position after the record.
     @discardableResult
     mutating func release(
         _ released: ReleasedRows, from row: UInt64, nowMilliseconds: UInt64

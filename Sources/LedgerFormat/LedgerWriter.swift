@@ -151,8 +151,7 @@ public struct LedgerWriter: ~Copyable {
         return unsafe (rest, writtenPosition + UInt64(flightDoneCount))
     }
 
-    /// Records how much of the write was done; the next `nextWrite` continues with the rest, if
-    /// any.
+    /// Records how many bytes were written. If bytes are left, the next `nextWrite` returns them.
     ///
     /// - Parameter count: Bytes written, from 0 to all of them.
     public mutating func writeCompleted(_ count: Int) {

@@ -7,7 +7,7 @@ public struct ReasonCounts: Sendable, Hashable {
     /// Rows by the text of a reason without a code, cut off at the length that a ledger keeps.
     public private(set) var texts: [String: UInt64] = [:]
 
-    /// Limit on different texts; further ones are counted as `otherTexts`.
+    /// Limit on different texts. Any other text is counted as `otherTexts`.
     public static let textsLimit = 256
     /// Name for texts beyond the limit.
     public static let otherTexts = "(others)"

@@ -41,7 +41,7 @@ public struct ResumePlan: ~Copyable {
     private var nextChunk = 0
     private var gapIsDone = false
 
-    /// Plans the rest of a campaign.
+    /// Plans the work that earlier runs have left.
     ///
     /// - Parameters:
     ///   - index: The ledger, with the rows that this run covers; none beyond their limit is sent.
@@ -54,8 +54,8 @@ public struct ResumePlan: ~Copyable {
         self.reopens = reopens
     }
 
-    /// Returns the next item of work; nil when all is planned. The last one is always a gap up to
-    /// the end of the list, which may turn out to be empty.
+    /// Returns the next item of work; nil after the last one. The last item is always a gap up to
+    /// the end of the list, which may be empty.
     ///
     /// - Throws: Errors of `ChunkVerdicts.load`.
     public mutating func next() throws(LedgerError) -> Work? {
@@ -77,7 +77,7 @@ public struct ResumePlan: ~Copyable {
         return nil
     }
 
-    /// Returns the work on the chunk whose verdicts are loaded; nil if there is none.
+    /// Returns the work on the chunk whose verdicts are loaded; nil if it needs no work.
     private func work(on chunk: ChunkReservation) -> ChunkWork? {
         var work = ChunkWork(
             chunk: chunk, dispositions: [], attempts: [], sendCount: 0, unknownCount: 0)

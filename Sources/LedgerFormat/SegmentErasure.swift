@@ -96,8 +96,8 @@ public struct SegmentErasure {
 
     // MARK: The end that a kill left
 
-    /// Whether the bytes behind the last sound block hold a token or a fingerprint. Records, and what
-    /// they consist of, begin at multiples of eight bytes.
+    /// Whether the bytes after the last sound block contain a token or a fingerprint. In them,
+    /// records and the data in records begin at multiples of eight bytes.
     private static func tailMayHold(
         _ devices: inout DeviceSet, _ sound: ValidatedSegment
     ) throws(LedgerError) -> Bool {
@@ -235,7 +235,7 @@ private struct RecordEraser {
             replace(fingerprint, at: start + 8, in: &block)
             return .verdict(.accepted)
         case .settled(let record):
-            // The reason's text is the server's; a token in it does not count as a verdict.
+            // The reason's text comes from the server. A token in it does not count as a verdict.
             let hasText = mask(record.reasonText, of: reader, in: &block, &devices)
             switch record.token {
             case .none, .erased: break

@@ -23,7 +23,8 @@ package struct SegmentTail {
 
     /// Creates progress at the first block.
     ///
-    /// - Parameter emitted: Offset of the first block whose rows are wanted; nil: the first of all.
+    /// - Parameter emitted: Offset of the first block whose rows are wanted; nil: the segment's
+    ///   first block.
     package init(epoch: UInt32, reactor: UInt16, emitted: UInt64? = nil) {
         self.epoch = epoch
         self.reactor = reactor

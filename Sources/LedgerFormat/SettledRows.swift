@@ -45,9 +45,9 @@ package struct SettledRows: ~Copyable {
     ///   - campaign: Campaign of the rows' apns-ids; nil if rows have none.
     ///   - part: Part of the campaign, from 1; 0 for a campaign of one list.
     ///   - acceptsBySilence: Whether accepted rows had no response and therefore have no status.
-    ///   - split: Rule that puts devices into arms; nil if the campaign has none.
+    ///   - split: Split of devices into arms; nil if the campaign has none.
     ///   - arm: Name of the arm to include; nil for all rows.
-    ///   - columns: Columns on request.
+    ///   - columns: Optional columns that were requested.
     ///   - reasonText: Returns the text of a reason's stable code.
     package init(
         states: Set<RowState>, reasons: Set<String>, format: ExportFormat, segmentNumber: UInt64,

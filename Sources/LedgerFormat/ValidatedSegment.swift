@@ -98,7 +98,7 @@ public struct ValidatedSegment {
         }
     }
 
-    /// Whether a good block behind the bad one records a sync beyond it.
+    /// Whether a good block after the bad one records a sync beyond it.
     private static func wasSynced(
         beyond place: UInt64, _ end: UInt64, _ reader: inout BlockReader
     ) throws(LedgerError) -> Bool {

@@ -5,7 +5,7 @@
 /// Each claim is recorded twice: before and after it is made. So the ledger recognizes its own
 /// claim after a crash between the two.
 struct AttemptRecord: Equatable {
-    /// Newest attempt whose claim is known to have been made; 0 if there is none.
+    /// Newest attempt that is known to have a claim; 0 if there is none.
     var confirmed: UInt32
     /// Newest attempt for which a claim was intended.
     var claimed: UInt32

@@ -13,7 +13,7 @@ public struct FoundRow: Sendable {
     public var part: CampaignPart?
     fileprivate var row: ExportRow
 
-    /// One line for people.
+    /// Human-readable description in one line.
     public var text: String {
         var text = "row \(row.row) \(row.state.name)"
         if let status = row.status { text += " status \(status)" }
@@ -59,8 +59,8 @@ extension LedgerReader {
     /// Returns the rows with an apns-id or a token.
     ///
     /// - Parameters:
-    ///   - notificationID: An apns-id as text; nil: any.
-    ///   - token: A device token as text; nil: any.
+    ///   - notificationID: An apns-id as text; nil for any apns-id.
+    ///   - token: A device token as text; nil for any token.
     ///   - tokens: Path of the list that was sent; nil: the path from which the run read it, if it
     ///     exists.
     public func find(

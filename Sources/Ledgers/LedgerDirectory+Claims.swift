@@ -15,7 +15,8 @@ extension LedgerDirectory {
     /// Limit on the bytes of the file `epoch`.
     private static let epochLimit = 1 << 14
 
-    /// Steps of a claim, each named after what is durable after it. A test can stop after any step.
+    /// Steps of a claim. The name of a step says what is durable after it. A test can stop after
+    /// any step.
     package enum ClaimStep: CaseIterable {
         case recorded, claimed, claimedBefore, confirmed, removed
     }

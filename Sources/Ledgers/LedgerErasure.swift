@@ -260,7 +260,7 @@ private final class Erasure {
 
     /// Writes the files that contain data of a device.
     ///
-    /// - Returns: A description of what was changed, for people.
+    /// - Returns: A human-readable description of the changes.
     func write(_ devices: inout DeviceSet) throws(BroadsideError) -> String {
         let foundCount = devices.foundCount
         guard isAffected else {

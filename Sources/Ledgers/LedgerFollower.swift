@@ -286,7 +286,7 @@ public final class LedgerFollower {
         tails.firstIndex { $0.epoch == epoch && $0.reactor == reactor }
     }
 
-    /// Writes the rows that are known to be durable, those of earlier runs first.
+    /// Writes the rows that are known to be durable. Rows of earlier runs come first.
     private func emit(_ segments: [LedgerSegment]) throws(BroadsideError) {
         while let epoch = tails.first(where: \.hasRows)?.epoch {
             let indices = tails.indices.filter { tails[$0].epoch == epoch && tails[$0].hasRows }

@@ -22,7 +22,7 @@ public enum LedgerMerge {
     ///   - output: The new directory.
     ///   - paths: The directories of the ledgers.
     ///   - tokens: Path of the list that was sent; nil: the paths from which the runs read it.
-    /// - Returns: A description of the result, for people.
+    /// - Returns: A human-readable description of the result.
     public static func run(
         output: String, ledgers paths: [String], tokens: String? = nil
     ) throws(BroadsideError) -> String {

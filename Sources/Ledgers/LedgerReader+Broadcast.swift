@@ -1,7 +1,7 @@
 import BroadsideLedgerFormat
 
 extension LedgerReader {
-    /// Lines about a broadcast and its channel, for people; nil for any other ledger.
+    /// Human-readable lines about a broadcast and its channel; nil for any other ledger.
     public var broadcastText: String? {
         let identity = manifest.identity
         guard identity.wireProtocol == CampaignIdentity.broadcastProtocol else { return nil }

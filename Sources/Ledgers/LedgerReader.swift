@@ -34,7 +34,7 @@ public struct LedgerReader {
 
     /// Reads and checks the whole ledger.
     ///
-    /// - Returns: A description of the findings, for people.
+    /// - Returns: A human-readable description of the findings.
     public func verify() throws(BroadsideError) -> String {
         var summary = LedgerSummary()
         var tails = ""
@@ -92,7 +92,7 @@ public struct LedgerReader {
     ///   - states: Names of the states to write; empty for all settled ones.
     ///   - reasons: Reasons to write; empty for all rows.
     ///   - arm: Name of the arm to write; nil for all rows.
-    ///   - columns: Columns on request. They follow all others.
+    ///   - columns: Optional columns that were requested. They follow all others.
     ///   - output: Receives successive pieces of the text.
     public func export(
         tokens: String?, format: ExportFormat, states: [String], reasons: [String] = [],
@@ -128,7 +128,7 @@ public struct LedgerReader {
         }
     }
 
-    /// Rule that puts devices into arms; nil if the campaign has none.
+    /// Split of devices into arms; nil if the campaign has none.
     package var split: ArmSplit? { ledgers.first?.manifest.identity.split }
 
     /// Refuses an arm that the campaign does not have.

@@ -14,7 +14,7 @@ public enum LedgerRepair {
     ///   - path: The damaged ledger's directory, which is not changed.
     ///   - output: The new directory.
     ///   - tokens: Path of the list that was sent; nil: the path from which the run read it.
-    /// - Returns: A description of what was kept and what was lost, for people.
+    /// - Returns: A human-readable description of what was kept and what was lost.
     public static func run(
         _ path: String, output: String, tokens: String?
     ) throws(BroadsideError) -> String {

@@ -17,7 +17,7 @@ final class OpenFiles: Sendable {
         var descriptor: Int32
         /// Number of reads of this file in progress.
         var readCount: Int
-        /// Time of the last use, as the number of uses of all files until then.
+        /// Time of the last use: the number of uses of all files up to it.
         var lastUse: UInt64
     }
 

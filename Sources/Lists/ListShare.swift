@@ -38,7 +38,7 @@ public struct ListShard: Sendable, Equatable {
 }
 
 extension TokenList {
-    /// One-line description of the list's format, for people.
+    /// Human-readable description of the list's format, in one line.
     package func description(_ shard: ListShard?) -> String {
         let name = path.map { "\(printable($0)): " } ?? (isSpooled ? "standard input: " : "")
         var text = "list         \(name)\(format.name)"

@@ -73,7 +73,7 @@ public enum ForeignToken: Sendable, Hashable, CaseIterable {
 
     static func isToken(_ text: ArraySlice<UInt8>) -> Bool { TokenText.isToken(text) }
 
-    /// Whether a text consists only of digits, and of as many as a device token has.
+    /// Whether a text consists only of digits, and has a number of digits that device tokens have.
     static func isLongToken(_ text: some Collection<UInt8>) -> Bool {
         text.count >= longDigitCount && text.count <= TokenText.maximumDigitCount
             && text.count.isMultiple(of: 2) && text.allSatisfy(isDigit)

@@ -115,7 +115,7 @@ internal import BroadsideSupport
         return entries[index] & ListRows.isTokenBit != 0
     }
 
-    /// The lower-case digits of a row's token, or the list's text in its place.
+    /// Returns the lower-case digits of a row's token, or the list's text in place of a token.
     ///
     /// - Parameter index: Index of the row in the part.
     @inlinable

@@ -25,7 +25,7 @@ public struct RowSplitter: ~Copyable {
         case needsInput
         /// The pool is empty: give a chunk back and call again with the same input.
         case poolEmpty
-        /// The list can't be read further; all rows before the fault were returned.
+        /// The list can't be read any further. All rows before the fault were returned.
         case faulty(ListFault)
     }
 
@@ -55,8 +55,8 @@ public struct RowSplitter: ~Copyable {
     var rowsEnd = 0
     var rowCount = 0
     var lineCount: UInt64 = 0
-    /// Number of bytes of an overlong row beyond those stored, and the hash so far; nil while the
-    /// row is not overlong.
+    /// Number of bytes of an overlong row that are not stored, and the hash of the row so far; nil
+    /// while the row is not overlong.
     var overlong: (count: UInt64, hash: UInt64)?
     /// Offset in the list at which a chunk must end. If `isExact`, the next chunk must end there,
     /// not earlier.

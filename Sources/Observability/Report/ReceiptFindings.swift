@@ -10,7 +10,7 @@ package struct ReceiptFindings: Sendable {
         /// Number of devices that got the notification. For the holdout, number of devices that it
         /// excluded.
         package var devices: UInt64 = 0
-        /// Number of these devices that have a receipt.
+        /// Number of devices that opened the notification: those with a receipt.
         package var opened: UInt64 = 0
         /// Number of first receipts by hours after the row was settled. The last entry counts all
         /// later receipts.

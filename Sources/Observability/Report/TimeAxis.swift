@@ -38,11 +38,11 @@ struct TimeAxis {
 
     /// Maximum width of a gap, as a share of the running time's width.
     private static let longestGap = 0.06
-    /// Maximum number of pauses drawn; the first ones are drawn.
+    /// Maximum number of pauses drawn. If there are more, only the first ones are drawn.
     private static let pausesLimit = 200
 
     /// - Parameters:
-    ///   - runs: Runs in order; those without a duration are not on the axis.
+    ///   - runs: Runs in order. Runs without a duration are not on the axis.
     ///   - zone: Time zone of the axis.
     init(_ runs: [ReportData.RunMark], zone: ClockZone) {
         self.zone = zone

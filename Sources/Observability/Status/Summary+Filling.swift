@@ -25,8 +25,8 @@ extension Summary {
         if run.elapsedSeconds >= 1e-6, answers > 0 {
             notificationsPerSecond = Double(answers) / run.elapsedSeconds
         }
-        // The telemetry has latencies over all runs. They are those of this run only if it is the
-        // only one.
+        // The telemetry has latencies over all runs. They are those of this run only if there was
+        // no other.
         if telemetry.runs.count == 1, number == 1 { latency = Latency(telemetry.latency) }
         let total = run.limited.reduce(0, +)
         if total > 0, run.limited.count == LimitedBy.allCases.count {
@@ -38,7 +38,7 @@ extension Summary {
         inFlightMost = run.points.lazy.map(\.inFlight).max()
     }
 
-    /// Sets the values that only this process knows.
+    /// Sets the values that only the process of the run can measure.
     package mutating func take(
         use: ProcessUse, statistics: RunStatistics, latency: LatencyCounts,
         elapsed: Double, requests: UInt64

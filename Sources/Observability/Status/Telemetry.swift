@@ -119,7 +119,7 @@ package struct Telemetry: Codable, Sendable {
     static let pointsLimit = 2 * TimeSeries.limit
     /// Limit on the runs that are kept. The oldest runs are removed.
     static let runsLimit = 100
-    /// Limit on events. If there are more, the first and the last ones are kept.
+    /// Limit on events. If there are more, only the first and the last events are kept.
     static let eventsLimit = 400
     /// Limit on the pauses of a run. Later pauses are dropped.
     static let pausesLimit = 50

@@ -16,7 +16,7 @@ final class ChannelExchange {
     /// Whether the body of the response was read completely.
     var isBodyRead: Bool { offset == result.body.count }
 
-    /// Reads at most `most` further bytes of the response body.
+    /// Appends the next bytes of the response body to `target`, at most `most`.
     func readBody(into target: inout OutputRawSpan, most: Int) {
         assert(offset <= result.body.count, "no more is read than there is")
         let end = min(result.body.count, offset + min(most, target.freeCapacity))

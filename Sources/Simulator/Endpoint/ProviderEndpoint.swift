@@ -240,8 +240,8 @@ public final class ProviderEndpoint: Sendable {
                 groupNanoseconds: options.groupNanoseconds))
     }
 
-    /// Ends all connections and threads, and writes what is left of the journal. Must be called
-    /// exactly once.
+    /// Ends all connections and threads, and writes the buffered lines of the journal. Must be
+    /// called exactly once.
     public func stop() -> SimulatorTotals {
         var totals = SimulatorTotals()
         // Ends commands that wait for requests.

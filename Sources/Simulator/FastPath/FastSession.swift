@@ -42,7 +42,8 @@ final class FastSession {
 
     /// Number of such DATA bytes that triggers a WINDOW_UPDATE: a quarter of the initial window.
     private static let creditThreshold = 16_384
-    /// Connection window in addition to the initial one, for clients that send many bodies at once.
+    /// Bytes by which the connection window exceeds the initial one, for clients that send many
+    /// bodies together.
     private static let extraWindow = 1 << 20
 
     init(

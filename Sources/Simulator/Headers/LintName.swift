@@ -1,7 +1,7 @@
 internal import BroadsideHPACK
 internal import BroadsideSupport
 
-/// A header name, as far as the lint distinguishes names.
+/// A header name in one of the categories of the lint.
 enum LintName: Hashable {
     case field(RequestFieldName)
     /// A header that APNs does not read.

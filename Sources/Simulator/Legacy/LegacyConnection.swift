@@ -33,7 +33,7 @@ final class LegacyConnection {
     /// The identifier of the last accepted notification.
     var lastAccepted: UInt32?
     var accepted: UInt64 = 0
-    /// True after a bad notification. All further input is then discarded.
+    /// True after a bad notification. All later input is then discarded.
     var discardsInput = false
     /// The error packet that is still to be sent; nil if there is none.
     var packet: BinaryErrorPacket?

@@ -188,7 +188,7 @@ final class LegacyService: Sendable {
             }
         }
 
-        /// Discards all further input of the connection and sends the error packet after a delay.
+        /// Discards all later input of the connection, and sends the error packet after a delay.
         private func scheduleErrorPacket(
             _ connection: LegacyConnection, status: UInt8, _ notification: BinaryNotification
         ) {

@@ -66,7 +66,7 @@ final class ReceivedLog: Sendable {
         var hasMore = false
     }
 
-    /// Returns at most `limit` requests that a filter selects, from those after the given number.
+    /// Returns requests that a filter selects: at most `limit`, beginning after the given number.
     func select(
         after number: UInt64, limit: Int, _ filter: ReceivedFilter
     ) -> Selection {
@@ -83,8 +83,8 @@ final class ReceivedLog: Sendable {
         }
     }
 
-    /// Counts the requests that a filter selects, from those after the given number. Also returns
-    /// the number of the last request.
+    /// Counts the requests after the given number that a filter selects. Also returns the number of
+    /// the last request.
     func count(after number: UInt64, _ filter: ReceivedFilter) -> (count: Int, last: UInt64) {
         state.withLock { state in
             guard state.last > number else { return (0, state.last) }
@@ -235,7 +235,7 @@ struct ReceivedFilter: Sendable {
     var topic: String?
     var status: UInt16?
     var reason: String?
-    /// Values of further header fields, by name.
+    /// Required values of other header fields, by name.
     var headers: [(name: String, value: String)] = []
 
     func selects(_ request: ReceivedRequest) -> Bool {

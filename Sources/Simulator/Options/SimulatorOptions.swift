@@ -76,7 +76,8 @@ public struct SimulatorOptions: Sendable {
     /// Output file with one line per response, from which `replay` can repeat the responses; nil
     /// for none.
     public var record: String?
-    /// File whose responses are repeated for its device tokens; nil for none.
+    /// File with responses of an earlier run, which are repeated for the device tokens in it; nil
+    /// for none.
     public var replay: String?
 
     /// Whether commands may be given while the simulator runs.

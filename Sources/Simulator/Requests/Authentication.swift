@@ -167,7 +167,8 @@ struct ConnectionCredential {
         last?.key.flatMap { verifier.key($0).topics }
     }
 
-    /// "APNs rejects a token whose issue time is more than one hour from the current time."
+    /// Checks the rule "APNs rejects a token whose issue time is more than one hour from the
+    /// current time."
     private static func ageRefusal(_ token: CheckedToken, nowUnixSeconds: UInt64) -> Reason? {
         let hour = ProviderTokenAge.expirySeconds
         if token.issuedAtUnixSeconds + hour < nowUnixSeconds { return .expiredProviderToken }

@@ -12,7 +12,7 @@ final class ChosenOutcomes: Sendable {
     /// The response for a token.
     struct Outcome: Sendable {
         var response: Response
-        /// Number of further requests that get this response; nil for all requests.
+        /// Number of requests that will still get this response; nil for all requests.
         var remaining: UInt64?
     }
 

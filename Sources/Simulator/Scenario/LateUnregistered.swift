@@ -5,8 +5,8 @@ internal import BroadsideSupport
 /// A 410 may come days after the removal of an app. Until then, and sometimes in between, APNs
 /// responds with 200.
 struct LateUnregistered: Sendable, Equatable {
-    /// Maximum time from the start of the scenario to the first 410 of a token. Within it, each
-    /// token has its own time.
+    /// Maximum time from the start of the scenario to the first 410 of a token. Each token has its
+    /// own random time up to this maximum.
     var withinNanoseconds: UInt64
     /// Probability of a 410 after that time.
     var share = 1.0

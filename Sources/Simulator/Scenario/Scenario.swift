@@ -33,7 +33,7 @@ struct Scenario: Sendable, Equatable {
     /// The limit on changes of the provider token by one source address; nil: only the rule for
     /// each connection applies.
     var tokenUpdates: TokenUpdateRule?
-    /// How late and how irregularly APNs responds with 410; nil: at once and always.
+    /// How late and how irregularly APNs responds with 410; nil: immediately and always.
     var lateUnregistered: LateUnregistered?
     /// What too many refusals do to a connection.
     var refusals = RefusalLimits()
@@ -98,9 +98,9 @@ struct TokenUpdateRule: Sendable, Equatable {
     var countsInvalid: Bool
 }
 
-/// What refusals do to a connection. According to Apple, each 4xx reduces a connection's allowance,
-/// BadDeviceToken more than others; too many refusals end the connection; a 410 does not count. The
-/// thresholds are not published.
+/// What refusals do to a connection. According to Apple, each 4xx response except 410 reduces the
+/// connection's allowance, and too many of them end the connection. BadDeviceToken counts more than
+/// others. The thresholds are not published.
 struct RefusalLimits: Sendable, Equatable {
     /// Number of consecutive refusals that reduces the stream limit to 1 until a notification is
     /// accepted.
@@ -230,7 +230,7 @@ struct Trigger: Sendable, Equatable {
             return (number - at) % every < count
         }
         guard let every else { return true }
-        // Requests n, 2n and so on are the first ones of each affected group.
+        // Requests n, 2n and so on are the first of each group of affected requests.
         return number >= every && number % every < count
     }
 }

@@ -64,7 +64,7 @@ struct StreamState {
     /// Whether the response body was read completely.
     var isResponseRead: Bool { channel?.isBodyRead ?? (responseOffset == responseCount) }
 
-    /// Reads at most `most` further bytes of the response body.
+    /// Appends the next bytes of the response body to `target`, at most `most`.
     mutating func readResponse(into target: inout OutputRawSpan, most: Int) {
         if let channel { return channel.readBody(into: &target, most: most) }
         assert(responseOffset <= responseCount, "no more is read than was set")

@@ -4,8 +4,8 @@ internal import BroadsideTLS
 internal import Glibc
 
 extension StateDirectory {
-    /// Number of further tokens for the other environment, and for the other topic. Tests use them
-    /// to check that such tokens are refused.
+    /// Number of additional tokens for the other environment, and for the other topic. Tests use
+    /// them to check that such tokens are refused.
     private static let foreignTokens = 100
     /// Maximum number of tokens written for VoIP and for device management.
     private static let specialTokens = 10_000

@@ -142,7 +142,7 @@ public struct StateDirectory: Sendable {
         }
     }
 
-    /// Returns a topic like those in Apple's certificates for device management.
+    /// Returns a topic of the form that Apple's certificates for device management have.
     private static func managementTopic() -> String {
         var digits = hexadecimal(randomBytes(16))
         for offset in [8, 13, 18, 23] {

@@ -76,7 +76,7 @@ final class EndpointShared: Sendable {
     /// Reports that a thread has carried out an order.
     func finishedDrop(_ number: UInt64, connections: Int) {
         drops.withLock { drops in
-            // A newer order starts its own count.
+            // Threads that report late on an older order do not count.
             guard drops.order.number == number else { return }
             drops.threadsDone += 1
             drops.connections += connections
