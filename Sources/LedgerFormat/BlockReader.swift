@@ -55,7 +55,7 @@ public struct BlockReader: ~Copyable {
     ///
     /// - Parameters:
     ///   - segment: The segment to read.
-    ///   - seed: CRC of its header.
+    ///   - seed: CRC of the segment's header.
     ///   - range: Offset of the first block, and upper bound of the last one's end.
     ///   - clock: The segment's clock at the start of the range.
     public mutating func open(

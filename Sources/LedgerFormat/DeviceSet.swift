@@ -41,7 +41,7 @@ public struct DeviceSet: ~Copyable {
 
     /// Adds a device.
     ///
-    /// - Parameter token: Lower-case digits of its token.
+    /// - Parameter token: Lower-case digits of the device's token.
     /// - Returns: false if the set is full.
     public mutating func insert(_ token: RawSpan) -> Bool {
         let fingerprint = TokenText.fingerprint(token)
@@ -66,7 +66,7 @@ public struct DeviceSet: ~Copyable {
     /// Returns whether a device is in the set, and counts it for the ledger that is being
     /// processed.
     mutating func find(_ fingerprint: UInt64) -> Bool {
-        // A ledger without tokens has 0 in their place.
+        // A ledger without tokens has 0 in place of fingerprints.
         guard fingerprint != 0 else { return false }
         let index = slot(of: fingerprint)
         guard fingerprints[index] == fingerprint else { return false }

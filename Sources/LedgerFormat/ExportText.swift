@@ -60,9 +60,9 @@ internal import BroadsideSupport
     ///
     /// - Parameters:
     ///   - number: Number of the row.
-    ///   - rowIndex: Its index in `verdicts`; nil if no run reserved it.
+    ///   - rowIndex: The row's index in `verdicts`; nil if no run reserved it.
     ///   - verdicts: The loaded chunk.
-    ///   - listIndex: Its index in `list`; nil if the list is unavailable.
+    ///   - listIndex: The row's index in `list`; nil if the list is unavailable.
     ///   - list: The loaded rows of the list.
     /// - Returns: Whether the row was appended.
     @inline(__always)

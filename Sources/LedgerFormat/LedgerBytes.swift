@@ -16,9 +16,9 @@ public protocol LedgerBytes {
 
 /// Segment of a ledger, for reading.
 public struct LedgerSegment {
-    /// Number of the run that wrote it, from 1, according to its file name.
+    /// Number of the run that wrote the segment, from 1, according to its file name.
     public var epoch: UInt32
-    /// Number of the reactor that wrote it, according to its file name.
+    /// Number of the reactor that wrote the segment, according to its file name.
     public var reactor: UInt16
     /// Contents of the segment.
     public var bytes: any LedgerBytes

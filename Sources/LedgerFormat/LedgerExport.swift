@@ -282,7 +282,7 @@ struct WantedReasons {
 
     /// - Parameters:
     ///   - state: State of the row.
-    ///   - code: Stable code of its reason; 0 if there is none.
+    ///   - code: Stable code of the row's reason; 0 if there is none.
     ///   - text: Text of the reason if it has no code; otherwise nil.
     func contain(_ state: RowState, code: UInt8, text: [UInt8]?) -> Bool {
         if areAll { return true }

@@ -10,9 +10,9 @@ public struct LedgerLocation: Hashable, Sendable {
 
 /// Length of a segment, as recorded in the manifest for a run that ended or was resumed.
 public struct SegmentLength: Hashable, Codable, Sendable {
-    /// Number of the reactor that wrote it.
+    /// Number of the reactor that wrote the segment.
     public var reactor: UInt16
-    /// Offset of the end of its last good block.
+    /// Offset of the end of the segment's last good block.
     public var byteCount: UInt64
 
     /// Creates a length.

@@ -250,8 +250,8 @@ extension LedgerSalvage {
         guard reliesOnOrder, run.isInListOrder, run.isRecorded, !run.lacksSegment else {
             return [all]
         }
-        // Each segment's reservations are in list order, so lost reservations are between the last
-        // one before the loss and the first one after the loss.
+        // Each segment's reservations are in list order. So the rows of lost reservations are
+        // between the last reservation before the loss and the first one after it.
         var ranges: [Range<UInt64>] = []
         for segment in run.segments.map({ segments[$0] }) {
             for loss in segment.losses {

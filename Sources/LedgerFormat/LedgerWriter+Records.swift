@@ -264,9 +264,9 @@ extension LedgerWriter {
     /// do not release a row that another reactor of the run will send.
     ///
     /// - Parameters:
-    ///   - row: The first of them.
+    ///   - row: First of the rows.
     ///   - count: Number of rows, all in one reservation.
-    ///   - attempts: Number of attempts of each.
+    ///   - attempts: Number of attempts of each row.
     ///   - nowMilliseconds: Current time, since 1970.
     public mutating func release(
         row: UInt64, count: Int, attempts: Int, nowMilliseconds: UInt64

@@ -11,7 +11,6 @@ import BroadsideSupport
 /// It does no I/O. At most one write is in flight. Meanwhile records are added to the other buffer,
 /// which grows if the write is slow. No other allocation is made for a record. The encoder accepts
 /// every verdict, so the caller must stop sending while `backlogIsHigh`.
-/// `backlogIsHigh`. No other allocation is made for a record.
 @safe
 public struct LedgerWriter: ~Copyable {
     /// Number of unwritten bytes at which the caller should stop sending.

@@ -26,12 +26,12 @@ public struct Manifest: Codable, Hashable, Sendable {
         /// Whether each of its segments reserves rows in list order, which a canary prevents; nil
         /// if unknown.
         var isInListOrder: Bool?
-        /// Number of segments that it created before its first row; nil if unknown.
+        /// Number of segments that the run created before its first row; nil if unknown.
         var segmentCount: UInt16?
         /// Whether these segments are on disk, each with its header; nil if unknown. The run
         /// reserves rows only after that. A segment that is missing later was lost.
         var segmentsAreMade: Bool?
-        /// Cause of its end; nil if it has not ended, or was written by an earlier version.
+        /// Cause of the run's end; nil if the run has not ended, or is of an earlier version.
         public var stop: StopRecord?
 
         /// Creates a run that has not ended.
@@ -146,9 +146,9 @@ public struct Manifest: Codable, Hashable, Sendable {
     /// Ends the latest run orderly, with its segments written and synced.
     ///
     /// - Parameters:
-    ///   - lengths: Lengths of its segments.
+    ///   - lengths: Lengths of the run's segments.
     ///   - isFinished: Whether every row of the list is settled.
-    ///   - stop: Cause of its end.
+    ///   - stop: Cause of the run's end.
     public mutating func endEpoch(
         lengths: [SegmentLength], isFinished: Bool, stop: StopRecord? = nil
     ) {

@@ -53,7 +53,7 @@ public struct ReasonCounts: Sendable, Hashable {
         }
     }
 
-    /// Returns rows by the name of the reason, for summaries.
+    /// Returns the numbers of rows by the text of the reason, for summaries.
     ///
     /// - Parameter name: Returns the text of a code other than 0.
     public func named(_ name: (UInt8) -> String) -> [String: UInt64] {

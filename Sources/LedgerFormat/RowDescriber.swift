@@ -19,7 +19,7 @@ struct RowDescriber {
     ///
     /// - Parameters:
     ///   - rowIndex: Index of the row in the chunk.
-    ///   - listIndex: Its index in `list`; nil if the list is unavailable.
+    ///   - listIndex: The row's index in `list`; nil if the list is unavailable.
     func describe(
         _ row: inout ExportRow, _ verdicts: borrowing ChunkVerdicts, at rowIndex: Int,
         listIndex: Int?, _ list: borrowing ListRows

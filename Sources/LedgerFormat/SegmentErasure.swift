@@ -36,9 +36,9 @@ public struct SegmentErasure {
 
     /// File name of the segment.
     public var name: String { sound.segment.name }
-    /// Number of the run that wrote it.
+    /// Number of the run that wrote the segment.
     public var epoch: UInt32 { sound.segment.epoch }
-    /// Number of the reactor that wrote it.
+    /// Number of the reactor that wrote the segment.
     public var reactor: UInt16 { sound.segment.reactor }
 
     /// Reads a segment and checks it.

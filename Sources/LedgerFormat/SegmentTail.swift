@@ -8,7 +8,7 @@ package import BroadsideRows
 package struct SegmentTail {
     /// Number of the run that writes the segment.
     package let epoch: UInt32
-    /// Number of the reactor that writes it.
+    /// Number of the reactor that writes the segment.
     package let reactor: UInt16
     /// Offset of the first block whose rows were not emitted.
     package private(set) var emitted: UInt64

@@ -4,9 +4,9 @@ internal import BroadsideSupport
 
 /// Rows of a ledger that a run is writing, in the order of their verdicts, one batch at a time.
 ///
-/// A batch is read from segments, completed from the list and written. Unlike an export it needs no
-/// index of the ledger, and keeps only the locations of chunks in the list, about 80 bytes for
-/// each.
+/// A batch is read from segments, completed from the list and written. Unlike an export, this needs
+/// no index of the ledger. Only the locations of chunks in the list are kept, about 80 bytes for
+/// each chunk.
 package struct SettledRows: ~Copyable {
     /// Number of records in a batch. A batch ends after the block that reaches this number.
     package static let batchRecordsMax = 32_768

@@ -6,14 +6,14 @@
 public struct ValidatedSegment {
     /// The checked segment.
     public var segment: LedgerSegment
-    /// CRC of its header, the start of each block's checksum.
+    /// CRC of the segment's header, the start of each block's checksum.
     public var seed: UInt32
-    /// Offset of the end of its last good block.
+    /// Offset of the end of the segment's last good block.
     var soundByteCount: UInt64
-    /// Whether bytes follow that are not a good block.
+    /// Whether other bytes follow the last good block.
     var isTorn: Bool
 
-    /// Range of its blocks.
+    /// Range of the segment's good blocks.
     public var blocks: Range<UInt64> {
         let start = UInt64(LedgerFormat.segmentHeaderByteCount)
         return start..<max(start, soundByteCount)

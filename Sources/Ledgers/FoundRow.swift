@@ -46,7 +46,7 @@ public struct FoundRow: Sendable {
         var row = row
         if row.uniqueID == [] { row.uniqueID = nil }
         ExportFormat.jsonl.append(row, to: &bytes)
-        // Without its opening brace and its line end.
+        // The row's JSON object without its opening brace and its line end.
         let columns = String(decoding: bytes.dropFirst().dropLast(), as: UTF8.self)
         var line = JSONLine()
         line.add("ledger", ledger)

@@ -176,8 +176,8 @@ extension LedgerDirectory {
         claim = nil
     }
 
-    /// Whether an error means that a folder is not writable, rather than that its disk fails or
-    /// this process has too many open files.
+    /// Whether an error means that a folder is not writable. A failing disk, or too many open
+    /// files, do not mean that.
     private static func isClosedToClaims(_ number: Int32) -> Bool {
         number == EROFS || FileFailure(errno: number) == .unusable
     }

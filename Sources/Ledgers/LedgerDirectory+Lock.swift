@@ -82,7 +82,7 @@ extension LedgerDirectory {
 
     /// Locks the directory of an existing ledger.
     ///
-    /// - Parameter forWriting: Whether files will be created in it.
+    /// - Parameter forWriting: Whether files will be created in the directory.
     func lock(forWriting: Bool = true) throws(BroadsideError) {
         guard try takeLock(forWriting: forWriting) else {
             throw .file(option: "ledger", path, errno: ENOENT, "name a ledger's directory")
@@ -118,7 +118,7 @@ extension LedgerDirectory {
         }
         guard code != EWOULDBLOCK else { throw inUse }
         guard code == 0 else {
-            // No other start can have locked it.
+            // No other start can have locked the new directory.
             if isNew { SystemCall.unlink(Self.lockName, in: folder) }
             throw cannotLock(code)
         }

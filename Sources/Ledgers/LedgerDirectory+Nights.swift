@@ -59,7 +59,7 @@ extension LedgerDirectory {
     /// - Parameters:
     ///   - path: The ledger's directory.
     ///   - hidden: Its new path, in the same folder.
-    /// - Returns: The reason why it was not hidden; nil if it was.
+    /// - Returns: The reason why the ledger was not hidden; nil if it was hidden.
     package static func hideFinished(
         _ path: String, as hidden: String
     ) throws(BroadsideError) -> RemovalRefusal? {

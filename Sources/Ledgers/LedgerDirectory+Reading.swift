@@ -132,7 +132,7 @@ extension LedgerDirectory {
     /// Returns a path to the control socket that is short enough for a socket's address; valid
     /// during the lifetime of this object.
     ///
-    /// - Parameter limit: Limit on its bytes.
+    /// - Parameter limit: Limit on the bytes of the path.
     package func controlPath(limit: Int) throws(BroadsideError) -> String {
         let direct = "\(path)/\(Self.controlName)"
         if direct.utf8.count <= limit { return direct }

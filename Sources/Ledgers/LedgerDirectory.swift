@@ -5,7 +5,7 @@ internal import Glibc
 /// Directory of a ledger: its manifest, its segments, its lock. Private to its owner.
 package final class LedgerDirectory {
     package let path: String
-    /// Whether this process created it.
+    /// Whether this process created the directory.
     var isNew = false
     /// Whether reads of segments end on a stop signal.
     package let patience: ReadingPatience

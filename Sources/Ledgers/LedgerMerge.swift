@@ -71,7 +71,7 @@ public enum LedgerMerge {
                 let source = ledgers[ledgerIndex]
                 try whileLocked(source) { () throws(BroadsideError) in
                     try source.directory.copyLedger(to: copy)
-                    // A part keeps the list that it was sent from.
+                    // A part keeps the list from which it was sent.
                     guard areParts, try source.directory.hasSpool else { return }
                     try source.directory.copyFile(LedgerDirectory.spoolName, to: copy)
                     try LedgerDirectory.unlocked(copy).syncDirectory()
@@ -285,7 +285,7 @@ extension LedgerDirectory {
 
     /// Copies a file into another directory.
     ///
-    /// - Parameter byteCount: Number of bytes from its start; nil for all.
+    /// - Parameter byteCount: Number of bytes to copy, from the file's start; nil for all.
     func copyFile(
         _ name: String, to target: String, byteCount: UInt64? = nil
     ) throws(BroadsideError) {

@@ -4,8 +4,9 @@ internal import Glibc
 
 /// Rule for the destinations of all outputs of all commands.
 ///
-/// An output must not replace a file that the command reads, a symbolic link, or a file of a
-/// ledger, whatever path leads there. The rule is checked before anything is sent.
+/// An output must not replace a symbolic link, a file that the command reads, or a file of a
+/// ledger. It does not matter which path leads to the file. The rule is checked before anything is
+/// sent.
 public struct OutputRule {
     /// Input of a command.
     public struct Input {

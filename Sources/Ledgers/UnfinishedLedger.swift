@@ -107,7 +107,7 @@ extension LedgerDirectory {
     /// Marker of a directory that is not yet a ledger.
     static let unfinishedName = "unfinished"
 
-    /// Error for such a directory.
+    /// Error for a directory that is not yet a ledger.
     var unfinished: BroadsideError {
         .usage(
             "ledger",

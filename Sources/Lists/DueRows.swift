@@ -16,7 +16,7 @@ package struct DueRows: Sendable {
     }
 
     private let zones: RowZones
-    /// Action for each zone, by its number less `RowZones.firstZone`.
+    /// Action for each zone, by its number minus `RowZones.firstZone`.
     private let actions: [Action]
     /// Number of rows that the pass leaves to a later pass.
     package let waitingRows: UInt64

@@ -21,7 +21,7 @@ internal import BroadsideSupport
         public internal(set) var count: Int
     }
 
-    /// A field of the row read last, as a range of its text.
+    /// A field of the last row read, as a range of its text.
     public struct Field: Sendable, Equatable {
         /// Start of the text: an offset in the chunk, or in the decoded texts of the row.
         var start: Int
@@ -74,7 +74,7 @@ internal import BroadsideSupport
     /// Mode for rows that do not exceed the maximum length.
     private let usualMode: Mode
     let separator: UInt8
-    /// The fields of the row read last.
+    /// The fields of the last row read.
     // SAFETY: `fieldCount` fields, allocated and set in `init`, freed in `deinit`; accessed only
     // through this value.
     private let fields: UnsafeMutablePointer<Field>
@@ -182,7 +182,7 @@ internal import BroadsideSupport
         return nil
     }
 
-    /// Field of the column `layout.names[index]` in the row read last.
+    /// Field of the column `layout.names[index]` in the last row read.
     @inline(__always)
     public func field(_ index: Int) -> Field {
         precondition(index >= 0 && index < fieldCount)
@@ -238,7 +238,7 @@ internal import BroadsideSupport
         }
     }
 
-    /// Text of the row read last, as it is in the list.
+    /// Text of the last row read, as it is in the list.
     @_lifetime(borrow self)
     public func text(of row: Row) -> RawSpan {
         text(Field(start: row.start, count: row.count, form: .plain))

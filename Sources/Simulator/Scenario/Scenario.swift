@@ -107,8 +107,8 @@ struct RefusalLimits: Sendable, Equatable {
     var collapseAfter: UInt64?
     /// Total number of refusals that ends the connection. BadDeviceToken counts twice.
     var goAwayAfter: UInt64?
-    /// Delay that each refusal adds to all later responses of the connection, nanoseconds; twice
-    /// for BadDeviceToken. An accepted notification removes it once. 0 for none.
+    /// Delay that each refusal adds to all later responses of the connection, nanoseconds; 0 for
+    /// none. BadDeviceToken adds it twice. An accepted notification subtracts it once.
     var slowNanoseconds: UInt64 = 0
 
     /// Maximum delay of a response because of refusals, nanoseconds.
