@@ -9,7 +9,7 @@ public struct CampaignRows: Hashable, Sendable {
     public var part: ListExtent
     /// Rows of the extent that the campaign covers (`--shard` of any other list).
     public var selection: RowSelection
-    /// Number of rows of the list up to which rows are read (`--limit`); nil: no limit.
+    /// Exclusive limit on the numbers of rows that are read (`--limit`); nil: no limit.
     public var limit: UInt64?
 
     /// Creates a definition; by default it includes all rows.

@@ -40,7 +40,7 @@ struct OutcomeShares {
     let sent: UInt64
     private let isInProgress: Bool
 
-    /// Normal share of bad tokens among the sent rows, at most.
+    /// Highest normal share of bad tokens among the sent rows.
     private static let usualBadTokens = 0.01
 
     init(_ summary: Summary, isInProgress: Bool) {

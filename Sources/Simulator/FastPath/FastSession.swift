@@ -40,7 +40,8 @@ final class FastSession {
     /// True once GOAWAY is queued. The caller writes it and closes the connection.
     private(set) var isFinished = false
 
-    /// Number of such DATA bytes that triggers a WINDOW_UPDATE: a quarter of the initial window.
+    /// Number of DATA bytes without returned credit that triggers a WINDOW_UPDATE: a quarter of the
+    /// initial window.
     private static let creditThreshold = 16_384
     /// Bytes by which the connection window exceeds the initial one, for clients that send many
     /// bodies together.

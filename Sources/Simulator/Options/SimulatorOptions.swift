@@ -8,8 +8,8 @@ public struct SimulatorOptions: Sendable {
     public var listen = "127.0.0.1:2197"
     /// The directory of certificates and keys, filled on first use.
     public var state: String
-    /// Host names that the server's certificate has besides localhost, in lower case. They have an
-    /// effect only if `state` is empty and the certificate is created.
+    /// Host names that the server's certificate has besides localhost, in lower case. They are used
+    /// when the certificate is created in `state`.
     public var serverNames: [String] = []
     /// Delay from the end of a request to its response, nanoseconds.
     public var latencyNanoseconds: UInt64 = 0
