@@ -1,12 +1,12 @@
-/// Buffers for response bodies that arrive in more than one frame, each limited to `keptCount`
-/// bytes.
+/// Buffers for response bodies that arrive in more than one frame. Each keeps at most `keptCount`
+/// bytes of a body.
 ///
 /// APNs sends one short DATA frame, which needs no buffer. The pool starts empty and doubles up to
 /// one buffer per stream, so that no body is mixed up or lost, however a server interleaves them.
 @safe struct BodyPool: ~Copyable {
     /// Bytes that are kept of a body. The largest documented by APNs has fewer than 100.
     static let keptCount = 512
-    /// Value for no slot.
+    /// Slot number that stands for no slot.
     static let none = UInt16.max
 
     // SAFETY: `grow` allocates both, `capacity` slots of `keptCount` bytes and `capacity` numbers,

@@ -138,7 +138,7 @@ extension ClientConnectionStateMachine {
         }
     }
 
-    /// Deprecated, and valid in any state of a stream (section 6.3).
+    /// Handles a PRIORITY frame: deprecated, and valid in any state of a stream (section 6.3).
     mutating func receivePriority(_ header: FrameHeader) -> Event? {
         guard header.streamID != 0 else {
             return fail(.protocolError, "PRIORITY on stream 0")

@@ -48,8 +48,8 @@ internal import Synchronization
         }
     }
 
-    /// Status of a 200 with an apns-unique-id. It is no case of its own, because each response would
-    /// pay for the distinction.
+    /// Status that stands for a 200 with an apns-unique-id. An event of its own would make each
+    /// response slower.
     public static var identifiedStatus: UInt16 { Stream.identifiedStatus }
 
     /// Events for the caller.
@@ -67,7 +67,7 @@ internal import Synchronization
         /// The stream of `tag` ended without a complete, valid response: in doubt.
         case reset(tag: UInt32, ErrorCode)
         /// The server accepts no more streams; those above `lastStreamID` follow as `notProcessed`.
-        /// `goAwayDebugData` refers to it.
+        /// `goAwayDebugData` returns the debug data of this GOAWAY.
         case goAway(ErrorCode, lastStreamID: UInt32)
         /// The server acknowledged our PING with this opaque value.
         case pong(UInt64)
@@ -208,7 +208,7 @@ internal import Synchronization
     /// start.
     public var isDraining: Bool { isGoingAway || streams.remainingIDs == 0 }
 
-    /// Whether requests may start now or later.
+    /// Whether requests may start, at once or after responses free a stream or a window.
     public var isUsable: Bool { phase == .running && !isDraining }
 
     /// Limit in bytes for the encoder's mirror of the server's table: the lowest
@@ -218,8 +218,8 @@ internal import Synchronization
     /// The server's SETTINGS_MAX_FRAME_SIZE in bytes.
     public var maxFrameSize: UInt32 { settings.maxFrameSize }
 
-    /// Fill levels of bounded tables, with limits that no other property states: bytes of control
-    /// frames, requests in parts, and body buffers.
+    /// Fill levels and limits of bounded tables whose limits no other property has: bytes of
+    /// control frames, requests in parts, and body buffers.
     package var occupancy:
         (controlBytes: Int, parts: Int, partsLimit: Int, bodies: Int, bodiesLimit: Int)
     {

@@ -1,9 +1,10 @@
 /// Bytes of DATA that we may still send (RFC 9113 section 6.9.1).
 struct FlowControlWindow: Sendable {
-    /// "A sender MUST NOT allow a flow-control window to exceed 2^31-1 bytes."
+    /// Maximum of a window: "A sender MUST NOT allow a flow-control window to exceed 2^31-1 bytes."
     static let limit = 0x7fff_ffff
 
-    /// May be negative for a stream after the initial size was lowered (section 6.9.2).
+    /// Bytes that may be sent; negative for a stream after the initial size was lowered (section
+    /// 6.9.2).
     private(set) var available: Int
 
     init(available: Int) { self.available = available }
@@ -22,12 +23,12 @@ struct FlowControlWindow: Sendable {
     }
 }
 
-/// Bytes of DATA that the server may send, and bytes whose credit it has not got back yet.
+/// Window for DATA from the server, and received bytes whose credit was not returned yet.
 ///
 /// Credit is returned once half of the window is used, so that WINDOW_UPDATE is rare and the server
-/// never has to stop. Half a window and a frame of 16,384 bytes are less than any window here, so
-/// overruns need no check: bytes that a server sends too early are within the window that could
-/// have been granted already.
+/// never has to stop. Half a window and a frame of 16,384 bytes together are less than any window
+/// here, so overruns need no check: a server that sends too early uses credit that could have been
+/// returned already.
 struct ReceiveWindow: Sendable {
     let size: Int
     private(set) var used = 0

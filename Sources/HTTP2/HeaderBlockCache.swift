@@ -1,16 +1,17 @@
-/// Cache of decoded header blocks, so that similar ones need no decoding: a server's responses
-/// differ in little but their apns-id.
+/// Cache of decoded header blocks: a block that differs from a cached one only in its apns-id, as
+/// most responses of a server do, needs no decoding.
 ///
 ///     block   88  00 07 "apns-id" 24  EABEAE54-14A8-...
 ///     fixed   ff  ff ff  ff...    ff  00000000 00000        bytes that have to be the same
 ///     free    00  00 00  00...    00  ffffffff fffff        bytes that may be any of a value
 ///
-/// Bytes of a Huffman-coded identifier are ignored, because `readOrdinary` does not decode it. Only
-/// for blocks that need no dynamic table, whose meaning depends only on their bytes. One block is
-/// kept for each value of the last three bits of a length, because Huffman-coded identifiers have
-/// several lengths.
+/// A Huffman-coded identifier may have any bytes, because `readOrdinary` does not decode it. The
+/// cache only has blocks that need no dynamic table, so that their bytes alone determine their
+/// meaning. It keeps one block for each value of the last three bits of a length, because
+/// Huffman-coded identifiers have several lengths.
 @safe struct HeaderBlockCache: ~Copyable {
-    /// Shorter blocks are decoded as fast; longer ones are no ordinary responses.
+    /// Lengths of cached blocks: shorter ones are decoded as fast, and longer ones are not ordinary
+    /// responses.
     static let byteCounts = 16...128
     private static let entryCount = 8
     private static let vector = 16
@@ -74,13 +75,13 @@
         return unsafe entries[index].start
     }
 
-    /// Stores the headers of a block, replacing another one.
+    /// Stores the headers of a block in place of those of another block.
     ///
     /// - Parameter headers: Decoded from `block` alone, and well formed.
     @inline(never)
     mutating func remember(_ block: RawSpan, _ headers: ResponseHeaders) {
         let byteCount = block.byteCount
-        // An apns-unique-id is another one in each response.
+        // Each response has a different apns-unique-id.
         guard Self.byteCounts.contains(byteCount), !headers.isMalformed, headers.uniqueID == nil
         else { return }
         let index = byteCount & (Self.entryCount - 1)

@@ -25,7 +25,7 @@ public final class HeaderBlockReader {
     /// Whether a block was refused, so that the tables may differ from now on.
     private var hasFailed = false
 
-    /// nil if memory runs out.
+    /// Creates a reader; nil if memory runs out.
     public init?() {
         guard let inflater = HeaderInflater() else { return nil }
         self.inflater = inflater

@@ -6,7 +6,7 @@ internal import CBroadsideNghttp2
     // SAFETY: a decoder that `init` creates and `deinit` frees; the value can't be copied.
     private let inflater: OpaquePointer
 
-    /// nil if memory runs out.
+    /// Creates a decoder; nil if memory runs out.
     init?() {
         var made: OpaquePointer?
         // SAFETY: `made` is a local, which nghttp2 sets to a new inflater if it succeeds.

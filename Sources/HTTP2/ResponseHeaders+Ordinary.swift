@@ -2,11 +2,11 @@ internal import BroadsideHPACK
 
 extension ResponseHeaders {
     /// Decodes a block of the usual form: static entries, and literals without insertion, whose
-    /// integers take one or two bytes. Returns false for anything else or invalid, which the full
-    /// decoder then judges.
+    /// integers take one or two bytes. Returns false for any other block and for an invalid one,
+    /// which the full decoder then reads.
     ///
-    /// Equivalent to `readAnything` without descriptions of fields, which would cost more than
-    /// decoding them.
+    /// Has the same result as `readAnything`, but builds no descriptions of fields, which would
+    /// cost more than decoding them.
     mutating func readOrdinary(_ block: RawSpan) -> Bool {
         var offset = 0
         while offset < block.byteCount {
@@ -83,8 +83,8 @@ private struct ShortText {
         block.extracting(offset..<offset + count)
     }
 
-    /// Whether it is `apns-id`, raw or Huffman-coded: the only literal name in an ordinary response
-    /// of APNs, recognized by comparing integers.
+    /// Whether the text is `apns-id`, raw or Huffman-coded: the only literal name in an ordinary
+    /// response of APNs, recognized by comparing integers.
     @inline(__always)
     func isIdentifierName(in block: RawSpan) -> Bool {
         if isHuffman {

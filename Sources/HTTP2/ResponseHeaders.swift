@@ -1,9 +1,10 @@
 internal import BroadsideHPACK
 
-/// What a stream takes from a response's header block. Small, because each response whose block is
-/// cached copies it.
+/// Part of a response's header block that its stream needs. Small, because it is copied for each
+/// response whose block is cached.
 struct ResponseStart: Equatable {
-    /// `:status`, `Stream.identifiedStatus` for a 200 with an apns-unique-id; 0 if there is none.
+    /// `:status`; `Stream.identifiedStatus` for a 200 with an apns-unique-id; 0 if there is no
+    /// `:status`.
     let status: UInt16
     /// `content-length`; -1 if there is none.
     let contentLength: Int32
@@ -59,7 +60,7 @@ struct ResponseHeaders {
         return try readAnything(block)
     }
 
-    /// Decodes any block with the walker.
+    /// Decodes any block with a `BlockWalker`.
     mutating func readAnything(_ block: RawSpan) throws(HPACKError) -> Bool {
         var walker = BlockWalker()
         while let field = try walker.next(block) {

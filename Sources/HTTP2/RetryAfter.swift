@@ -3,8 +3,8 @@ internal import BroadsideHPACK
 /// Time of the next attempt in a response: "The Retry-After field value can be either an HTTP-date
 /// or a number of seconds to delay after receiving the response" (RFC 9110 section 10.2.3).
 ///
-/// Four bytes, because each open stream has one: a number below 1,000,000,000 is a delay, any other
-/// an instant, which is possible because that instant was in 2001.
+/// Takes four bytes, because each open stream has one. A number below 1,000,000,000 is a delay in
+/// seconds; any other is an instant in seconds since 1970, because 1,000,000,000 was in 2001.
 public struct RetryAfter: Sendable, Equatable {
     private var number: UInt32
 

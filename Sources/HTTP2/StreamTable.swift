@@ -7,8 +7,8 @@ struct Stream {
         case open
         /// Ended by the server; no frame may follow.
         case closedByServer
-        /// Reset by us; frames that the server sent before it knew are ignored (RFC 9113 section
-        /// 5.1).
+        /// Reset by us; frames that the server sent before our reset arrived are ignored (RFC 9113
+        /// section 5.1).
         case closedByUs
     }
 
@@ -68,7 +68,7 @@ struct Stream {
         case forgotten
     }
 
-    /// "Unique 31-bit identifier."
+    /// Highest stream ID; an ID has 31 bits.
     static let lastID: UInt32 = 0x7fff_ffff
 
     // SAFETY: `init` and `grow` allocate `slotCount` streams and set them all; `grow` frees the
@@ -188,7 +188,8 @@ struct Stream {
     }
 
     /// Slot of the open stream with the lowest ID. The cursor only advances, so that all calls
-    /// together visit each ID once; if it is far behind, one pass over all slots replaces that.
+    /// together visit each ID once. If the cursor is far behind, one pass over all slots finds the
+    /// stream instead.
     mutating func oldestSlot() -> Int? {
         guard openCount > 0 else { return nil }
         if Int(nextID - oldestID) > 4 * slotCount {
