@@ -30,7 +30,7 @@ public struct DynamicTableMirror: Sendable {
     /// Limit on entries that the encoder creates: the fields, and provider tokens for half a day.
     static let entriesLimit = 32
 
-    /// Oldest first.
+    /// Entries, oldest first.
     private var entries: InlineArray<32, Entry>
     private var count = 0
 
