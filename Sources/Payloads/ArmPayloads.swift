@@ -1,9 +1,10 @@
 public import BroadsideAPNs
 public import BroadsideRows
 
-/// Arms of a campaign, and what each of them sends in place of the campaign's own.
+/// Arms of a campaign, with the payload, collapse ID and priority that each sends in place of the
+/// campaign's.
 public struct ArmPayloads: Sendable {
-    /// Own values of an arm.
+    /// Values that an arm sends in place of the campaign's.
     public struct Own: Sendable {
         /// Index of the arm's payload in `PayloadSet.templates`; nil: that of the campaign.
         public var template: Int?
@@ -12,13 +13,13 @@ public struct ArmPayloads: Sendable {
         /// The arm's apns-priority; nil: that of the campaign.
         public var priority: Priority?
 
-        /// Creates an arm that sends what the campaign sends.
+        /// Creates an arm without values of its own.
         public init() {}
     }
 
     /// Rule that puts devices into arms.
     public let split: ArmSplit
-    /// Own values, in the order of the arms' numbers.
+    /// Values of each arm, in the order of the arms' numbers.
     public let own: [Own]
 
     /// Creates the arms of a campaign.
@@ -31,7 +32,8 @@ public struct ArmPayloads: Sendable {
     /// Whether any arm has its own collapse ID.
     public var haveCollapse: Bool { own.contains { $0.collapse != nil } }
 
-    /// An arm's own priority; nil for number 0, and if it has that of the campaign.
+    /// Priority of an arm; nil for number 0, which is no arm, and if the arm has the campaign's
+    /// priority.
     public func priority(of arm: UInt8) -> Priority? {
         arm == 0 ? nil : own[Int(arm) - 1].priority
     }

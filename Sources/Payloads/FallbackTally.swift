@@ -1,8 +1,8 @@
 import BroadsidePrimitives
 import BroadsideSupport
 
-/// Counts rows by values of a column that have no payload of their own: of bounded size, and
-/// without allocation per row.
+/// Counts rows whose value in the column of `--payload-by` has no payload of its own, by value. The
+/// size is bounded, and counting a row does not allocate.
 struct FallbackTally: ~Copyable {
     // Not private, because swiftc 6.3.1 would fail on the buffer that `PayloadRenderer` destroys.
     struct Slot {

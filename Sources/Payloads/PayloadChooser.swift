@@ -1,8 +1,9 @@
 import BroadsidePrimitives
 import BroadsideSupport
 
-/// Finds the payload for a language that its name and a row's value write differently: `zh-TW`
-/// finds `zh-Hant`, `iw` finds `he`, `PT-br` finds `pt-BR`, and vice versa. Does not allocate.
+/// Finds the payload for a row's language if the payload's name and the row's value spell the
+/// language differently: `zh-TW` finds `zh-Hant`, `iw` finds `he`, `PT-br` finds `pt-BR`, and vice
+/// versa. Does not allocate.
 struct PayloadChooser: ~Copyable {
     /// A payload that is named after a language.
     struct Name: Sendable {

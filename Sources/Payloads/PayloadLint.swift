@@ -295,7 +295,8 @@ extension PayloadLint {
         }
     }
 
-    /// Apple, "Pushing background updates to your App": content-available alone.
+    /// Checks that a background push has content-available alone (Apple, "Pushing background
+    /// updates to your App").
     private mutating func checkBackground(_ aps: PayloadDocument.Member) {
         for key in ["alert", "badge", "sound"] {
             guard let member = document.member(["aps"], key) else { continue }
@@ -322,7 +323,8 @@ extension PayloadLint {
         }
     }
 
-    /// Apple, "Sending MDM commands to a device": the PushMagic string and nothing else.
+    /// Checks that a push of type mdm has the PushMagic string and nothing else (Apple, "Sending
+    /// MDM commands to a device").
     private mutating func checkDeviceManagement() {
         guard let magic = document.member([], "mdm") else {
             return error(nil, "a push of type mdm is {\"mdm\":\"PushMagic\"}: add 'mdm'")
@@ -361,7 +363,7 @@ extension PayloadLint {
     /// Escapes of characters that need none in JSON.
     private struct NeedlessEscapes {
         var first: Int?
-        /// Number of bytes by which they are longer.
+        /// Number of bytes by which the escapes are longer than their characters in UTF-8.
         var byteCount = 0
 
         mutating func add(at offset: Int, byteCount: Int) {

@@ -3,15 +3,16 @@ import BroadsidePrimitives
 import BroadsideRows
 import BroadsideSupport
 
-/// Which payload a row gets.
+/// Choice of a row's payload.
 extension PayloadRenderer {
     /// Reason why a row can't be sent.
     struct Refusal: Error {
         var reason: Reason
     }
 
-    /// Index of the row's payload: by its value; by the language of the value; or by the value's
-    /// part before its last `-` or `_`, so that `pt-BR` finds `pt`. `pt_BR` finds `pt-BR` first.
+    /// Index of the row's payload. Looks for the row's value, then for the value's language, then
+    /// for the part of the value before its last `-` or `_`, so that `pt-BR` finds `pt`. `pt_BR`
+    /// finds `pt-BR` first.
     mutating func choose(_ reader: borrowing RowReader) -> Result<Int, Refusal> {
         guard let choiceField else { return .success(0) }
         let field = reader.field(choiceField)

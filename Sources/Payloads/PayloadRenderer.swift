@@ -57,7 +57,7 @@ internal import BroadsideSupport
         var limit: Int
     }
 
-    /// Payload and collapse ID of an arm: index of a script, or -1 for those of the campaign.
+    /// Scripts of an arm's payload and collapse ID: an index, or -1 if the campaign's applies.
     struct ArmScripts {
         var payload: Int32
         var collapse: Int32
@@ -197,8 +197,8 @@ internal import BroadsideSupport
         bytes.bytes.extracting(Int(range.lowerBound)..<Int(range.upperBound))
     }
 
-    /// Numbers of rows for whose value there is no payload: rows that got the default payload, and
-    /// rows that got no payload.
+    /// Numbers of rows whose value has no payload of its own: rows with the default payload, and
+    /// rows without any payload.
     public var fallbackCounts: FallbackCounts { fallbacks.counts }
 
     /// Renders the pieces of the row that `reader` read last.
