@@ -78,7 +78,8 @@ public struct VerdictLedger {
         accepted(batch)
     }
 
-    /// Passes the verdicts of a block. Those left in the batch at the end have not been passed yet.
+    /// Passes the verdicts of a block. Accepted rows that are in the batch at the end were not
+    /// passed yet.
     private static func read(
         _ reader: inout BlockReader, _ batch: inout AcceptedBatch,
         accepted: (borrowing AcceptedBatch) -> Void,
@@ -172,7 +173,8 @@ extension DeadTokens {
     ///
     /// - Parameters:
     ///   - reasons: Reasons that report a token as dead.
-    ///   - end: Only verdicts settled before it count, milliseconds since 1970; nil: all.
+    ///   - end: Time before which a verdict must be settled to count, milliseconds since 1970; nil:
+    ///     all count.
     ///   - accepted: Also receives all accepted rows.
     /// - Throws: Errors of reading the ledger.
     public mutating func rescueLiving(

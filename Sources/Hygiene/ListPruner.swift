@@ -11,7 +11,7 @@ import BroadsideSupport
 ///
 /// Unconsumed bytes return at the start of the next window, followed by more. A row that exceeds
 /// the maximum length has no token, and is skipped in pieces. A checking scanner reads each byte
-/// before it is processed: behind a `fault` nothing is consumed.
+/// before it is processed, so that nothing after a `fault` is consumed.
 public struct ListPruner: ~Copyable {
     /// Result for a window.
     public struct Outcome: Sendable {

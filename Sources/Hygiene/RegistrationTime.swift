@@ -1,8 +1,8 @@
 /// Registration time of a device's token, from a column of a list.
 ///
-/// An impossible time is unreadable, like a text that is not a time, because an unreadable time
-/// must not cost a token. `0`, seconds since 2001, serial days of a spreadsheet, and other numbers
-/// with a different epoch would otherwise count as times long ago.
+/// An impossible time counts as unreadable, like a text that is not a time, so that its token is
+/// kept. Otherwise `0`, seconds since 2001, serial days of a spreadsheet, and other numbers with a
+/// different epoch would count as times long ago, and the token would be removed.
 public struct RegistrationTime: Sendable {
     /// 2009-01-01 00:00 UTC; APNs opened in June of that year.
     private static let earliest: Int64 = 1_230_768_000_000

@@ -3,7 +3,7 @@ import BroadsideSupport
 
 /// 128 bits that represent a token when many are compared: two independent hashes.
 ///
-/// The probability that two different tokens among a billion share a digest is about one to 10^21,
+/// The probability that two different tokens among a billion share a digest is about 1 in 10^21,
 /// unless they were crafted.
 public struct TokenDigest: Sendable, Equatable {
     /// Fingerprint, as in the ledger.

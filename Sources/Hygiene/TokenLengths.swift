@@ -2,8 +2,8 @@ import BroadsideAPNs
 
 /// Numbers of digits of a list's tokens, and the line on which each length occurs first.
 ///
-/// Two files joined without a line end between them turn two tokens into one that looks valid: its
-/// length is the sum of two that are usual in the list.
+/// If two files are joined without a line end between them, two tokens become one that looks valid.
+/// Its length is the sum of two lengths that are usual in the list.
 public struct TokenLengths: Sendable {
     /// A length that is the sum of two usual ones.
     public struct Glued: Sendable, Equatable {
@@ -37,7 +37,7 @@ public struct TokenLengths: Sendable {
         rows[digits] += 1
     }
 
-    /// First token as long as two usual ones; nil if there is none.
+    /// First token whose length is the sum of two usual lengths; nil if there is none.
     public var glued: Glued? {
         var found: Glued?
         for digits in rows.indices where rows[digits] > 0 {
