@@ -9,13 +9,13 @@ public struct JSONError: Error, Equatable, Sendable {
             "this character is not allowed here: look for a comma too many or too few, or another kind of quote"
         /// Text after the end of the value.
         case trailingText = "text after the end of the JSON value"
-        /// RFC 8259 section 7: characters below U+0020 must be escaped in a string.
+        /// A control character in a string, below U+0020, that is not escaped (RFC 8259 section 7).
         case controlCharacter = "a control character inside a string must be escaped"
-        /// RFC 8259 section 7 defines the escapes.
+        /// An escape that RFC 8259 section 7 does not define.
         case badEscape = "unknown escape in a string"
-        /// RFC 8259 section 8.1 requires UTF-8.
+        /// Bytes that are not UTF-8, which RFC 8259 section 8.1 requires.
         case badUTF8 = "the text is not UTF-8 here"
-        /// RFC 8259 section 6.
+        /// A number that is not in the form of RFC 8259 section 6.
         case badNumber = "this is not a JSON number"
         /// Nesting beyond the tokenizer's limit.
         case tooDeep = "values are nested too deeply"

@@ -6,7 +6,7 @@ indirect enum JSONValue {
     case number(String)
     case string(String)
     case array([JSONValue])
-    /// Of members with the same name, the first.
+    /// An object; of several members with the same name, the first.
     case object([String: JSONValue])
 
     /// Reads a whole text.
@@ -81,7 +81,7 @@ indirect enum JSONValue {
                 unsafe String(decoding: $0, as: UTF8.self)
             }
         }
-        // Half of a pair alone is no character.
+        // Half of a pair alone is not a character.
         if let problem { throw JSONError(.badEscape, at: token.start + problem) }
         return value
     }

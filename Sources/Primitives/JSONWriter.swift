@@ -89,7 +89,7 @@ struct JSONWriter {
         close("}")
     }
 
-    /// By the bytes of the names, as Foundation sorts them.
+    /// Whether a name comes first: names are ordered by their bytes, as Foundation sorts them.
     private static func isBefore(
         _ first: (key: String, value: JSONNode), _ second: (key: String, value: JSONNode)
     ) -> Bool { first.key.utf8.lexicographicallyPrecedes(second.key.utf8) }

@@ -1,12 +1,12 @@
-/// SipHash-2-4 of one 64-bit word: a keyed hash, from which nothing follows about the word without
-/// the key (Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012).
+/// SipHash-2-4 of one 64-bit word: a keyed hash that reveals nothing about the word without the key
+/// (Aumasson and Bernstein, "SipHash: a fast short-input PRF", 2012).
 public struct KeyedHash: Sendable {
     private let key: (UInt64, UInt64)
 
     /// - Parameter key: 128 random bits.
     public init(key: (UInt64, UInt64)) { self.key = key }
 
-    /// Returns the hash of a word, as of its eight bytes, the lowest first.
+    /// Returns the hash of a word's eight bytes, the lowest first.
     public func hash(_ word: UInt64) -> UInt64 {
         var state = State(key)
         state.take(word)
