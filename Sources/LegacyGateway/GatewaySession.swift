@@ -1,6 +1,6 @@
 /// Notifications in flight on one connection to a legacy gateway, in the order written, numbered
-/// from 1 by the identifier in errors. A row is only a number here, its tag; the owner gives it
-/// meaning.
+/// from 1 by the identifier in errors. A row is represented by a number, its tag, which only the
+/// owner interprets.
 ///
 ///     written --- silence for long enough, or an error that names a later one ---> accepted
 ///        |------- an error names it ---> what its status means
@@ -68,7 +68,7 @@
         count > 0 ? unsafe tags[Int(firstIdentifier) % capacity] : nil
     }
 
-    /// Whether the oldest one was passed to the kernel.
+    /// Whether the oldest notification in flight was passed to the kernel.
     package var isOldestSent: Bool { firstIdentifier < unsentIdentifier }
 
     /// Calls `body` with each tag in flight, oldest first.
@@ -155,7 +155,8 @@
     ///   - now: Monotonic nanoseconds, like all times here.
     ///   - phaseSince: Start of the connection's phase.
     ///   - isFlushed: Whether the buffer contains no unsent bytes.
-    ///   - oldestSent: Time at which the oldest one in flight was sent; nil if there is none.
+    ///   - oldestSent: Time at which the oldest notification in flight was sent; nil if none is in
+    ///     flight.
     package mutating func nextExpired(
         now: UInt64, phaseSince: UInt64, isFlushed: Bool, oldestSent: UInt64?
     ) -> GatewayOutcome? {
