@@ -92,7 +92,8 @@ public struct BroadsideError: Error, Sendable {
         BroadsideError("", exitCode: ExitCode.complete)
     }
 
-    /// The same error, if its option is one of several that lead to the same place.
+    /// Returns the error with the name of another option in place of its own. For a file that both
+    /// options name.
     ///
     /// - Parameter other: The option that was given, without dashes.
     package func attributed(to other: String) -> BroadsideError {

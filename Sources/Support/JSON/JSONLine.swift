@@ -48,7 +48,7 @@ package struct JSONLine {
         return String(text)
     }
 
-    /// All of these scalars are below U+FFFF.
+    /// Returns the escape `\uXXXX` of a scalar, which is below U+FFFF.
     private static func escape(_ scalar: Unicode.Scalar) -> String {
         let digits = String(scalar.value, radix: 16)
         return "\\u" + String(repeating: "0", count: 4 - digits.count) + digits

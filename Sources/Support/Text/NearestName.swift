@@ -1,8 +1,8 @@
-/// Returns the name that was probably meant: the same one except for case, hyphens, underscores and
-/// spaces, or otherwise the nearest one.
+/// Returns the name that was probably meant: one that differs only in case, hyphens, underscores
+/// and spaces, or else the nearest one.
 ///
-/// A third of its letters may differ: one letter for names of up to four letters, otherwise at
-/// least two; a transposition counts as one.
+/// In a name of up to four letters, one letter may differ; in a longer name, a third of the letters,
+/// but at least two. A transposition counts as one.
 ///
 /// - Returns: nil if no name is near enough.
 package func nearestName(to name: String, among names: [String]) -> String? {

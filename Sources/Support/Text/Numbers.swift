@@ -46,7 +46,7 @@ package func durationText(_ seconds: Double) -> String {
     }
 }
 
-/// Nanoseconds of `500ms`, `30s`, `15m`, `2h`, `1d`; nil for anything else.
+/// Returns the nanoseconds of `500ms`, `30s`, `15m`, `2h` or `1d`; nil for anything else.
 package func parseDuration(_ text: String) -> UInt64? {
     let units: [(String, UInt64)] = [
         ("ms", 1_000_000), ("s", 1_000_000_000), ("m", 60_000_000_000),
@@ -63,7 +63,7 @@ package func parseDuration(_ text: String) -> UInt64? {
     return nil
 }
 
-/// The whole percent of a share; 100 only where all is done.
+/// Returns a share as whole percent, rounded down, so that only a complete share is `100%`.
 package func percentText(_ share: Double) -> String {
     share >= 1 ? "100%" : "\(wholeNumber((share * 100).rounded(.down)))%"
 }

@@ -62,7 +62,8 @@ package enum SecretText {
 
     /// Returns the end of a text that begins with a PEM marker; nil if no key follows the marker.
     private static func endOfArmor(_ text: [UInt8], _ start: Int) -> Int? {
-        // Five dashes; an option's name has lost two of them.
+        // A marker begins with five dashes; two of them are missing if it was read as an option's
+        // name.
         var offset = start + digits(text, start) { $0 == UInt8(ascii: "-") }
         guard offset - start >= 2, starts(text, at: offset, with: mark) else { return nil }
         offset += mark.count

@@ -1,10 +1,10 @@
 internal import Glibc
 
-/// A run inside another program, whose signals, standard error and limits belong to that program:
-/// what the run's threads use instead.
+/// Context of a run inside another program, its host. Signals, standard error and resource limits
+/// belong to the host, so the run's threads use this object instead.
 ///
-/// Requests of the host have the effects of signals. Every thread that works for the run knows it
-/// (`current`), so several runs in one process do not share anything.
+/// Requests of the host have the effects of signals. Every thread that works for the run finds the
+/// run in `current`, so several runs in one process do not share anything.
 package final class HostedRun: @unchecked Sendable {
     /// The run that this thread works for; nil in a command. Threads that it starts inherit it.
     @TaskLocal package static var current: HostedRun?
@@ -16,8 +16,8 @@ package final class HostedRun: @unchecked Sendable {
         SIGTTIN, SIGTTOU, SIGWINCH, SIGIO, SIGURG,
     ])
 
-    /// Limit on stop requests that are not taken yet: the second one stops without waiting, others
-    /// add nothing.
+    /// Maximum number of pending stop requests: the second one stops without waiting, and further
+    /// ones have no effect.
     private static let stopsLimit = 2
 
     /// Whether the process's resource limits may be raised.
@@ -102,7 +102,7 @@ package final class HostedRun: @unchecked Sendable {
     func stopPreparation() { monitor.locked { isPreparationStopped = true } }
 
     /// Returns whether the work before the first send was to end because it took too long. A stop
-    /// that was requested meanwhile is left to the run.
+    /// that was requested meanwhile stays pending for the run.
     func endPreparation() -> Bool {
         monitor.locked {
             defer { isPreparationStopped = false }

@@ -2,8 +2,8 @@ package import Glibc
 internal import Synchronization
 
 /// The signals that end or change a run, as events to wait for. They are blocked in every thread,
-/// so that none is interrupted, and taken by the main thread here. A hosted run takes no signals:
-/// its host's requests have the same effects.
+/// so that no thread is interrupted, and the main thread receives them here. A hosted run receives
+/// no signals: its host's requests have the same effects.
 package struct SignalWatch {
     /// The event that woke the main thread.
     package enum Event {
@@ -61,8 +61,8 @@ package struct SignalWatch {
         _ = SignalSet([notification]).take(nanoseconds: milliseconds * 1_000_000)
     }
 
-    /// Whether work before the first send is to end, because a stop signal is pending, which is not
-    /// taken here, or because `prepare` requests it.
+    /// Whether work before the first send is to end: because a stop signal is pending, which stays
+    /// pending, or because `prepare` requests it.
     ///
     /// Such work polls this property, because reading a list of hundreds of millions of rows takes
     /// minutes.

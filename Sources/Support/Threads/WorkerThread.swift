@@ -99,8 +99,8 @@ package final class WorkerThread: @unchecked Sendable {
         }
     }
 
-    /// Limit on the checks, a second: the release takes microseconds unless a debugger holds the
-    /// thread.
+    /// Maximum number of checks, which take about a second. The release takes microseconds unless a
+    /// debugger holds the thread.
     private static var attemptsLimit: Int { 1000 }
     /// Checks that are made without a pause.
     private static var attemptsAtOnce: Int { 20 }
