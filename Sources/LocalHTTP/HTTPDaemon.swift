@@ -12,7 +12,7 @@ package struct HTTPRequest: Sendable {
     package var query: [(name: String, value: String)]
     /// `Host`; every browser sends one.
     package var host: String?
-    /// `Origin`, which a browser adds to what a web page requests of another site.
+    /// `Origin`, which a browser adds to a web page's requests to another site.
     package var origin: String?
     /// `Sec-Fetch-Site`: how the site of the web page relates to this endpoint.
     package var fetchSite: String?
@@ -40,7 +40,7 @@ package struct HTTPReply: Sendable {
 
 /// An HTTP endpoint of this process, served by libmicrohttpd on its own threads.
 @safe package final class HTTPDaemon: @unchecked Sendable {
-    /// What a daemon does with its connections.
+    /// Limits on a daemon's connections, and their threads.
     package struct Settings: Sendable {
         /// Maximum number of simultaneous connections.
         package var connectionsLimit: Int
@@ -57,7 +57,7 @@ package struct HTTPReply: Sendable {
         }
     }
 
-    /// Content for the daemon's threads; outlives the daemon, which is stopped first.
+    /// State that the daemon's threads use. Outlives the daemon, which is stopped first.
     private final class Service: Sendable {
         let library: HTTPLibrary
         let respond: @Sendable (HTTPRequest) -> HTTPReply
@@ -107,7 +107,7 @@ package struct HTTPReply: Sendable {
     ///   - option: The option with the address, for messages.
     ///   - host: A numeric address.
     ///   - port: 0 picks a free one.
-    ///   - instead: What a user may do without libmicrohttpd, for messages.
+    ///   - instead: What a user without libmicrohttpd can do instead, for messages.
     ///   - respond: Maps a request to its response, on a thread of the daemon's.
     package init(
         option: String, host: String, port: UInt16, instead: String, _ settings: Settings,
