@@ -44,13 +44,13 @@ extension PushTypeRules {
         /// Creates a set from its bits.
         public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-        /// 10.
+        /// Priority 10.
         public static let high = Priorities(rawValue: 1)
-        /// 5.
+        /// Priority 5.
         public static let normal = Priorities(rawValue: 2)
-        /// 1.
+        /// Priority 1.
         public static let low = Priorities(rawValue: 4)
-        /// 10, 5 and 1.
+        /// Priorities 10, 5 and 1.
         public static let all: Priorities = [.high, .normal, .low]
 
         /// Returns whether the set has this priority.

@@ -1,6 +1,6 @@
 /// Streams whose request body is sent in pieces, as the windows permit.
 @safe struct PartialStreams: ~Copyable {
-    /// Limit on such streams. Servers with windows smaller than a payload are rare, and each
+    /// Limit on partial streams. Servers with windows smaller than a payload are rare, and each
     /// waiting piece is checked in each iteration.
     static let limit = 64
 
@@ -65,7 +65,7 @@ extension ClientConnectionStateMachine {
 
     /// Opens a stream for the request `tag`, whose payload of `payloadCount` bytes is sent whole,
     /// and returns its ID. The caller writes HEADERS and DATA with END_STREAM immediately, before
-    /// those of the next stream. Requires capacity.
+    /// those of the next stream. `requestCapacity` must be above 0.
     public mutating func openStream(tag: UInt32, payloadCount: Int) -> UInt32 {
         precondition(freeStreams > 0, "no stream may be opened now")
         precondition(

@@ -62,14 +62,14 @@ public struct DeadTokens: ~Copyable {
 
     // MARK: Insertion
 
-    /// Returns the number of a scope in verdicts.
+    /// Returns the index of a scope in `scopes`, after adding it if it is new.
     mutating func number(of scope: TokenScope) -> UInt32 {
         if let index = scopes.firstIndex(of: scope) { return UInt32(index) }
         scopes.append(scope)
         return UInt32(scopes.count - 1)
     }
 
-    /// Inserts a dead token; of several such verdicts in a scope the newest counts.
+    /// Inserts a dead token. Of several verdicts on a token in one scope, the newest counts.
     ///
     /// - Parameter bytes: Bytes of the token, at most 100.
     mutating func insert(

@@ -8,7 +8,7 @@ import BroadsideSupport
 public struct TokenDigest: Sendable, Equatable {
     /// Fingerprint, as in the ledger.
     public var high: UInt64
-    /// A second hash.
+    /// A second, independent hash.
     public var low: UInt64
 
     /// Creates the digest of a canonical token.

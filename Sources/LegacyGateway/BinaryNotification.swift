@@ -8,11 +8,11 @@
 public struct BinaryNotification: Sendable, Equatable {
     /// Form of the notification.
     public var command: BinaryCommand
-    /// Opaque, echoed in errors; nil if the form or the frame has none.
+    /// Identifier that errors repeat; nil if the form or the frame has none.
     public var identifier: UInt32?
-    /// Unix seconds; 0: not stored; nil if the form or the frame has none.
+    /// Expiration in Unix seconds; 0: not stored; nil if the form or the frame has none.
     public var expiration: UInt32?
-    /// 10 or 5; nil: 10.
+    /// Priority, 10 or 5; nil: 10.
     public var priority: UInt8?
     /// Bytes of the token, not digits.
     public var token: [UInt8]

@@ -1,9 +1,9 @@
 /// Settings of a campaign for a legacy gateway.
 package struct BinarySettings: Sendable {
     package var command: BinaryCommand
-    /// Unix seconds; nil: as long as the gateway stores notifications.
+    /// Expiration in Unix seconds; nil: as long as the gateway stores notifications.
     package var expiration: UInt32?
-    /// 10 or 5; only a frame carries it.
+    /// Priority, 10 or 5; only command 2 (`frame`) sends it.
     package var priority: UInt8
     /// Nanoseconds without an error after which a notification counts as accepted, because the
     /// gateway does not respond to those that it accepts.

@@ -16,7 +16,7 @@ extension PayloadRenderer {
             case payloadName
         }
 
-        /// Field of the layout with the value.
+        /// Index of the value's field in the row layout.
         public var field: Int
         /// Use of the value.
         public var use: Use

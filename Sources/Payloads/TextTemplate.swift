@@ -6,10 +6,10 @@ public struct TextTemplate: Sendable, Equatable {
     /// Whether texts differ per row.
     public var isPersonal: Bool { !segments.isEmpty }
 
-    /// Constant bytes.
+    /// Bytes of the text outside of its placeholders.
     public var constant: [UInt8] { segments.flatMap(\.constant) + tail }
 
-    /// Columns in use.
+    /// Columns of the placeholders.
     public var columns: [String] { segments.map(\.placeholder.column) }
 
     /// Reason why a text is not a template: one line.

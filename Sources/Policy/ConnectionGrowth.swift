@@ -123,7 +123,7 @@ public struct ConnectionGrowth: Sendable {
     /// Share of the possible gain that a step must bring: a quarter more for twice as many
     /// connections.
     static let gainShare = 0.25
-    /// Minimum time for which a step's gain is measured, nanoseconds; and its minimum in latencies.
+    /// Minimum time for which a step's gain is measured: in nanoseconds, and as a number of latencies.
     static let measuringTime: UInt64 = 2_000_000_000
     static let latencies: UInt64 = 2
     /// Time after a step for which unopened connections are awaited, nanoseconds.

@@ -78,7 +78,7 @@ public struct InvalidRowsGuard: Sendable {
     /// - Parameters:
     ///   - rows: Number of rows; for an exact check, not more than `rowsUntilCheck`.
     ///   - invalid: Number of invalid rows among them.
-    /// - Returns: The problem, once, when it is found.
+    /// - Returns: The problem in the call that finds it; nil in all other calls.
     public mutating func note(rows: UInt64, invalid: UInt64) -> Verdict? {
         precondition(invalid <= rows, "an invalid row is a row")
         self.rows += rows

@@ -18,7 +18,7 @@ public struct TimeZoneRules: Hashable, Sendable {
     /// Maximum number of changes in a file; the largest file of the database has 400.
     static let changesLimit = 10_000
 
-    /// UTC.
+    /// Creates the rules of UTC, which has no changes.
     private init() {}
 
     /// Reads a zone's file.

@@ -18,7 +18,7 @@ package struct UnixLineClient {
 
     private let path: String
     private let request: [UInt8]
-    /// An object that keeps the path valid.
+    /// An object that must live as long as the path is used.
     private let kept: AnyObject?
     private let deadline: UInt64
     private var connection: UnixConnection?
@@ -37,7 +37,7 @@ package struct UnixLineClient {
     ///
     /// - Parameters:
     ///   - path: The path of the socket.
-    ///   - kept: An object that keeps the path valid.
+    ///   - kept: An object that must live as long as the path is used.
     package init(_ path: String, request: String, keeping kept: AnyObject? = nil) {
         self.path = path
         self.request = Array(request.utf8) + [0x0a]

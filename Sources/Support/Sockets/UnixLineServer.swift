@@ -33,7 +33,7 @@ package final class UnixLineServer {
 
     private let path: String
     private let limits: Limits
-    /// An object that keeps the path valid.
+    /// An object that must live as long as the path is used.
     private let kept: AnyObject?
     private let descriptor: Int32
     /// The identity of the socket file, so that only the server's own is removed.
@@ -52,7 +52,7 @@ package final class UnixLineServer {
     ///
     /// - Parameters:
     ///   - option: The option that requests the socket, for errors.
-    ///   - kept: An object that keeps the path valid.
+    ///   - kept: An object that must live as long as the path is used.
     package init(
         _ path: String, option: String, limits: Limits, keeping kept: AnyObject? = nil
     ) throws(BroadsideError) {
