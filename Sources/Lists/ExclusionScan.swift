@@ -360,7 +360,7 @@ package struct ExclusionScan {
         guard counts.valid > 0 else {
             throw .request(
                 list.name,
-                " contains no device token, \(bad.reason.text) on line "
+                " contains no device token: the first row is \(bad.reason.text), on line "
                     + "\(bad.line): name a list of tokens")
         }
         standardErrorLine(

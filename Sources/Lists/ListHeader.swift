@@ -93,8 +93,8 @@ struct ListHeader {
                 name, " has two columns named '\(tokenExcerpt(column.utf8))': rename one")
         case .ambiguous(let wanted, let columns):
             return .request(
-                "\(location(of: wanted, token: token)) column '\(printable(wanted))' may be any of "
-                    + "\(shownColumns(columns)): write it as in the header")
+                "\(location(of: wanted, token: token)) several columns that match '\(printable(wanted))', "
+                    + "\(shownColumns(columns)): write the name as in the header")
         case .missing(let wanted, let columns):
             if let location = columns.firstIndex(where: resemblesToken) {
                 return .request(headless(columns, tokenIndex: location, format))

@@ -192,7 +192,9 @@ extension PayloadLint {
     /// Checks a key that must be 1 or absent.
     private mutating func checkFlag(_ member: PayloadDocument.Member) {
         guard member.kind == .number, Double(member.text) != 1 else { return }
-        warn(member.valueOffset, "'\(member.key)' is \(member.text): Apple knows it as 1 or absent")
+        warn(
+            member.valueOffset,
+            "'\(member.key)' is \(member.text): Apple documents only 1, or no such key")
     }
 
     private mutating func checkWord(_ member: PayloadDocument.Member, among words: [String]) {

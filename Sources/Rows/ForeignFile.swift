@@ -126,11 +126,11 @@ public enum ForeignFile: Sendable, Equatable, CaseIterable {
         return switch self {
         case .zip:
             command.extractZip.map {
-                "name one of its files, once they are extracted, such as \($0)"
+                "extract it and name one of its files, such as \($0)"
             }
                 ?? "decompress it, as unzip does: \(direct)"
         case .tar:
-            "name one of its files, once they are extracted, such as \(command.extractTar)"
+            "extract it and name one of its files, such as \(command.extractTar)"
         case .excelWorkbook, .oldExcelWorkbook: "save the sheet as CSV (UTF-8)"
         case .parquet: "write it as CSV, as duckdb -c \"COPY (FROM 'x.parquet') TO 'x.csv'\" does"
         case .avro: "write it as CSV or JSON Lines"

@@ -41,7 +41,7 @@ struct LocalTimeTests {
         ),
         (
             ["--deliver-at", "09:00", "--zone-column", "tz", "--quiet", "08:00-10:00"],
-            "--deliver-at 09:00 lies inside the quiet hours 08:00-10:00"
+            "--deliver-at 09:00 is within the quiet hours 08:00-10:00"
         ),
         (
             ["--deliver-at", "09:00", "--zone-column", "tz", "--zone-default", "Berlin"],

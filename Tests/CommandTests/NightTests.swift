@@ -124,7 +124,7 @@ struct NightTests {
             #expect(next.exitCode == 0, "\(next.errors)")
             #expect(
                 next.errors.contains(
-                    "warning: the night of \(nights.date(1)) is not complete, and stays as it is: the "
+                    "warning: the night of \(nights.date(1)) is not complete, and is not continued by this start: the "
                         + "same command with --date \(nights.date(1)) sends the rest of it"),
                 "\(next.errors)")
         }

@@ -64,7 +64,7 @@ struct StalledTelemetryTests {
         }
         try expectStop(
             of: sending, signals: signals,
-            telling: "telemetry.json is still being written: the report will lack")
+            telling: "telemetry.json is still being written: the report will have no")
     }
 
     @Test(arguments: [1, 2])
@@ -80,7 +80,7 @@ struct StalledTelemetryTests {
         let told = try Broadside.run(
             ["control", "--ledger", campaign.ledger, "rate", "210"], in: directory)
         #expect(told.exitCode == 0, "\(told.errors)")
-        try expectStop(of: sending, signals: signals, telling: "the metrics stay as they are")
+        try expectStop(of: sending, signals: signals, telling: "the metrics are not updated")
     }
 
     @Test(arguments: ["summary", "report"], [1, 2])

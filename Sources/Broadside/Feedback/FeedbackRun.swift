@@ -109,7 +109,7 @@ public enum FeedbackRun {
             if let problem {
                 throw BroadsideError(
                     "\(peer): \(problem): the \(ledger.count) tokens before it are recorded, so "
-                        + "use them and read again into another --ledger",
+                        + "prune with this ledger, then read again into another --ledger",
                     exitCode: 1)
             }
             if bytes.isEmpty { return }

@@ -168,10 +168,10 @@ struct NightFolder {
             + (rest > 0 ? " and \(rest) more" : "")
         let words =
             unfinished.count == 1
-            ? (night: "night of \(names) is", verb: "stays as it is", rest: "it")
-            : (night: "nights of \(names) are", verb: "stay as they are", rest: "the latest")
+            ? (night: "night of \(names) is", verb: "is not continued", rest: "it")
+            : (night: "nights of \(names) are", verb: "are not continued", rest: "the latest")
         standardErrorLine(
-            "broadside: warning: the \(words.night) not complete, and \(words.verb): the same command with "
+            "broadside: warning: the \(words.night) not complete, and \(words.verb) by this start: the same command with "
                 + "--date \(last) sends the rest of \(words.rest)")
     }
 

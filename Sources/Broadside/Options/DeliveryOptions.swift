@@ -45,7 +45,7 @@ public struct DeliveryOptions: Sendable, Equatable {
         if let deliverAt, let quiet, quiet.contains(deliverAt) {
             throw .usage(
                 "deliver-at",
-                "\(deliverAt.text) lies inside the quiet hours \(quiet.text): name another time, or "
+                "\(deliverAt.text) is within the quiet hours \(quiet.text): name another time, or "
                     + "other hours")
         }
     }

@@ -65,7 +65,7 @@ public struct SendRate: Equatable, Sendable, ExpressibleByIntegerLiteral,
         guard first <= last else {
             throw Problem(
                 isRamp: true,
-                "'\(text)' falls: write \(parts[0])..\(text[..<dots.lowerBound])/\(parts[1]), or "
+                "'\(text)' falls, but a rate can only rise: write \(parts[0])..\(text[..<dots.lowerBound])/\(parts[1]), or "
                     + "one rate and slow the run down with broadside control")
         }
         self.init(first, last, within)

@@ -31,7 +31,7 @@ extension NotificationHeaders.Problem {
             "'\(topic)' must end in \(suffix) for push type \(type.rawValue): add it, or "
                 + "fix --push-type"
         case .topicIsNotForManagement(let topic):
-            "of push type mdm is the certificate's com.apple.mgmt. name, not '\(topic)'"
+            "of push type mdm must be the name in the certificate (com.apple.mgmt...), not '\(topic)'"
         case .topicOfOtherType(let topic, let type):
             "'\(topic)' has the suffix of push type \(type.rawValue): add "
                 + "--push-type \(type.rawValue), or write the app's bundle ID"

@@ -75,7 +75,8 @@ extension Plan {
         }
         guard case .certificate = credential else {
             throw .usage(
-                "protocol", "binary needs --certificate FILE: the gateway knows no provider tokens")
+                "protocol",
+                "binary needs --certificate FILE: the gateway accepts no provider tokens")
         }
         let command = options.binaryCommand
         if options.traceFrames != nil {

@@ -78,14 +78,14 @@ final class RunMonitor {
         nonisolated(unsafe) let directory = session.directory
         telemetryFile = BackgroundFile(
             "\(session.directory.path)/\(Telemetry.fileName)",
-            consequence: "the report will lack its curves"
+            consequence: "the report will have no curves"
         ) { (bytes) throws(BroadsideError) in
             try unsafe directory.checkClaim()
             try unsafe directory.replace(Telemetry.fileName, with: bytes, syncsName: false)
         }
         metricsFile = outlets.metrics.map { metrics in
             BackgroundFile(
-                plan.options.metrics ?? "", consequence: "the metrics stay as they are"
+                plan.options.metrics ?? "", consequence: "the metrics are not updated"
             ) { (text) throws(BroadsideError) in try metrics.publish(text) }
         }
         sampler = RunSampler(
@@ -291,7 +291,8 @@ final class RunMonitor {
         for event in new.events { report(event, now) }
         if new.lost > 0 {
             report(
-                .eventsLost, "\(new.lost) more events on connections", now, .counting(new.lost))
+                .eventsLost, "\(new.lost) more events on connections were not recorded", now,
+                .counting(new.lost))
         }
         if coordinator.authorizationVersion != tokenVersion {
             tokenVersion = coordinator.authorizationVersion

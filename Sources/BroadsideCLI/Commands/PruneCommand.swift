@@ -16,8 +16,8 @@ enum PruneCommand {
 
             A time of registration before 2009, or more than a day ahead, counts as unreadable, as do seconds
             since 2001. A row with an unreadable time is kept and counted; if no time can be read, nothing
-            is written. With --reasons BadDeviceToken or DeviceTokenNotForTopic, a ledger is refused in which
-            nearly all responses are these: its run was for another environment or topic.
+            is written. With --reasons BadDeviceToken or DeviceTokenNotForTopic, a ledger is refused if
+            nearly all its responses are these: its run was for another environment or topic.
 
             The output is written completely or not at all, and never replaces the input. Exit codes:
             0 done; 2 the request is wrong, or too many rows would be removed; 5 a file or disk error.

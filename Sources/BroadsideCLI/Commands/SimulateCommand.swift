@@ -187,7 +187,7 @@ enum SimulateCommand {
                     "saving-power", \.savingPower, placeholder: "SHARE|FILE",
                     "devices that save power: priority 10 reaches them at once, 5 late and in "
                         + "groups, 1 only with others (default: none)"),
-                .duration("group-for", \.groupNanoseconds, "delay of such a group"),
+                .duration("group-for", \.groupNanoseconds, "delay of the groups of --saving-power"),
                 .file(
                     "deliveries", \.deliveries, use: .written,
                     "one line per notification that reached a device: "

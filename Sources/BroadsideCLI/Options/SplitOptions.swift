@@ -40,7 +40,7 @@ enum SplitOptions {
     private static let split = Option<SendOptions>(
         OptionDescription(
             "split", .text, "ARM=PERCENT,...",
-            "put each device into an arm, by its token: the same one for the same --split-salt; the rest up to 100 percent, or an arm named holdout, ends as skipped, Holdout"
+            "put each device into an arm, chosen by its token and --split-salt; the rest up to 100 percent, or an arm named holdout, ends as skipped, Holdout"
         )
     ) { (arguments, options) throws(BroadsideError) in
         guard let text = arguments.string("split") else { return }

@@ -12,7 +12,7 @@ enum WatchOptions {
             ),
             .choice(
                 "log", \.log,
-                "all events on stderr, one per line (default: text, important events only, with --progress auto)"
+                "all events on stderr, one per line (default: only important events, as text, with --progress auto)"
             ),
             .file(
                 "report", \.report, use: .written, placeholder: "FILE.html",

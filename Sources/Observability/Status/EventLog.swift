@@ -110,7 +110,7 @@ package struct EventLog {
         linesInWindow = 0
         guard suppressed > 0 else { return [] }
         let event = RunEvent(
-            .eventsLost, .notice, "\(suppressed) more events within a second",
+            .eventsLost, .notice, "\(suppressed) more events within a second were not logged",
             milliseconds: lastSuppressed, fields: .counting(suppressed))
         suppressed = 0
         linesInWindow = 1

@@ -50,7 +50,7 @@ package enum FileFailure: Sendable {
             "its file system is read-only, as after a disk error: try again once "
                 + "it is writable, or name another place"
         case ENOMEM, EAGAIN: "this machine has too little memory: try again later, or elsewhere"
-        case ESTALE: "its file system was exchanged or mounted again: try again, or elsewhere"
+        case ESTALE: "its file system was replaced or mounted again: try again, or elsewhere"
         default: "its disk or file system failed: try again, or elsewhere"
         }
     }
