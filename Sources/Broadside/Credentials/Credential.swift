@@ -166,7 +166,7 @@ package enum Credential: Sendable {
             }
             // Omits the message's advice about files, which does not apply here.
             let problem = (error.message.parts(atFirst: ":")?.before ?? error.message[...])
-                .replacing("the file holds", with: "it holds")
+                .replacing("the file contains", with: "it contains")
             throw .usage(
                 source.option,
                 location.isEmpty
