@@ -111,8 +111,8 @@ public struct PayloadLint {
         if let only = key.pushType, only != pushType {
             warn(
                 member.keyOffset,
-                "'\(key.name)' has a meaning with push type \(only.rawValue) "
-                    + "only, but this is checked as \(pushType.rawValue)")
+                "'\(key.name)' is a key of push type \(only.rawValue) "
+                    + "only, but the payload is checked as push type \(pushType.rawValue)")
         }
     }
 

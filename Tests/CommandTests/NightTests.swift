@@ -369,7 +369,7 @@ struct NightTests {
             (["--campaign", "\(path)/none.json5", "--ledgers", nights.folder], "none.json5"),
             (
                 ["--campaign", nights.file, "--ledgers", "\(path)/none"],
-                "create this folder yourself"
+                "create the folder yourself"
             ),
             (["--campaign", nights.file, "--ledgers", "\(path)/file"], "is not a directory"),
             (["--campaign", nights.file], "--ledgers is missing"),

@@ -213,7 +213,7 @@ struct ReceiptsTests {
         // Another campaign's receipts, and those whose clock is wrong.
         for (text, warning) in [
             ("\(String(repeating: "ab", count: 32)),\(time)", "to another campaign?"),
-            ("\(row[1]),\(seconds - 3_600)", "from before their notification"),
+            ("\(row[1]),\(seconds - 3_600)", "earlier than their notification"),
         ] {
             let other = try campaign.directory.write("\(header)\n\(text)\n", to: "other.csv")
             let finished = try report(["--receipts", other, "--json"] + options)

@@ -129,8 +129,8 @@ public enum BroadcastRun {
             else {
                 try ledger.release(attempts: attempts, Clock.now())
                 throw BroadsideError(
-                    "APNs asks to wait \(grouped(retryAfter ?? 0)) seconds: start the broadcast again "
-                        + "then, with the same --ledger",
+                    "APNs asks to wait \(grouped(retryAfter ?? 0)) seconds: after that, start the "
+                        + "broadcast again with the same --ledger",
                     exitCode: ExitCode.failure)
             }
             RepeatDelay.wait(seconds: seconds)

@@ -28,7 +28,7 @@ enum DoctorMachine {
             try ReactorThread.tryRings(1)
             report.add("io_uring", .ok, "available")
         } catch {
-            report.add("io_uring", .failed, "\(error)", advice: "no run can start here without it")
+            report.add("io_uring", .failed, "\(error)", advice: "no run can start without io_uring")
             canRun = false
         }
         let (files, needed) = (

@@ -64,7 +64,7 @@ public enum FeedbackRun {
             throw BroadsideError(option: "endpoint", "\(host): \(error)", exitCode: 1)
         }
         let isAddress = SocketAddress(numeric: host, port: port) != nil
-        var last = "it has no address"
+        var last = "the host has no address"
         for address in addresses {
             do {
                 let stream = try BlockingStream(

@@ -282,7 +282,7 @@ enum PruneFiles {
     ) throws(BroadsideError) {
         guard path != "-" else {
             throw .usage(
-                option, "-: a pruned list is written completely or not at all: name a file")
+                option, "-: standard output could receive half of the list: name a file")
         }
         try OutputRule.checkDestination(option: option, path: path)
         guard let existing = FileIdentity(path: path) else { return }

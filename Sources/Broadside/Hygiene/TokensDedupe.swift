@@ -91,7 +91,7 @@ public enum TokensDedupe {
 
     private static func check(_ path: String, _ list: TokenList) throws(BroadsideError) {
         guard path != "-" else {
-            throw .usage("output", "-: a list is written completely or not at all: name a file")
+            throw .usage("output", "-: standard output could receive half of the list: name a file")
         }
         try OutputRule.checkDestination(option: "output", path: path)
         guard let existing = FileIdentity(path: path) else { return }

@@ -27,9 +27,9 @@ struct NightFolder {
         guard let information = SystemCall.status(ledgers) else {
             throw .file(
                 option: "ledgers", ledgers, errno: errno,
-                "create this folder yourself (mkdir), if the path is right: a "
-                    + "night never creates it, because any date could be sent again in "
-                    + "an empty folder")
+                "check the path, or create the folder yourself (mkdir): a "
+                    + "night never creates it, because an empty folder does not show "
+                    + "which nights were sent")
         }
         guard information.st_mode & S_IFMT == S_IFDIR else {
             throw .usage("ledgers", "\(ledgers) is not a directory: name a folder for ledgers")

@@ -281,7 +281,7 @@ struct NightCall {
         let counts = states.map { "\(grouped($0.1)) \($0.0)" }.joined(separator: ", ")
         let names = states.map(\.0).joined(separator: ",")
         standardErrorLine(
-            "broadside: rows of the night of \(date) are open (\(counts)): run "
+            "broadside: rows of the night of \(date) need a decision (\(counts)): run "
                 + "the same command with --date \(date) --retry \(names) to send them "
                 + "again"
                 + (open.unknown > 0 ? ", but unknown rows may have arrived already" : ""))

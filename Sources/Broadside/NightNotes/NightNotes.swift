@@ -62,7 +62,7 @@ final class NightNotes: Sendable {
         try content.withLock { (content) throws(BroadsideError) in
             guard content.byteCount + bytes.count <= Self.byteLimit else {
                 throw BroadsideError(
-                    "\(path) has no room for another night: name another folder with --ledgers",
+                    "\(path) is full: name another folder with --ledgers",
                     exitCode: ExitCode.disk)
             }
             let written = SystemCall.write(descriptor, bytes.rawSpan)

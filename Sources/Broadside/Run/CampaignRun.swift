@@ -208,7 +208,7 @@ public enum CampaignRun {
                 of: list, size: size, alert: alert, waves: try run.rows.waves(),
                 for: STDERR_FILENO))
         if plan.options.resumes {
-            standardError("the ledger continues: rows that are settled are not sent again")
+            standardError("this run continues the ledger: settled rows are not sent again")
         }
         standardError(
             "This goes to \(size.devices) of Apple's production. Type \(size.request) to send:")

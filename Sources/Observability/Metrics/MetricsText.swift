@@ -152,7 +152,7 @@ package struct MetricsText {
         sample("connections_wanted", [:], "\(snapshot.wantedConnections)")
         family("connections_opened_total", .counter, "Connections made.")
         sample("connections_opened_total", [:], "\(statistics.connectionsOpened)")
-        family("reconnects_total", .counter, "Connections that replaced another.")
+        family("reconnects_total", .counter, "Connections opened in place of another one.")
         sample("reconnects_total", [:], "\(statistics.reconnects)")
         family("goaways_total", .counter, "GOAWAY frames received.")
         sample("goaways_total", [:], "\(statistics.goAways)")

@@ -154,8 +154,8 @@ package struct ReceiptFindings: Sendable {
                     + "out: do they belong to another campaign?")
         } else if early > 0, early == matched {
             lines.append(
-                "all \(grouped(early)) receipts of this campaign's devices are from before their "
-                    + "notification: are their times in the time zone that they name, or UTC?")
+                "all \(grouped(early)) receipts of this campaign's devices are earlier than their "
+                    + "notifications: are the times in UTC, or in the zone that they name?")
         }
         return lines
     }

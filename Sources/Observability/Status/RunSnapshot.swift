@@ -172,7 +172,7 @@ extension LimitedBy {
         case .retry: "APNs asks to wait: a lower rate helps"
         case .streams, .window: "more --connections help"
         case .socket: "--hpack compact sends fewer bytes"
-        case .cpu: "more --reactors help where cores are idle"
+        case .cpu: "more --reactors help if cores are idle"
         }
     }
 
