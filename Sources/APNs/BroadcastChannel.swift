@@ -52,7 +52,7 @@ public enum BroadcastChannel {
         }
     }
 
-    /// Path of the channels of an app, for requests about one of them.
+    /// Path for requests about one channel of an app.
     public static func channelsPath(app: String) -> String { "/1/apps/\(app)/channels" }
 
     /// Path of the list of all channels of an app.

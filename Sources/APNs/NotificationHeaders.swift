@@ -142,8 +142,8 @@ public struct NotificationHeaders: Sendable, Equatable {
         return problems
     }
 
-    /// Returns the first part of a topic if it looks like an app ID prefix: ten digits and
-    /// capitals, with both among them.
+    /// Returns the first part of a topic if it looks like an app ID prefix: ten characters, with at
+    /// least one digit and one capital letter, and no others.
     private static func appIDPrefix(_ topic: String) -> String? {
         guard let end = topic.firstIndex(of: ".") else { return nil }
         let prefix = topic[..<end].utf8

@@ -52,7 +52,8 @@ extension ClientConnectionStateMachine {
     }
 
     /// Number of requests with a whole payload of `payloadCount` bytes each that may start now,
-    /// limited by the gate, both stream limits, both windows, the frame size and the remaining IDs.
+    /// limited by `gateUntilFirstResponse`, both stream limits, both windows, the frame size and
+    /// the remaining IDs.
     public func requestCapacity(payloadCount: Int) -> Int {
         let free = freeStreams
         guard free > 0 else { return 0 }
@@ -65,7 +66,7 @@ extension ClientConnectionStateMachine {
 
     /// Opens a stream for the request `tag`, whose payload of `payloadCount` bytes is sent whole,
     /// and returns its ID. The caller writes HEADERS and DATA with END_STREAM immediately, before
-    /// those of the next stream. `requestCapacity` must be above 0.
+    /// it opens the next stream. `requestCapacity` must be above 0.
     public mutating func openStream(tag: UInt32, payloadCount: Int) -> UInt32 {
         precondition(freeStreams > 0, "no stream may be opened now")
         precondition(

@@ -199,7 +199,7 @@ internal import Synchronization
     /// Number of open streams.
     public var openStreamCount: Int { streams.openCount }
 
-    /// Limit on open streams, the server's or ours, without the gate.
+    /// Limit on open streams: the lower of the server's and ours. Ignores `gateUntilFirstResponse`.
     public var streamLimit: Int {
         min(configuration.maxStreams, Int(clamping: settings.maxConcurrentStreams))
     }

@@ -86,7 +86,7 @@ public struct ConnectionError: Error, Sendable, Equatable, CustomStringConvertib
         "\(code.name?.description ?? "error \(code.rawValue)"): \(message)"
     }
 
-    /// Whether both have the same code and message.
+    /// Whether both errors have the same code and message.
     public static func == (one: Self, other: Self) -> Bool {
         one.code == other.code && one.message.description == other.message.description
     }

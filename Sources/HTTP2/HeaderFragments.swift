@@ -77,7 +77,7 @@ struct FloodGuard {
 
     mutating func progress() { count = 0 }
 
-    /// Counts such a frame; returns false if it exceeds the limit.
+    /// Counts a frame that made no request progress; returns false if there are too many.
     mutating func idleFrame() -> Bool {
         count += 1
         return count <= Self.limit

@@ -57,8 +57,8 @@ public struct VerdictLedger {
         }
     }
 
-    /// Passes each verdict once more: accepted rows in batches, the others to `body`; not in the
-    /// order of the ledger.
+    /// Passes each verdict a second time: accepted rows in batches to `accepted`, all other rows to
+    /// `body`. The order is not that of the ledger.
     fileprivate func readAgain(
         accepted: (borrowing AcceptedBatch) -> Void,
         _ body: (borrowing BlockReader, SettledRecord) -> Void

@@ -25,7 +25,7 @@ public struct DeadTokens: ~Copyable {
         var diedAt: UInt64
         var byteCount: UInt8
         var reason: UInt8
-        /// Whether a verdict of the same time or later contradicts the death.
+        /// Whether a verdict of the same time or later shows that the token is alive.
         var isRescued: Bool
         /// Index in `scopes` of the app and environment.
         var scope: UInt32
@@ -140,7 +140,8 @@ public struct DeadTokens: ~Copyable {
         }
     }
 
-    /// Builds the filter: first of all tokens, and again, after rescues, of those that stay dead.
+    /// Builds the filter. The first call includes all tokens; a call after rescues includes only
+    /// tokens that are still dead.
     public mutating func seal() {
         var bitCount = 1 << 12
         while bitCount < count * 16 { bitCount *= 2 }

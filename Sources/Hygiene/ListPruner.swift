@@ -25,8 +25,8 @@ public struct ListPruner: ~Copyable {
     public internal(set) var counts = PruneCounts()
     /// Fault that ends the list; there is no pruned list then.
     public private(set) var fault: ListFault?
-    /// Ranges in the last window, before it changed: those passed out as removed, and those cut
-    /// from the list; empty unless `notesRanges` is set.
+    /// Ranges in the last window before it changed: rows that were passed out as removed, and bytes
+    /// that were cut from the list. Empty unless `notesRanges` is set.
     public internal(set) var removedRanges: (handedOut: [Range<Int>], cut: [Range<Int>]) = ([], [])
 
     let dead: DeadTokens
@@ -49,12 +49,13 @@ public struct ListPruner: ~Copyable {
     var digits = TokenDigits()
     /// Scanner for the end of a row that exceeds the maximum length; nil: there is none.
     private var longRow: RowScanner?
-    /// Scanner that checks each byte first; the number of bytes it has checked at the start of the
-    /// next window; and its line.
+    /// Scanner that checks each byte before it is processed. Below: the number of bytes at the
+    /// start of the next window that are checked already, and the scanner's line.
     private var checker: RowScanner
     private var checkedCount = 0
     private var checkedLine: UInt64 = 1
-    /// Bytes that are kept but not moved yet: start of the range, and its destination.
+    /// Start of the bytes that are kept but not moved yet, and the offset to which they will be
+    /// moved.
     var runStart = 0
     var keptEnd = 0
 
@@ -176,7 +177,8 @@ public struct ListPruner: ~Copyable {
         counts.withoutToken += 1
     }
 
-    /// Skips the window's part of such a row; returns the end of that part.
+    /// Skips the window's part of a row that exceeds the maximum length; returns the end of that
+    /// part.
     private mutating func passLongRow(_ window: PrunerWindow, from start: inout Int) -> Int {
         guard var scanner = longRow else { return start }
         longRow = nil
@@ -188,7 +190,8 @@ public struct ListPruner: ~Copyable {
         return start
     }
 
-    /// Moves the kept bytes before `end` behind those kept earlier; returns their new end.
+    /// Moves the bytes from `runStart` to `end` to the end of the bytes kept earlier; returns the
+    /// new end.
     func moved(_ window: PrunerWindow, upTo end: Int) -> Int {
         let count = end - runStart
         assert(count >= 0 && keptEnd <= runStart, "rows move towards the start only")

@@ -2,13 +2,13 @@ public import BroadsideRows
 
 /// Words for missing values, written by databases and programs, that a list would treat as text.
 public struct MissingWords: Sendable {
-    /// First occurrence of such a word in a column.
+    /// First occurrence of a word for a missing value in a column.
     public struct Occurrence: Sendable, Equatable {
         /// Line on which the row starts.
         public var line: UInt64
         /// First word found in the column.
         public var word: String
-        /// Number of rows with such a word in this column.
+        /// Number of rows with a word for a missing value in this column.
         public var rows: UInt64
     }
 
@@ -20,7 +20,7 @@ public struct MissingWords: Sendable {
     /// Range of the words' lengths in bytes.
     private static let lengths = 3...9
 
-    /// Occurrences by field; nil for a field without such a word.
+    /// First occurrence of a word for a missing value in each field; nil if a field has none.
     public private(set) var occurrences: [Occurrence?]
 
     /// Creates counts for lists of a layout.

@@ -7,7 +7,7 @@ import BroadsideRows
 /// In the wrong environment, or for the topic of another app, APNs rejects every token. If nearly
 /// all responses are of this kind, the run was wrong, not the tokens.
 public struct ResponseTally: Sendable {
-    /// Reasons with which good tokens are rejected in such a run.
+    /// Reasons with which APNs rejects good tokens in a run with the wrong environment or topic.
     public static let mismatchReasons: Set<Reason> = [.badDeviceToken, .deviceTokenNotForTopic]
 
     /// Minimum number of responses for a conclusion.

@@ -3,8 +3,8 @@ import BroadsideSupport
 
 /// App and APNs environment that a ledger's verdicts apply to.
 public struct TokenScope: Sendable, Equatable {
-    /// The apns-topic; nil: that of the client certificate, or of each row, which the ledger does
-    /// not name.
+    /// The apns-topic; nil if the ledger does not name it: the client certificate or each row
+    /// determined it.
     public var topic: String?
     /// `production` or `development`; nil: unknown, for a feedback service.
     public var environment: String?
@@ -22,7 +22,8 @@ public struct TokenScope: Sendable, Equatable {
             identity.wireProtocol == CampaignIdentity.feedbackProtocol ? nil : identity.environment
     }
 
-    /// Whether both may be the same; an unnamed topic or environment matches any.
+    /// Whether this scope and another one may be the same; an unnamed topic or environment matches
+    /// any.
     public func mayBe(_ other: TokenScope) -> Bool {
         func mayBe(_ first: String?, _ second: String?) -> Bool {
             first == nil || second == nil || first == second

@@ -60,7 +60,7 @@ extension BinarySettings {
         }
     }
 
-    /// Converts a digit; those in the slab are lower case and checked.
+    /// Returns the value of a hexadecimal digit, which was checked before and is in lower case.
     private static func digit(_ byte: UInt8) -> UInt8 {
         byte < 0x3a ? byte - 0x30 : byte - 0x57
     }

@@ -10,8 +10,8 @@ package struct BinarySettings: Sendable {
     package var silence: UInt64
 
     /// Divisor of the request timeout for `silence`: 5 s for the default of 30 s. Apple's own
-    /// gateway reportedly sent errors within a second or two; this leaves more time for slower
-    /// ones.
+    /// gateway reportedly sent errors within a second or two; 5 s leave more time for slower
+    /// gateways.
     package static var silenceDivisor: UInt64 { 6 }
 
     /// Expiration of an enhanced notification if the campaign has none: the field is mandatory, and

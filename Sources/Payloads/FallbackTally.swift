@@ -14,7 +14,8 @@ struct FallbackTally: ~Copyable {
         var sample = SIMD32<UInt8>(repeating: 0)
     }
 
-    /// Maximum number of values counted separately; others are counted together.
+    /// Maximum number of values that are counted separately; all further values are counted
+    /// together.
     static let valueLimit = 64
     private static let sampleLimit = 32
 

@@ -40,7 +40,7 @@ struct PayloadDocument {
         struct Level {
             var name: String
             var keys: Set<String> = []
-            /// Index of the member whose value is this array.
+            /// For an array: index of the member whose value it is.
             var array: Int?
         }
         var levels: [Level] = []

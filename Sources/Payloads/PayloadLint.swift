@@ -412,7 +412,7 @@ extension PayloadLint {
         }
     }
 
-    /// Checks `\uXXXX`, or a surrogate pair of them.
+    /// Checks an escape `\uXXXX`, or two that are a surrogate pair.
     ///
     /// - Returns: Number of bytes of the escape or pair.
     private mutating func checkUnit(

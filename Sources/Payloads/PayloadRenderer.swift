@@ -38,7 +38,7 @@ internal import BroadsideSupport
         case invalid(Reason)
     }
 
-    /// Constant bytes, and the field whose value follows them.
+    /// Part of a payload or header: constant bytes, and the field whose value follows the bytes.
     struct Step {
         var constant: Range<Int32>
         var fallback: Range<Int32>?
@@ -46,7 +46,7 @@ internal import BroadsideSupport
         var kind: Placeholder.Kind
     }
 
-    /// Steps of a payload or header, and the constant bytes behind them.
+    /// All steps of a payload or header, and the constant bytes after the last value.
     struct Script {
         var steps: Range<Int>
         var tail: Range<Int32>
@@ -63,7 +63,7 @@ internal import BroadsideSupport
         var collapse: Int32
     }
 
-    /// A value with a payload of its own.
+    /// Value of the column of `--payload-by`, and the index of the payload for it.
     struct Name {
         var bytes: Range<Int32>
         var template: UInt16

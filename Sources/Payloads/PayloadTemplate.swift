@@ -7,7 +7,7 @@ import BroadsideSupport
 ///
 /// Blanks between tokens are omitted; every other byte of the constants is unchanged.
 public struct PayloadTemplate: Sendable, Equatable {
-    /// Constant bytes and the placeholder behind them.
+    /// Constant bytes, and the placeholder that follows the bytes.
     struct Segment: Sendable, Equatable {
         var constant: [UInt8]
         var placeholder: Placeholder

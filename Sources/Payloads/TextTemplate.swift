@@ -12,9 +12,9 @@ public struct TextTemplate: Sendable, Equatable {
     /// Columns of the placeholders.
     public var columns: [String] { segments.map(\.placeholder.column) }
 
-    /// Reason why a text is not a template: one line.
+    /// Reason why a text is not a template.
     public struct Problem: Error {
-        /// Description of the problem and its fix.
+        /// Description of the problem and its fix, in one line.
         public var message: String
 
         /// Creates a problem.

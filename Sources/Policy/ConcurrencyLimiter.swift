@@ -86,8 +86,9 @@ public struct ConcurrencyLimiter: Sendable {
 
     /// Latency above which responses are slow, nanoseconds.
     ///
-    /// - Parameter lag: Time between the caller's iterations, nanoseconds. It is part of each
-    ///   measured latency, at both ends.
+    /// - Parameter lag: Time between the caller's iterations, nanoseconds. A measured latency may
+    ///   contain it at both ends, because requests are sent and responses are read once per
+    ///   iteration.
     func slowLatency(lag: UInt64) -> UInt64 { 2 * (base + Self.slack + lag) }
 
     /// Latency at which a limit aims; below it, the limit grows.
@@ -114,7 +115,7 @@ public struct ConcurrencyLimiter: Sendable {
         samples >= Self.samplesMinimum && now >= windowStart + Self.shortestWindow
     }
 
-    /// Ends the window and decides.
+    /// Ends the window, and decides whether the limit changes or a trial starts.
     ///
     /// - Parameters:
     ///   - allowed: Requests in flight that the server and the operator allow.

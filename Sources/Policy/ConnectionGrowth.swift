@@ -102,7 +102,7 @@ public struct ConnectionGrowth: Sendable {
 
     /// Number of connections that the run keeps open.
     private(set) var connections: Int
-    /// Number of reactors that share them.
+    /// Number of reactors that share the connections.
     private(set) var reactors: Int
     private let connectionsMost: Int
     private let reactorsMost: Int
@@ -131,7 +131,7 @@ public struct ConnectionGrowth: Sendable {
     /// Minimum number of rows per new connection: a handshake costs as much CPU as this many
     /// notifications.
     static let rowsEachConnection: UInt64 = 1000
-    /// Minimum number of seconds that the rest of the list must take.
+    /// Minimum number of seconds that the remaining rows must take, so that growth is worth while.
     static let secondsLeft = 5.0
     /// One throttling response per this number of responses is normal; more are trouble.
     static let responsesPerPushback: UInt64 = 1000
@@ -262,7 +262,8 @@ public struct ConnectionGrowth: Sendable {
         return grow(sample, rate: rate, byReactor: isSaturated)
     }
 
-    /// Doubles the connections; or adds a reactor with as many connections as each of the others.
+    /// Doubles the connections, or adds a reactor that gets the same number of connections as each
+    /// other reactor.
     private mutating func grow(_ sample: Sample, rate: Double, byReactor: Bool) -> Decision {
         guard connections < connectionsMost else { return settle(.most) }
         let more = byReactor ? max(1, connections / reactors) : connections

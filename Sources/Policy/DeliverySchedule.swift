@@ -8,11 +8,11 @@
 public struct DeliverySchedule: Hashable, Sendable {
     /// What happens to rows whose time had passed at the campaign's first start.
     public enum LateRule: String, CaseIterable, Sendable {
-        /// They are sent at once.
+        /// The rows are sent at once.
         case send
-        /// They are not sent.
+        /// The rows are not sent.
         case skip
-        /// They are sent at the same time of the next day.
+        /// The rows are sent at the same time of the next day.
         case nextDay = "next-day"
     }
 

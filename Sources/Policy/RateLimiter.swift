@@ -140,7 +140,7 @@ public struct RateLimiter: Sendable {
         remainder = rest
     }
 
-    /// Lead of the state over `now`, in requests times `unit`.
+    /// Requests that were released ahead of time, multiplied by `unit`.
     private func levelInUnits(now: UInt64) -> UInt64 {
         guard let countedRate, usedUntil >= now else { return 0 }
         let (ahead, overflow) = (usedUntil - now).multipliedReportingOverflow(by: countedRate)

@@ -5,13 +5,13 @@
 /// ends like a campaign that is wrong as a whole. A dead token (410) is not a refusal: APNs knows
 /// it, for this topic and environment.
 public struct SentRows: Sendable, Equatable {
-    /// Accepted.
+    /// Accepted rows.
     var accepted: UInt64
-    /// Rejected, except with 410.
+    /// Rejected rows, except those with 410.
     public var refused: UInt64
-    /// Rejected with 410.
+    /// Rows rejected with 410.
     var gone: UInt64
-    /// Failed, unknown or in doubt: no response decided about them.
+    /// Rows that are failed, unknown or in doubt, because no response settled them.
     var open: UInt64
 
     /// Creates the numbers of rows.

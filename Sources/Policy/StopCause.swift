@@ -28,7 +28,8 @@ public enum StopCause: Sendable, Hashable {
     case allRefused(rows: UInt64, Refusal?)
     /// More than `--max-bad-tokens` of the last 10,000 responses are BadDeviceToken.
     case tooManyBadTokens
-    /// Topics named by rows were refused, as described by the text; the others were sent.
+    /// Some of the topics that rows name were refused; `detail` says which. Rows of other topics
+    /// were sent.
     case topicsRefused(detail: String, Refusal?)
     /// More than `--max-invalid` of the rows read so far are invalid.
     case tooManyInvalid(count: UInt64, rows: UInt64)

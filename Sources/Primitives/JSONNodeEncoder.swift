@@ -1,4 +1,5 @@
-/// Encodes into a node. No coding paths are kept: the errors that need them do not occur.
+/// Encoder into a `JSONNode`. Keeps no coding paths, because the errors that need them do not
+/// occur.
 struct JSONNodeEncoder: Encoder {
     let node: JSONNode
 

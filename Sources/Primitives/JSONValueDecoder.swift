@@ -1,4 +1,4 @@
-/// Decodes from a value. No coding paths are kept: no caller reads them.
+/// Decoder of a `JSONValue`. Keeps no coding paths, because no caller reads them.
 struct JSONValueDecoder: Decoder {
     let value: JSONValue
 

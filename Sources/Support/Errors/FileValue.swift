@@ -39,8 +39,8 @@ package enum FileValue {
         return value.unicodeScalars.contains { $0 == "\n" || $0 == "\r" }
     }
 
-    /// Returns the problem of such a value, to follow the option's name; the value itself is not
-    /// included.
+    /// Returns the message about an option whose value is the content of a file, without the
+    /// option's name. The value itself is not included.
     package static func contentProblem(option: String) -> String {
         "is the content of a file, not its name (it is not shown here): name "
             + file(of: option)
@@ -63,7 +63,7 @@ package enum FileValue {
         return endings.contains(ending.lowercased())
     }
 
-    /// Returns the problem of an unreadable file, to follow the option's name.
+    /// Returns the error for an unreadable file that an option names.
     ///
     /// - Parameter number: The value of `errno`.
     package static func unreadable(

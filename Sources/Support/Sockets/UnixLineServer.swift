@@ -123,7 +123,7 @@ package final class UnixLineServer {
 
     /// Waits until there is a request to serve.
     ///
-    /// - Returns: False if the other descriptor has become readable.
+    /// - Returns: False if `other` has become readable instead.
     package func wait(orFor other: Int32) -> Bool {
         var waited = ([other, descriptor] + clients.map(\.descriptor)).map {
             pollfd(fd: $0, events: Int16(POLLIN), revents: 0)

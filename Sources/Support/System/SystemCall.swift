@@ -2,7 +2,7 @@ package import Glibc
 
 /// System calls that take pointers, wrapped with values instead.
 ///
-/// The results are those of the calls; errors are in `errno`.
+/// Each wrapper returns the result of its call; after a failure, `errno` has the error.
 package enum SystemCall {
     // MARK: Names
 

@@ -9,7 +9,7 @@ package final class TerminalKeys {
     private let before: termios
     private var isChanged = false
 
-    /// Maximum number of bytes taken at once; the rest of a paste stays queued.
+    /// Maximum number of bytes that one read takes; further bytes of a paste stay queued.
     private static let bytesAtOnce = 16
 
     /// Creates a reader; nil if standard input is not a terminal.

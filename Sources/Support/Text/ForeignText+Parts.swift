@@ -2,7 +2,7 @@
 // `/` followed by such a mark is neither, so foreign text is split by scalars.
 
 extension StringProtocol {
-    /// Returns the parts before and after the first of these scalars; nil if there is none.
+    /// Returns the parts before and after the first occurrence of a scalar; nil if there is none.
     package func parts(
         atFirst scalar: Unicode.Scalar
     ) -> (before: SubSequence, behind: SubSequence)? {
@@ -10,7 +10,7 @@ extension StringProtocol {
         return (self[..<index], self[unicodeScalars.index(after: index)...])
     }
 
-    /// Returns the parts before and after the last of these scalars; nil if there is none.
+    /// Returns the parts before and after the last occurrence of a scalar; nil if there is none.
     package func parts(
         atLast scalar: Unicode.Scalar
     ) -> (before: SubSequence, behind: SubSequence)? {
@@ -34,6 +34,6 @@ extension StringProtocol {
         return pieces + [self[start...]]
     }
 
-    /// Returns whether the text begins with these bytes.
+    /// Returns whether the text begins with the bytes of another text.
     package func starts(withBytes text: String) -> Bool { utf8.starts(with: text.utf8) }
 }

@@ -32,8 +32,8 @@ extension SignalWatch {
         }
     }
 
-    /// Maximum wait for a file at the end of a run, nanoseconds: longer than that for the reader of
-    /// a pipe.
+    /// Maximum wait for a file at the end of a run, nanoseconds. Longer than the wait for the
+    /// reader of a pipe.
     package static var outputTimeout: UInt64 { 15 * second }
 
     /// Maximum wait for a file after a signal, nanoseconds.

@@ -53,7 +53,8 @@ extension SignalWatch {
         }
     }
 
-    /// Does the same for a hosted run. The work is never abandoned, because the host's process continues.
+    /// Does work before the first send of a hosted run. The work is never abandoned, because the
+    /// host's process continues.
     private static func prepare<Value>(
         for host: HostedRun, deadline: UInt64?, _ work: @escaping () throws(BroadsideError) -> Value
     ) throws(BroadsideError) -> Value {
