@@ -1,7 +1,8 @@
 public import BroadsideSupport
 internal import Glibc
 
-/// Ledgers in directories. Each directory is a ledger, or has ledgers immediately below it.
+/// Ledgers in directories. Each directory is a ledger, or has ledgers up to `levelsLimit` levels
+/// below it, such as the nights of several campaigns (`DIR/NAME/DATE`).
 public struct LedgerCollection {
     /// Directories of the ledgers, without duplicates.
     public private(set) var paths: [String] = []
@@ -13,6 +14,12 @@ public struct LedgerCollection {
 
     /// Limit on the ledgers of a collection.
     public static let ledgersLimit = 4096
+    /// Limit on the levels of directories that are searched below a directory that the user named.
+    public static let levelsLimit = 3
+    /// Limit on the directories that are searched.
+    public static let directoriesLimit = 65_536
+    /// Directories searched so far.
+    private var searchedCount = 0
     /// Limit on the directories named in a note.
     private static let namedLimit = 5
 
@@ -65,7 +72,7 @@ public struct LedgerCollection {
         SystemCall.names(inDirectory: directory) == nil && errno == EACCES
     }
 
-    /// Returns the directory itself if it is a ledger, otherwise the ledgers immediately below it.
+    /// Returns the directory itself if it is a ledger, otherwise the ledgers below it.
     private mutating func ledgers(
         of directory: String, option: String?, mayBeEmpty: Bool
     ) throws(BroadsideError) -> [String] {
@@ -79,33 +86,68 @@ public struct LedgerCollection {
         if try LedgerDirectory.isBegunLedger(directory) || Self.isClosed(directory) {
             return [directory]
         }
-        guard let names = SystemCall.names(inDirectory: directory) else {
-            throw unusable(option, directory, errno: errno)
-        }
-        let folder =
-            directory == "." ? "" : directory.hasSuffix("/") ? directory : directory + "/"
-        var (ledgers, shut, others): ([String], [String], [String]) = ([], [], [])
-        for path in names.sorted().map({ folder + $0 }) where try isDirectoryPath(path) {
-            if try LedgerDirectory.isBegunLedger(path) {
-                ledgers.append(path)
-            } else if Self.isClosed(path) {
-                shut.append(path)
-            } else {
-                others.append(path)
-            }
-        }
+        let found = try search(directory, option: option, levels: Self.levelsLimit)
         // Only directories that can't be listed were found. The code that opens them as ledgers
         // reports why.
-        if ledgers.isEmpty, !shut.isEmpty { return shut }
-        guard !ledgers.isEmpty || mayBeEmpty else {
+        if found.ledgers.isEmpty, !found.closed.isEmpty { return found.closed }
+        guard !found.ledgers.isEmpty || mayBeEmpty else {
             throw refusal(
                 option,
                 "\(directory) is neither a ledger nor a directory of ledgers: "
                     + "name a directory of ledgers")
         }
-        closed += shut
-        leftOut += others
-        return ledgers
+        closed += found.closed
+        leftOut += found.others
+        return found.ledgers
+    }
+
+    /// Directories below another one.
+    private struct Found {
+        var ledgers: [String] = []
+        /// Directories that can't be listed.
+        var closed: [String] = []
+        /// Directories without a ledger at any of the levels that were searched. Of these, only the
+        /// highest is named.
+        var others: [String] = []
+    }
+
+    /// Returns the directories up to `levels` levels below a directory. Inside ledgers, inside the
+    /// remains of an interrupted merge or repair, and inside hidden directories (such as snapshots)
+    /// nothing is searched.
+    private mutating func search(
+        _ directory: String, option: String?, levels: Int
+    ) throws(BroadsideError) -> Found {
+        assert(levels > 0, "a search ends at its lowest level")
+        searchedCount += 1
+        guard searchedCount <= Self.directoriesLimit else {
+            throw refusal(
+                option,
+                "\(directory): there are more than \(grouped(Self.directoriesLimit)) directories to "
+                    + "search for ledgers: name directories nearer to the ledgers")
+        }
+        guard let names = SystemCall.names(inDirectory: directory) else {
+            throw unusable(option, directory, errno: errno)
+        }
+        let folder =
+            directory == "." ? "" : directory.hasSuffix("/") ? directory : directory + "/"
+        var found = Found()
+        for name in names.sorted() where try isDirectoryPath(folder + name) {
+            let path = folder + name
+            if try LedgerDirectory.isBegunLedger(path) {
+                found.ledgers.append(path)
+            } else if Self.isClosed(path) {
+                found.closed.append(path)
+            } else if levels > 1, !name.hasPrefix("."), try LedgerDirectory.isForeign(path) {
+                let below = try search(path, option: option, levels: levels - 1)
+                found.ledgers += below.ledgers
+                found.closed += below.closed
+                let isNamed = below.ledgers.isEmpty && below.closed.isEmpty
+                found.others += isNamed ? [path] : below.others
+            } else {
+                found.others.append(path)
+            }
+        }
+        return found
     }
 
     /// One-line note about directories without a ledger; nil if there are none.
@@ -143,5 +185,15 @@ extension LedgerDirectory {
             return try isLedger(path)
         }
         return content == .ledger || content == .lostManifest
+    }
+    /// Whether a directory has only files of other programs: it is no ledger, no preparation for
+    /// one and no remains of one.
+    fileprivate static func isForeign(_ path: String) throws(BroadsideError) -> Bool {
+        do throws(BroadsideError) {
+            return try unlocked(path).content() == .foreign
+        } catch {
+            guard error.exitCode != ExitCode.disk else { throw error }
+            return false
+        }
     }
 }

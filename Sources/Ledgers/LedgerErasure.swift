@@ -13,7 +13,7 @@ public enum LedgerErasure {
     /// - Parameters:
     ///   - tokens: List of the devices, or one device.
     ///   - tokenColumn: Column of the list with the tokens; nil: `token`.
-    ///   - directories: Directories of ledgers, or with ledgers immediately below them.
+    ///   - directories: Directories of ledgers, or with ledgers below them.
     ///   - report: Receives a line about each ledger once its erasure is durable, and a final line
     ///     about all ledgers.
     /// - Throws: Exit code 2 if the list or a directory is wrong, 5 if a disk fails, 7 if another

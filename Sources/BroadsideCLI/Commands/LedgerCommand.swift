@@ -24,8 +24,8 @@ enum LedgerCommand {
             forget  erases devices from ledgers, for good: their tokens and fingerprints are replaced by
                     a hash with a key that is thrown away. Counts and states stay, exports show
                     forgotten- and the hash, and prune, --skip-dead, --cap and find do not know the
-                    devices any more. DIR may have ledgers immediately below it. A ledger in use is
-                    exit 7. Lists, exports, summaries and backups elsewhere are not touched
+                    devices any more. DIR may have ledgers up to three levels below it. A ledger
+                    in use is exit 7. Lists, exports, summaries and backups elsewhere are not touched
 
             The list is read from where the run read it, or from --tokens; without it, exports lack
             line numbers and the tokens of accepted rows. Each part of a merged campaign has its own list

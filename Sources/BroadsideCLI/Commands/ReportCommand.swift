@@ -25,8 +25,8 @@ enum ReportCommand {
             accepted share or speed differs much from earlier nights of the same campaign. Numbers and
             dates in a name do not count: 'Evening 1' and 'Evening 2' are one campaign. With --json,
             each night is one line of JSON instead. Each DIR is a ledger, or a directory with ledgers
-            immediately below it; other directories are named and ignored. At most 4,096 ledgers are
-            read. A night links to its own page if its last run wrote one with --report, or if there is
+            up to three levels below it; other directories are named and ignored. At most 4,096
+            ledgers are read. A night links to its own page if its last run wrote one with --report, or if there is
             a report.html in the ledger's directory, or a DIR.html beside DIR.
 
             If a ledger can't be read, its row shows the cause, the page is still written, and the exit

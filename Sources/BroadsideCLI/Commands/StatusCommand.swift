@@ -9,7 +9,7 @@ enum StatusCommand {
         usage: "[DIR...] [--json]",
         discussion: """
             Prints one line per ledger: what its run is doing now, or how the last run ended. Each DIR
-            is a ledger, or a directory with ledgers immediately below it (default: the current
+            is a ledger, or a directory with ledgers below it (default: the current
             directory). It works for every run and changes nothing.
 
             running      rows are being sent

@@ -20,7 +20,7 @@ enum EarlierLedgerOptions {
             ) { (text, options) throws(BroadsideError) in options.cap = try cap(text) },
             .repeated(
                 "history", .file(.ledgers), "DIR", \.history,
-                "with --cap: a ledger, or a directory with ledgers immediately below it; may be repeated"
+                "with --cap: a ledger, or a directory with ledgers below it; may be repeated"
             ),
         ])
 
@@ -30,7 +30,7 @@ enum EarlierLedgerOptions {
     private static let skipDead = Option<SendOptions>(
         OptionDescription(
             "skip-dead", .file(.ledgers), "DIR",
-            "skip a row (DeadToken) if its token is dead in the ledger DIR, or in the ledgers immediately below it; as in prune, the newest response counts; may be repeated; none: skip no row",
+            "skip a row (DeadToken) if its token is dead in the ledger DIR, or in the ledgers up to three levels below it; as in prune, the newest response counts; may be repeated; none: skip no row",
             isRepeatable: true)
     ) { (arguments, options) throws(BroadsideError) in
         guard arguments.has("skip-dead") else { return }
