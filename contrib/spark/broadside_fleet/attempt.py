@@ -1,4 +1,4 @@
-"""One part, from its frozen list to its finished ledger, on the machine that a scheduler chose."""
+"""Sends one part, from its frozen list to its finished ledger, on the machine that a scheduler chose."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from .rate import read_share
 from .work import Work
 
 ATTEMPTS_LIMIT = 5
-"""Attempts at a part in one task that end with rows remaining or with an error."""
+"""The most attempts of one task that end with rows remaining or with an error."""
 
 WAIT_SECONDS_LIMIT = 600
-"""How long a task waits for the ledger of an attempt whose process is still ending."""
+"""Seconds that a task waits until the process of an earlier attempt has released the ledger."""
 
 WAIT_PAUSE_SECONDS_LIMIT = 15
-"""The longest pause between two looks at it: each reads the part's list."""
+"""The longest pause, in seconds, between two tries to use the ledger; each try reads the part's list."""
 
 LOG_BYTES_LIMIT = 64 << 20
-"""The most bytes of a part's log: an attempt that finds more begins a new one."""
+"""The most bytes of a part's log: if it is longer, the next attempt begins a new log."""
 
 LINE_BYTES_LIMIT = 64 << 10
-"""The most bytes of a line of progress; of longer ones nothing is read."""
+"""The most bytes of a line of progress; longer lines are ignored."""
 
 POLL_SECONDS = 0.2
 STATUS_SECONDS = 1.0
@@ -37,7 +37,7 @@ STATUS_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Sending:
-    """What the attempts of all parts have in common.
+    """Settings that the attempts of all parts share.
 
     Attributes:
         work: The shared directory.
@@ -45,7 +45,7 @@ class Sending:
         rated: Whether each part waits for its share of a rate.
         canary: Rows of one part that go first; 0: no canary.
         canary_part: The part with the canary; None: it has passed.
-        start: Names this start of the driver; what an earlier start left behind does not count.
+        start: Identifies this start of the driver; files of an earlier start are ignored.
     """
 
     work: Work
@@ -67,11 +67,11 @@ class Sending:
 
     @property
     def start_file(self) -> Any:
-        """The newest start: what is left of earlier ones ends, because the rate is divided without them."""
+        """The newest start of the driver: tasks of earlier starts end, because the rate is divided without them."""
         return self.work.run / "start.json"
 
     def cancelled(self) -> Optional[dict[str, Any]]:
-        """What ended this start of the campaign early: `start`, `part`, `code`, `message`; else None."""
+        """The cause for which this start of the campaign ended early: `start`, `part`, `code`, `message`; else None."""
         newest = read_json(self.start_file, durable=False)
         if newest is not None and newest["start"] != self.start:
             return {**newest, "part": "all", "code": 7, "message": "the driver was started again"}
@@ -162,7 +162,7 @@ class PartAttempt:
                     rest = self._read(rest + reader.read())
                     now = time.monotonic()
                     if code is not None:
-                        # A shell that finds no script may end with 2, as if the campaign were wrong.
+                        # A shell that does not find the script may end with 2, which would end the campaign.
                         gone = code == 2 and not os.access(self.work.script, os.R_OK)
                         return 5 if gone else code
                     if now - reported >= STATUS_SECONDS:
@@ -174,11 +174,11 @@ class PartAttempt:
                         self._report("running")
                     time.sleep(POLL_SECONDS)
             finally:
-                # A task that is interrupted leaves no process behind.
+                # An interrupted task must not leave a process behind.
                 children.end(process)
 
     def _read(self, data: bytes) -> bytes:
-        """Takes lines of progress and messages; returns the beginning of the next line."""
+        """Reads complete lines of progress and messages; returns the incomplete last line."""
         *lines, rest = data.split(b"\n")
         for line in lines:
             text = line.decode(errors="replace")
@@ -205,7 +205,7 @@ class PartAttempt:
         self.applied, self.share = found
 
     def _apply_share(self) -> None:
-        """Passes a new share to the run. While no run listens yet or any more, it is tried again."""
+        """Passes a new share to the run. While no run listens, the caller tries again."""
         if not self.sending.rated:
             return
         found = read_share(self.sending.rate_file, self.part)

@@ -1,4 +1,4 @@
-"""The campaign file: as Broadside reads it, with what belongs to the whole campaign separated."""
+"""The campaign file as Broadside reads it. Options of the whole campaign are separated from those of a part."""
 
 from __future__ import annotations
 

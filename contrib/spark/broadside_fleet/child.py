@@ -8,13 +8,14 @@ import subprocess
 import sys
 from typing import BinaryIO, Sequence
 
-# Stays between both processes, and passes on one SIGTERM, however many arrive: Broadside takes a second one
-# as a wish to await no response, and rows in flight would be unknown. The kernel's request (prctl(2)) is
-# repeated for each thread of a process that is killed: each takes over the child and ends in its turn.
-# SIGTERM and not SIGKILL: Broadside sends no new request, awaits the responses in flight and records
-# them. If the launcher itself is killed, the kernel sends Broadside the one SIGTERM. The parent may have
-# ended before a request: then its process id is not the one expected. In a session of its own, because the
-# daemon of Python workers sends SIGHUP to its process group, and SIGHUP means something else to Broadside.
+# The launcher is a process between parent and Broadside that passes on only the first SIGTERM. After a second
+# SIGTERM, Broadside waits for no response, and rows in flight would become unknown. But when the parent is
+# killed, the kernel (prctl(2)) sends a signal for each of the parent's threads, because each thread that is
+# left adopts the child until it ends. The signal is SIGTERM, not SIGKILL: Broadside sends no new request, waits for
+# the responses in flight and records them. If the launcher itself is killed, the kernel sends Broadside one
+# SIGTERM. If the parent ended before the call of prctl, the parent's process id has changed. The launcher has a
+# separate session, because the daemon of Python workers sends SIGHUP to its process group, and SIGHUP makes
+# Broadside reread its credentials.
 _LAUNCHER = """
 import ctypes, os, sys
 from signal import SIG_BLOCK, SIG_DFL, SIG_UNBLOCK, SIGCHLD, SIGTERM, pthread_sigmask, signal, sigwait
@@ -64,7 +65,7 @@ def start(command: Sequence[str], errors: BinaryIO) -> subprocess.Popen[bytes]:
             able to end in order when no process reads any more.
 
     Returns:
-        A launcher that ends as the command does. SIGTERM reaches the command through it, no other signal.
+        The launcher. It ends with the exit code or signal of the command, and passes on only SIGTERM.
     """
     return subprocess.Popen(
         [sys.executable, "-I", "-S", "-c", _LAUNCHER, str(os.getpid()), *command],
@@ -72,7 +73,7 @@ def start(command: Sequence[str], errors: BinaryIO) -> subprocess.Popen[bytes]:
 
 
 def end(child: subprocess.Popen[bytes]) -> None:
-    """Ends a child in order and waits for it; `--request-timeout` bounds how long that takes."""
+    """Stops a child with SIGTERM and waits for its end, about `--request-timeout` at most."""
     if child.poll() is None:
         child.send_signal(signal.SIGTERM)
         child.wait()

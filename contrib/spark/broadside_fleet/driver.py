@@ -1,4 +1,4 @@
-"""The driver's share of a send: the canary first, then all other parts, and the rate among them."""
+"""The driver of a send: it starts the canary, then all other parts, and divides the rate among them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .rate import RateDivider
 from .work import Work
 
 CANCEL_SECONDS_LIMIT = 60
-"""How long parts may take to end in order before the job is cancelled: above `--request-timeout`."""
+"""Seconds that parts may take to stop before the job is cancelled: above `--request-timeout`."""
 
 
 class SparkJob:
@@ -55,7 +55,7 @@ class SparkJob:
 
     @property
     def is_running(self) -> bool:
-        """Whether its tasks have not all ended."""
+        """Whether some of the job's tasks are still running."""
         return bool(self._thread.is_alive())
 
     def cancel(self) -> None:
@@ -79,7 +79,7 @@ class Driver:
             broadside: The command, on each machine.
             rate: Requests per second in all; None: unlimited.
             canary: Rows of one part that go first; 0: none.
-            metrics: Where the whole campaign's numbers go each second.
+            metrics: Receives the numbers of the whole campaign each second.
         """
         self.spark = spark
         self.work = work
@@ -115,7 +115,7 @@ class Driver:
                     self._start(waiting, None)
                     waiting = []
                 elif waiting and not is_running:
-                    # The first, or the one after a part that has ended and whose canary proved nothing.
+                    # The first part, or the part after one whose canary proved nothing.
                     self._start(waiting[:1], waiting[0])
                     del waiting[0]
                 elif not is_running:
@@ -174,7 +174,7 @@ class Driver:
     def _stop_on_error(self) -> None:
         cause = self.sending.cancelled()
         if cause:
-            # The other parts see the same file, and end in order.
+            # The other parts read the same file, and stop cleanly.
             deadline = time.monotonic() + CANCEL_SECONDS_LIMIT
             while any(job.is_running for job in self.jobs) and time.monotonic() < deadline:
                 time.sleep(0.2)
@@ -185,13 +185,13 @@ class Driver:
 
 
 def canary_passed(statuses: dict[int, Any], results: dict[int, Any]) -> bool:
-    """Whether a part says that its canary has passed, and APNs has accepted one of its rows.
+    """Whether a part reports that its canary has passed, and APNs has accepted one of its rows.
 
-    A canary whose rows are all suppressed or of devices that are gone passes too, and proves nothing.
+    A canary whose rows are all suppressed, or all have dead tokens, also passes, but proves nothing.
 
     Args:
-        statuses: What running parts say.
-        results: What parts that have ended said.
+        statuses: Reports of running parts.
+        results: Reports of parts that have ended.
     """
     told: Iterable[dict[str, Any]] = [
         *(status["progress"] for status in statuses.values()),

@@ -7,11 +7,11 @@ import re
 from typing import Iterator
 
 _NAMED = re.compile(r"(?:\w+\.)*[A-Z]\w*(?:Error|Exception): ")
-"""What a line begins with that says what went wrong: the name of a kind of error."""
+"""The beginning of a line that contains an error: the name of an exception class."""
 
 
 class FleetError(Exception):
-    """What made the work impossible.
+    """An error that ends the command.
 
     Attributes:
         message: What is wrong and how to fix it, one line without a final period.
@@ -28,9 +28,9 @@ class FleetError(Exception):
 
 
 def task_message(error: BaseException) -> str:
-    """The message of the `FleetError` that ended a Spark job's task, one line; else that of another error.
+    """The one-line message of the `FleetError` that ended a Spark job's task, or of another error.
 
-    A trace of Python ends with its error. One of Java begins with it, behind a line that names only the call.
+    A Python trace ends with its error. A Java trace begins with it, after a line that only names the call.
     """
     lines = [line.strip().removeprefix(": ") for line in str(error).splitlines()]
     for name in (re.compile(".*FleetError: "), _NAMED):
@@ -41,7 +41,7 @@ def task_message(error: BaseException) -> str:
 
 @contextlib.contextmanager
 def one_line() -> Iterator[None]:
-    """Reports what ended a Spark job as one line with exit code 5: a file that can't be read, most likely."""
+    """Reports the error that ended a Spark job in one line, with exit code 5: most often, a file can't be read."""
     try:
         yield
     except FleetError:

@@ -6,7 +6,7 @@ import enum
 
 
 class Decision(enum.Enum):
-    """What follows an attempt at a part."""
+    """The decision after an attempt at a part."""
 
     FINISHED = "finished"  # nothing remains; 6: some rows are failed or unknown
     RETRY = "retry"  # rows remain, `--resume` continues; a disk or this machine fails
@@ -33,7 +33,7 @@ def decide(code: int) -> Decision:
         code: As `subprocess` reports it; negative if a signal ended the process.
 
     Returns:
-        `RETRY` for a signal and for any code that Broadside does not document: the ledger is true at
-        every instant, so another attempt sends nothing twice.
+        The decision. It is `RETRY` for a signal and for any code that Broadside does not document: the ledger is
+        correct at every instant, so another attempt sends nothing twice.
     """
     return _TABLE.get(code, Decision.RETRY)

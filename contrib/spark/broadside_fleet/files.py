@@ -1,4 +1,4 @@
-"""Files that survive a crash: complete under their name, or not there."""
+"""Files that are complete or missing after a crash, never partial."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from typing import Any, BinaryIO, Iterator, Optional
 from .errors import FleetError
 
 COPY_BYTES = 1 << 20
-"""Bytes that are read or compressed at a time."""
+"""Number of bytes to read or compress at a time."""
 
 STATE_BYTES_LIMIT = 16 << 20
 """The most bytes of a JSON file in a work directory."""
 
 
 def sync_directory(path: Path) -> None:
-    """Makes new names in a directory durable."""
+    """Syncs a directory, so that new names in it are durable."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -34,7 +34,7 @@ def replacing(path: Path, durable: bool = True) -> Iterator[BinaryIO]:
 
     Args:
         path: The file; its directory exists.
-        durable: Whether it must survive a power cut; a file that is replaced each second need not.
+        durable: Whether the file must survive a power cut; false for a file that is replaced each second.
     """
     temporary = path.with_name(f".{path.name}.{uuid.uuid4().hex}.new")
     try:
@@ -56,7 +56,7 @@ def write_json(path: Path, value: Any, durable: bool = True) -> None:
 
     Args:
         path: The file; its directory exists.
-        value: What `json` can write.
+        value: A value that `json` can write.
         durable: As for `replacing`.
     """
     with replacing(path, durable) as file:
@@ -68,7 +68,8 @@ def read_json(path: Path, durable: bool = True) -> Optional[dict[str, Any]]:
 
     Args:
         path: The file.
-        durable: As it was written; one that a power cut may have emptied counts as missing.
+        durable: The value with which the file was written. If false, an empty file counts as missing, because a power
+            cut may have emptied it.
 
     Raises:
         FleetError: Exit code 5 if the file can't be read or does not hold an object.

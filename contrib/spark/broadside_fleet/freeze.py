@@ -1,4 +1,4 @@
-"""What a freeze begins with and ends with, whichever engine makes its parts."""
+"""The beginning and the end of a freeze, for every engine that makes the parts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ InputFiles = list[dict[str, Any]]
 
 @dataclass(frozen=True)
 class FreezeOptions:
-    """What is frozen.
+    """The options of a freeze.
 
     Attributes:
         input: The table, as it was named.
@@ -40,7 +40,7 @@ class FreezeOptions:
     registered_column: Optional[str] = None
 
     def columns(self, campaign: CampaignFile) -> list[str]:
-        """The columns that parts need, the token's first, none twice."""
+        """The columns that parts need, each once; the token's column is the first."""
         names = [self.token_column, *campaign.columns]
         if self.registered_column:
             names.append(self.registered_column)
@@ -57,12 +57,12 @@ def freeze(
     """Freezes a list, or continues a freeze that was interrupted.
 
     Args:
-        work: Where; the caller holds its lock.
-        options: What is frozen.
-        campaign: For which campaign.
+        work: The work directory; the caller holds its lock.
+        options: The options of the freeze.
+        campaign: The campaign of the list.
         files: Lists the input's files; called before and after they are read.
-        columns: As the input names them, the token's first.
-        make_parts: Makes the parts with these numbers; 0: the count of rows without a token.
+        columns: The columns as the input names them; the token's column is the first.
+        make_parts: Makes the parts with these numbers; number 0 stands for the count of rows without a token.
 
     Returns:
         The manifest.
@@ -101,7 +101,7 @@ def freeze(
             make_parts(pin, missing)
             problem = difference(pin, {**asked, "files": files()})
             if problem:
-                # Which of them was made before the change is not known.
+                # It is unknown which parts were made before the change.
                 for part in missing:
                     work.part_record(part).unlink(missing_ok=True)
                 raise FleetError(
@@ -117,11 +117,11 @@ def freeze(
 CONTINUE = (
     "give what its first start was given to continue; another --work is another campaign, which sends to all"
     " again")
-"""The advice if a work directory holds something else than what is asked for."""
+"""The advice if a work directory holds another freeze than the requested one."""
 
 
 def _refuse_lost_pin(work: Work) -> None:
-    """A new pin has a new campaign id: it is made only if there was none."""
+    """Refuses a work directory whose pin is lost: a new pin would have a new campaign id."""
     if work.has_begun():
         raise FleetError(
             f"{work.pin}: is lost, and parts were sent: restore it from a backup; a new freeze would send to"
@@ -132,7 +132,7 @@ def _refuse_lost_pin(work: Work) -> None:
 
 
 def _refuse_copy(work: Work, pin: dict[str, Any]) -> None:
-    """Of a copy at another path the original may have sent what looks as if it was not begun here."""
+    """Refuses a copy at another path: the original may have sent parts that look unsent in the copy."""
     if pin.get("work", str(work.root)) != str(work.root):
         raise FleetError(
             f"--work {work.root}: was frozen as {pin['work']} and is a copy, or was moved: use that one; a copy"
@@ -148,7 +148,7 @@ def _refuse_other_manifest(work: Work, pin: dict[str, Any], manifest: dict[str, 
 
 
 def difference(pin: dict[str, Any], asked: dict[str, Any]) -> Optional[str]:
-    """The first difference between what was frozen and what is asked for; None if there is none."""
+    """The first difference between the freeze and the requested one; None if there is none."""
     for key, name in (
         ("parts", "--parts"), ("columns", "the columns"), ("filter", "--filter"),
         ("registered_column", "--registered-column"),

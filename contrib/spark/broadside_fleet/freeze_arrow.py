@@ -20,7 +20,7 @@ BATCH_ROWS = 262_144
 """Rows in memory while the table is read."""
 
 PART_ROWS_LIMIT = 32_000_000
-"""The most rows of a part, which is sorted in memory: about 6 GB."""
+"""The most rows of a part. A part is sorted in memory, which takes about 6 GB for this number."""
 
 
 class ArrowTable:
@@ -49,7 +49,7 @@ class ArrowTable:
         self.schema: pa.Schema = self._dataset.schema
 
     def batches(self, columns: list[str], condition: Optional[str]) -> Iterator[pa.RecordBatch]:
-        """The rows for which a condition holds, in batches of at most `BATCH_ROWS`.
+        """The rows that meet the condition, in batches of at most `BATCH_ROWS`.
 
         Raises:
             FleetError: Exit code 2 if a file can't be read, or if the condition is wrong.
@@ -85,10 +85,10 @@ def make_parts(work: Work, table: ArrowTable, pin: dict[str, Any], missing: list
     """Makes the parts that are missing: reads the table once, then sorts part by part.
 
     Args:
-        work: Where; rows are kept in a temporary directory in it.
+        work: The work directory; a temporary directory in it holds the rows.
         table: The input.
-        pin: Number of parts, columns, filter.
-        missing: The parts to be made.
+        pin: The number of parts, the columns and the filter.
+        missing: The parts to make.
 
     Raises:
         FleetError: Exit code 2 if a part has more than `PART_ROWS_LIMIT` rows.
@@ -133,7 +133,7 @@ def make_parts(work: Work, table: ArrowTable, pin: dict[str, Any], missing: list
 
 
 def _allow_open_files(count: int) -> None:
-    """Raises the soft limit of open files, which many systems set to 1,024, as far as the hard one allows."""
+    """Raises the soft limit of open files, which is 1,024 on many systems, to the hard limit."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != resource.RLIM_INFINITY and soft < count:
         limit = count if hard == resource.RLIM_INFINITY else min(count, hard)
@@ -150,7 +150,7 @@ def _sorted_lines(spilled: Path) -> Iterator[str]:
         return
     with pa.memory_map(str(spilled)) as source:
         table = pa.ipc.open_stream(source).read_all()
-    # Bytes compare as in Spark: by the hash, then by the line's UTF-8.
+    # The same order as in Spark: by the hash, then by the UTF-8 bytes of the line.
     table = table.sort_by([("hash", "ascending"), ("line", "ascending")])
     for batch in table.to_batches(max_chunksize=BATCH_ROWS):
         yield from batch.column(2).to_pylist()

@@ -47,7 +47,7 @@ def add_freeze_options(parser: argparse.ArgumentParser) -> None:
 
 
 def freeze_options(arguments: argparse.Namespace) -> FreezeOptions:
-    """What the shared options ask for."""
+    """The freeze options from the shared arguments."""
     return FreezeOptions(
         input=arguments.input, token_column=arguments.token_column, parts=arguments.parts,
         filter=arguments.filter, registered_column=arguments.registered_column)
@@ -56,13 +56,13 @@ def freeze_options(arguments: argparse.Namespace) -> FreezeOptions:
 def check_with_broadside(
     work: Work, manifest: dict[str, Any], broadside: str, max_invalid: float
 ) -> None:
-    """Has Broadside read some rows of a part with payloads and credentials, without connecting.
+    """Lets Broadside read some rows of a part with payloads and credentials, without connecting.
 
-    Rows without a token were judged over the whole table. Of the others the first ones of a part are a random
-    choice, because parts are in the order of a hash: too many of them whose payload can't be made are exit 2.
+    The freeze has counted rows without a token in the whole table. The first other rows of a part are a random
+    sample, because a part is sorted by a hash. If payloads can't be made for too many of them, this is exit code 2.
 
     Args:
-        work: Where.
+        work: The work directory.
         manifest: The freeze's.
         broadside: The command.
         max_invalid: The most percent of rows that may be invalid.
@@ -86,7 +86,7 @@ def check_with_broadside(
 
 
 def command(arguments: Optional[Sequence[str]]) -> None:
-    """Freezes what the arguments name."""
+    """Freezes the list that the arguments name."""
     parser = argparse.ArgumentParser(prog="broadside-freeze", description=__doc__, allow_abbrev=False)
     add_freeze_options(parser)
     parser.add_argument("--format", choices=("parquet", "orc"), default="parquet",

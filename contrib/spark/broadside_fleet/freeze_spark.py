@@ -81,7 +81,7 @@ def make_parts(work: Work, table: DataFrame, pin: dict[str, Any], missing: list[
     )
     with one_line():
         done = {row["part"] for row in made.collect()}
-    # A part without rows reaches no task.
+    # No task handles a part without rows.
     for part in sorted(wanted - done):
         if part == 0:
             write_counts(work, origin, ())
@@ -108,7 +108,7 @@ class _Rows:
         self.part = None if self._next is None else self._next[0]
 
     def of_part(self) -> Iterator[tuple[int, str]]:
-        """Hash and line of each row of the next part; afterwards `part` is the one behind it."""
+        """Hash and line of each row of the next part; afterwards, `part` is the part after it."""
         part = self.part
         while self._next is not None and self.part == part:
             yield self._next[1], self._next[2]

@@ -1,4 +1,4 @@
-"""The campaign for Prometheus, under the names that a single `broadside send` uses."""
+"""Prometheus metrics of the campaign, with the same names as those of a single `broadside send`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .files import replacing
 
 STATES = ("accepted", "rejected", "invalid", "skipped", "failed", "unknown")
 CONNECTION_SECONDS_LIMIT = 5
-"""How long a client may take for its request."""
+"""Seconds that a client may take for its request."""
 
 
 def metrics_text(
@@ -25,9 +25,9 @@ def metrics_text(
 
     Args:
         manifest: The freeze's.
-        results: Of parts that are finished, by part.
-        statuses: Of parts that are not; their `progress` is Broadside's of the last second.
-        rate: Requests per second that are allowed in all; None: unlimited.
+        results: The results of finished parts, by part.
+        statuses: The statuses of other parts; `progress` is Broadside's progress of the last second.
+        rate: Allowed requests per second in total; None: unlimited.
     """
     files = [file for file in manifest["files"] if file["rows"]]
     told = {part: status["progress"] for part, status in statuses.items()}
@@ -69,7 +69,7 @@ def _family(name: str, kind: str, text: str) -> Iterable[str]:
 
 
 class MetricsFile:
-    """A file that is replaced with each text. Where that fails the campaign continues, and says so once."""
+    """A file that each text replaces. If this fails, the campaign prints one warning and continues."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -116,12 +116,12 @@ class MetricsEndpoint:
                 """Nothing is logged."""
 
         class Server(http.server.HTTPServer):
-            """One request after another: a client that waits keeps others waiting, and nothing else."""
+            """Handles one request after another: a slow client delays only other clients."""
 
             address_family = socket.AF_INET6 if ":" in host else socket.AF_INET
 
             def handle_error(self, *_: Any) -> None:
-                """A client that went away is no event."""
+                """Ignores clients that have closed their connection."""
 
         try:
             self._server = Server((host or "127.0.0.1", port), Handler)
@@ -131,15 +131,15 @@ class MetricsEndpoint:
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
     def write(self, text: str) -> None:
-        """The text from now on."""
+        """Sets the text that clients get from now on."""
         self._text = text.encode()
 
 
 def metrics_target(value: str) -> Union[MetricsFile, MetricsEndpoint]:
-    """What `--metrics FILE|HOST:PORT` names; `:PORT` listens on loopback.
+    """The file or server of `--metrics FILE|HOST:PORT`; `:PORT` listens on loopback.
 
     Raises:
-        FleetError: Exit code 2 if the port is none, or is in use.
+        FleetError: Exit code 2 if the port is not valid, or is in use.
     """
     host, colon, port = value.rpartition(":")
     if not colon or "/" in value:

@@ -4,20 +4,20 @@
 #   sh WORK/frozen/part.sh PART PARTS [OPTIONS of broadside send]
 #
 # Every scheduler starts the same command, for the first attempt and all others. The exit code is that of
-# broadside send; 2 as well if the list is not the frozen one, or if the part's ledger is lost; 5 if a file or
-# a folder here can't be read or written; 127 if this machine has no broadside. BROADSIDE is the command, if it
-# is not in PATH.
+# broadside send. It is also 2 if the list is not the frozen one, or if the part's ledger is lost; 5 if a file or
+# a folder here can't be read or written; 127 if this machine has no broadside. BROADSIDE is the path of the
+# command if it is not in PATH.
 #
-# Before a part's first attempt two notes are durable: one beside the ledgers, and one apart from them. A part
-# without a ledger begins only if the ledgers' folder still has its note, and no claim of a ledger that there was
-# (Broadside makes one beside each ledger before it sends). So an attempt that ended before it had a ledger is
-# repeated, and a part whose ledger was lost is not: --resume is exit 2 then.
+# Before a part's first attempt, two notes are durable: one beside the ledgers, and one in another folder. A part
+# without a ledger begins only if the folder of the ledgers still has its note and has no claim. (Broadside writes a
+# claim beside each ledger before it sends.) So a part whose attempt ended before it had a ledger begins again, and a
+# part whose ledger was lost does not: then --resume ends with exit 2.
 set -eu
 part=$1
 parts=$2
 shift 2
-# A disk that fails, or a mount that is gone, is not the campaign's fault. (A redirection that fails ends some
-# shells with 2.)
+# A failing disk or a missing mount ends with 5, because exit 2 would end the campaign. (Some shells end with 2 if a
+# redirection fails.)
 fail() {
     echo "broadside: $1: try again, here or on another machine" >&2
     exit 5

@@ -1,4 +1,4 @@
-"""Writes the parts of a list: each once, complete or not at all."""
+"""Writes the parts of a list, each once; after a crash, a part is complete or missing."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _IDENTITY = ("campaign_id", "parts", "columns", "filter", "registered_column", "
 
 @dataclass(frozen=True)
 class Origin:
-    """What parts are made from: each record carries its digest, and another one's record does not count.
+    """The origin of parts. Each part's record has the digest of its origin; a record with another digest is ignored.
 
     Attributes:
         digest: SHA-256 of campaign id, input, filter, columns and number of parts, in hexadecimal digits.
-        parts: How many parts there are.
-        columns: The header.
+        parts: The number of parts.
+        columns: The names in the header.
     """
 
     digest: str
@@ -35,7 +35,7 @@ class Origin:
 
     @staticmethod
     def of(pin: dict[str, Any]) -> Origin:
-        """The origin of parts that are made as a pin says."""
+        """The origin of the parts of a pin."""
         text = json.dumps([pin[key] for key in _IDENTITY], sort_keys=True)
         return Origin(hashlib.sha256(text.encode()).hexdigest(), pin["parts"], tuple(pin["columns"]))
 
@@ -47,15 +47,14 @@ def write_part(work: Work, origin: Origin, part: int, lines: Iterable[str]) -> d
     name.
 
     Args:
-        work: Where.
-        origin: What it is made from.
+        work: The work directory.
+        origin: The origin of the part.
         part: From 1 to the number of parts.
-        lines: In the part's order, with their line breaks.
+        lines: The lines in the part's order, with their line breaks.
 
     Returns:
-        The record: `part`, `parts`, `rows`, `bytes` and `sha256` of the file, `content_sha256` of
-        what it holds decompressed, in hexadecimal digits; `sendable`: whether a row has a token;
-        `origin`.
+        The record: `part`, `parts`, `rows`, `bytes` and `sha256` of the file, `content_sha256` of its
+        decompressed contents, in hexadecimal digits; `sendable`: whether a row has a token; `origin`.
     """
     path = work.part_file(part)
     digest = hashlib.sha256()
@@ -68,7 +67,7 @@ def write_part(work: Work, origin: Origin, part: int, lines: Iterable[str]) -> d
                 rows += 1
                 sendable = sendable or normalized(line.rstrip("\n").split(",", 1)[0]) is not None
                 buffer += line.encode("utf-8", "surrogatepass")
-                # Always the same amounts: what a compressor writes may depend on them.
+                # Always the same sizes, because the compressor's output may depend on them.
                 while len(buffer) >= COPY_BYTES:
                     digest.update(buffer[:COPY_BYTES])
                     stream.write(bytes(buffer[:COPY_BYTES]))
@@ -85,7 +84,7 @@ def write_part(work: Work, origin: Origin, part: int, lines: Iterable[str]) -> d
 
 
 class _Unclosed:
-    """A file that Arrow may write to but not close: it is synced first."""
+    """A file that Arrow writes to and does not close, so that it can be synced first."""
 
     def __init__(self, file: Any) -> None:
         self._file = file
@@ -105,8 +104,8 @@ def write_counts(work: Work, origin: Origin, counted: Iterable[tuple[int, str]])
     """Records how many rows of the whole input have no token, in the place of part 0.
 
     Args:
-        work: Where.
-        origin: What they are counted in.
+        work: The work directory.
+        origin: The origin of the counted rows.
         counted: Numbers of rows, each with `BLANK` or `MALFORMED`.
     """
     counts = {BLANK: 0, MALFORMED: 0}
@@ -117,13 +116,13 @@ def write_counts(work: Work, origin: Origin, counted: Iterable[tuple[int, str]])
 
 
 def read_record(work: Work, origin: Origin, part: int) -> Optional[dict[str, Any]]:
-    """The record of a part; None if there is none, or if its part was made from something else."""
+    """The record of a part; None if there is none, or if the part has another origin."""
     record = read_json(work.part_record(part))
     return record if record is not None and record.get("origin") == origin.digest else None
 
 
 def missing_parts(work: Work, origin: Origin) -> list[int]:
-    """Parts without a record, part 0 (the counts of rows without a token) among them."""
+    """The parts without a record, including part 0 (the counts of rows without a token)."""
     return [
         part for part in range(origin.parts + 1) if read_record(work, origin, part) is None]
 
@@ -132,8 +131,8 @@ def write_manifest(work: Work, pin: dict[str, Any], max_invalid: float) -> dict[
     """Judges the whole table, when all parts have records, and writes the manifest.
 
     Args:
-        work: Where.
-        pin: What the parts are made from.
+        work: The work directory.
+        pin: The pin of the parts.
         max_invalid: The most percent of rows that may have no token.
 
     Returns:
@@ -173,7 +172,7 @@ def write_manifest(work: Work, pin: dict[str, Any], max_invalid: float) -> dict[
 
 
 def write_parts_list(work: Work, manifest: dict[str, Any]) -> None:
-    """Writes what `part.sh` reads: per line a part's number, how many there are, its rows, SHA-256 and path."""
+    """Writes the file for `part.sh`: in each line a part's number, the number of parts, its rows, SHA-256 and path."""
     with replacing(work.parts_list) as file:
         for record in manifest["files"]:
             file.write((

@@ -13,8 +13,8 @@ def progress_line(
 
     Args:
         manifest: The freeze's.
-        results: Of parts that are finished.
-        statuses: Of parts that are not; their `progress` is Broadside's of the last second.
+        results: The results of finished parts.
+        statuses: The statuses of other parts; `progress` is Broadside's progress of the last second.
     """
     sent = [file["part"] for file in manifest["files"] if file["rows"]]
     finished = [result["summary"] for result in results]

@@ -1,9 +1,9 @@
 """The rate of a campaign, divided among the parts that are being sent.
 
-The driver writes a share for each part into one file; the process beside each part reads it once per
-second, passes it to Broadside through the control socket, and reports the number of the division that it
-has applied. The sum of what parts may use is never above the total: a part that waits is given a share
-only when all others have applied their smaller ones.
+The driver writes a share for each part into one file. The task of each part reads this file once per second,
+passes the share to Broadside through the control socket, and reports the number of the division that it has
+applied. The sum of all shares in use is never above the total: a waiting part gets a share only when all others
+have applied their smaller shares.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from .files import read_json, write_json
 
 @dataclass
 class RateDivider:
-    """Divides a rate again and again.
+    """Divides a rate among the parts whenever they change.
 
     Attributes:
         total: Requests per second over all parts, at least 1.
         sequence: The number of the last division.
-        published: By part, the shares that it may have read, by the number of their division.
+        published: For each part, the shares that it may have read, by the number of their division.
     """
 
     total: float
@@ -38,14 +38,14 @@ class RateDivider:
                 has applied; 0: none yet.
 
         Returns:
-            Requests per second by part. A part that is missing has to wait.
+            Requests per second by part. A part that is not in the result has to wait.
         """
         for part in list(self.published):
             if part not in active:
                 del self.published[part]
         for part, applied in active.items():
             shares = self.published.get(part, {})
-            # Its share now is that of the last division that changed it before the applied one.
+            # The part's current share is that of its last change up to the applied division.
             current = max((number for number in shares if number <= applied), default=0)
             self.published[part] = {
                 number: share for number, share in shares.items() if number >= current}
@@ -62,7 +62,7 @@ class RateDivider:
                 break
             division[part] = share
             used += share
-        # Where nothing but the number would change, nothing is kept: the table stays small.
+        # If only the number changes, nothing is stored, so that the table stays small.
         for part, value in division.items():
             shares = self.published[part]
             if not shares or shares[max(shares)] != value:
@@ -78,7 +78,7 @@ class RateDivider:
 
 
 def read_share(path: Path, part: int) -> Optional[tuple[int, int]]:
-    """The number of the last division, and the part's share in requests per second; None: it has none."""
+    """The number of the last division, and the part's share in requests per second; None if it has no share."""
     division: Optional[dict[str, Any]] = read_json(path, durable=False)
     if division is None or str(part) not in division["shares"]:
         return None

@@ -1,4 +1,4 @@
-"""Rows of a table as lines of a CSV list: the same bytes whichever engine reads the table."""
+"""Rows of a table as lines of a CSV list: the same bytes with every engine that reads the table."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from .errors import FleetError
 from .tokens import is_blank, normalized, part_of, token_hash
 
 LINES_SCHEMA = pa.schema([("part", pa.int32()), ("hash", pa.int64()), ("line", pa.string())])
-"""A row in its part: the hash of its token, and its line. Part 0: `hash` rows of the kind in `line`."""
+"""A row of a part: the hash of its token, and its line. In part 0: `hash` is the number of rows of the kind `line`."""
 
 BLANK = "blank"
-"""Rows that hold nothing in the place of a token, and are in no part."""
+"""Rows with a blank token, which are in no part."""
 
 MALFORMED = "malformed"
-"""Rows of some part that hold something else than a token."""
+"""Rows of a part whose token is not valid."""
 
 _QUOTED = re.compile(r'["\r\n,;]|^[ \t]|[ \t]$')
 
@@ -33,11 +33,11 @@ def _cell(text: str) -> str:
 
 
 def check_columns(schema: pa.Schema, columns: Sequence[str]) -> list[str]:
-    """The names that the table has for these columns.
+    """The names of these columns in the table.
 
     Args:
-        schema: The table's.
-        columns: As options and templates name them, the token's first.
+        schema: The schema of the table.
+        columns: The columns as options and templates name them; the token's column is the first.
 
     Raises:
         FleetError: Exit code 2 if a column is missing, ambiguous, or of a type that has more than one
@@ -74,11 +74,11 @@ def lines_of(batch: pa.RecordBatch, parts: int, wanted: frozenset[int]) -> pa.Re
 
     Args:
         batch: The token's column first, then the others, in the header's order.
-        parts: How many parts the list has.
-        wanted: The parts that are still to be made; 0: all rows without a token are counted.
+        parts: The number of parts of the list.
+        wanted: The parts that are still missing; with 0, all rows without a token are counted.
 
     Returns:
-        As `LINES_SCHEMA` says, in the batch's order.
+        Rows of `LINES_SCHEMA`, in the batch's order.
 
     Raises:
         FleetError: Exit code 2 if a text is not UTF-8.

@@ -1,4 +1,4 @@
-"""What the ledgers hold, as tables: the outcome of each row, and the dead tokens."""
+"""The contents of the ledgers as tables: the outcome of each row, and the dead tokens."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from .metrics import STATES
 from .work import Work
 
 GUARDED_ROWS = 1000
-"""Shorter lists may lose any share of their rows, as with `broadside prune`."""
+"""The least number of rows for which `max_removed` applies, as in `broadside prune`."""
 
 BLOCK_BYTES = 4 << 20
-"""Bytes of an export that are read at a time."""
+"""Number of bytes of an export to read at a time."""
 
 _EXPORT = pa.schema([
     ("line", pa.int64()), ("token", pa.string()), ("state", pa.string()), ("status", pa.int32()),
@@ -35,7 +35,7 @@ _EXPORT = pa.schema([
 OUTCOMES = (
     "part int, line long, token string, state string, status int, reason string, apns_timestamp_ms long,"
     " attempts int, apns_id string, settled_at_ms long")
-"""A row per settled row: `line` is that of the part's list; times are Unix milliseconds."""
+"""A row per settled row: `line` is the line in the part's list; times are Unix milliseconds."""
 
 DEAD = "token string"
 """A row per dead token, in lower case."""
@@ -53,7 +53,7 @@ class Settlement:
         self.results = work.read_results(self.manifest)
 
     def write_outcomes(self, target: str) -> None:
-        """Writes the outcome of each row to Parquet: rows as `OUTCOMES` says, and `arm` if there are arms."""
+        """Writes the outcome of each row to Parquet: the columns of `OUTCOMES`, and `arm` if there are arms."""
         target = self._qualified(target)
         if self._is_complete(target, "outcomes"):
             return
@@ -66,10 +66,10 @@ class Settlement:
             OUTCOMES + (", arm string" if has_arms else "")))
 
     def write_dead(self, target: str, registered: Optional[str], max_removed: float) -> None:
-        """Writes the tokens of which `broadside prune` keeps no row to Parquet; rows as `DEAD` says.
+        """Writes the tokens of which `broadside prune` keeps no row to Parquet, with the columns of `DEAD`.
 
-        All copies of a token are in one part, so that a part's own ledger decides about it. A copy that was
-        registered again later keeps the token alive.
+        All copies of a token are in one part, so the ledger of this part decides. If one copy was registered
+        again later, the token is not in the table.
 
         Raises:
             FleetError: Exit code 2 if more than `max_removed` percent of all rows would be removed.
@@ -110,7 +110,7 @@ class Settlement:
         return self.spark.range(0, len(parts), 1, len(parts)).mapInArrow(read, schema)
 
     def _write(self, target: str, name: str, table: DataFrame) -> None:
-        """Commits a table once: an interrupted write is begun again, a foreign one is never replaced."""
+        """Writes a table once: begins an interrupted write again, and never replaces another program's table."""
         note = self.work.run / f"{name}.json"
         begun = read_json(note)
         if (begun is None or begun["target"] != target) and self._exists(target):
@@ -121,14 +121,14 @@ class Settlement:
         write_json(note, {"target": target, "done": True, "ledgers": attempts(self.work, self.parts)})
 
     def _is_complete(self, target: str, name: str) -> bool:
-        """Whether a table is there that this campaign wrote from the ledgers as they are now."""
+        """Whether this campaign has written the table from the current state of the ledgers."""
         begun = read_json(self.work.run / f"{name}.json")
         return (
             begun is not None and begun["target"] == target and begun["done"] is True
             and begun.get("ledgers") == attempts(self.work, self.parts) and self._exists(target))
 
     def _qualified(self, target: str) -> str:
-        """A path as a start from another directory would name it, too."""
+        """The absolute form of a path, which does not depend on the directory of the start."""
         path, system = self._path(target)
         return str(system.makeQualified(path).toString())
 
@@ -143,12 +143,12 @@ class Settlement:
 
 
 def attempts(work: Work, parts: list[int]) -> dict[str, Optional[str]]:
-    """The last attempt at each part's ledger: what was made from ledgers is made again once one has changed."""
+    """The last attempt of each part's ledger. If one has changed, tables and report are made again."""
     return {str(part): work.ledger_attempt(part) for part in parts}
 
 
 def expected_states(file: dict[str, Any], results: dict[int, dict[str, Any]]) -> dict[str, int]:
-    """How many rows of a part have which state, by the summary of its last attempt.
+    """The number of a part's rows in each state, by the summary of its last attempt.
 
     Raises:
         FleetError: Exit code 5 if the part has not ended, or has other rows than were frozen.
@@ -174,11 +174,11 @@ def export(
         work: Where.
         broadside: The command.
         part: The part.
-        expected: How many rows have which state.
+        expected: The number of rows in each state.
         has_arms: Whether each row has an arm.
 
     Raises:
-        FleetError: With the export's exit code, or 5 if the ledger has other rows, after its last row.
+        FleetError: With the export's exit code, or 5 after the last row if the numbers of rows differ from `expected`.
     """
     states: Counter[str] = Counter()
     schema = _EXPORT.append(pa.field("arm", pa.string())) if has_arms else _EXPORT
@@ -199,7 +199,7 @@ def export(
                     [pa.array([part] * batch.num_rows, pa.int32()), *batch.columns],
                     names=["part", *schema.names])
         except pa.ArrowInvalid as error:
-            # An export that fails writes nothing: its own message says why. Another one may still be writing.
+            # A failed export writes no more rows, and its message has the reason. Otherwise it may still be writing.
             process.stdout.close()
             if process.wait() in (0, -signal.SIGPIPE):
                 raise FleetError(f"the export of {work.ledger(part)}: {error}", 5) from error
@@ -221,10 +221,10 @@ def _counts(states: Mapping[str, int]) -> str:
 def dead(
     work: Work, broadside: str, part: int, column: str, registered: Optional[str]
 ) -> Iterator[pa.RecordBatch]:
-    """The tokens of a part's rows, with 1 row that `broadside prune` removes or keeps.
+    """The tokens of a part's rows, each with a 1 in the column `removed` or `kept`, as `broadside prune` decides.
 
-    The guard of `prune` is held over the whole list instead of each part. Of a token that it removes no row
-    is kept, except one that was registered later: without `registered` the kept rows are not read.
+    The limit `max_removed` applies to the whole list, not to each part. A kept row of a removed token exists only
+    if that row was registered later, so without `registered` the kept rows are not read.
     """
     with tempfile.TemporaryDirectory() as directory:
         removed, kept = Path(directory, "removed.csv"), Path(directory, "kept.csv")
@@ -247,10 +247,10 @@ def dead(
 
 
 def write_report(work: Work, broadside: str, parts: list[int], target: Path) -> None:
-    """Writes one page about the campaign, from a ledger that is merged from all parts.
+    """Merges the ledgers of all parts, and writes one report about the campaign.
 
-    The merged ledger stays in the work directory, for `ledger find` and `prune`. It is made again once a
-    part's ledger has changed.
+    The merged ledger stays in the work directory, for `ledger find` and `prune`. If a part's ledger has
+    changed, it is merged again.
     """
     merged, half = work.root / "merged", work.root / ".merged.new"
     note = work.run / "merged.json"

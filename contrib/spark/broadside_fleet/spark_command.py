@@ -25,7 +25,7 @@ from .settle import Settlement, write_report
 from .work import Work
 
 DEFAULT_CANARY = 1000
-"""Rows that go first if neither the command nor the campaign file says how many."""
+"""The canary's number of rows if neither the command nor the campaign file has one."""
 
 
 def arguments_of(arguments: Optional[Sequence[str]]) -> argparse.Namespace:
@@ -69,13 +69,13 @@ def ship_package(spark: SparkSession, directory: str) -> None:
 
 
 def command(arguments: Optional[Sequence[str]]) -> int:
-    """Freezes, sends and settles what the arguments name; returns 0, or 6."""
+    """Freezes, sends and settles the campaign of the arguments; returns 0, or 6."""
     parsed = arguments_of(arguments)
     metrics = None if parsed.metrics is None else metrics_target(parsed.metrics)
     campaign = read_campaign(parsed.campaign, parsed.broadside)
     rate = parsed.rate if parsed.rate is not None else campaign.rate
     if rate is not None and not 1 <= rate <= 1e9:
-        # A share of less than 1 can't be given to any part.
+        # No part can have a share below 1.
         raise FleetError(f"--rate {rate:g}: is not a number from 1 to 1,000,000,000")
     spark = SparkSession.builder.appName("broadside").getOrCreate()
     if spark.conf.get("spark.speculation", "false").lower() == "true":
@@ -120,7 +120,7 @@ def command(arguments: Optional[Sequence[str]]) -> int:
 
 
 def _check_waves(campaign: CampaignFile, canary: int, parts: int, cores: int) -> None:
-    """Refuses what would move rows to another wave; warns if parts would wait for each other."""
+    """Refuses options that would move rows to another wave; warns if parts would wait for each other."""
     late = campaign.options.get("late", "send")
     if canary and late != "send":
         raise FleetError(

@@ -13,7 +13,7 @@ _DIGITS = re.compile(r"(?:[0-9A-Fa-f]{2}){1,100}\Z")
 
 
 def normalized(text: str) -> str | None:
-    """The token in a cell, in the form in which it is sent.
+    """The token of a cell, in the form in which it is sent.
 
     Args:
         text: 2 to 200 hexadecimal digits, an even number, in any case, with blanks (space, tab,
@@ -29,7 +29,7 @@ def normalized(text: str) -> str | None:
 
 
 def is_blank(text: str) -> bool:
-    """Whether a cell holds nothing that could be a token: such rows are counted, not frozen."""
+    """Whether a cell is blank: the freeze counts such rows and does not write them."""
     return not text.strip(_BLANKS + "\n")
 
 

@@ -1,4 +1,4 @@
-"""The directory that all machines of a campaign share: what is where, and who may change it."""
+"""The directory that all machines of a campaign share: its files, and its lock."""
 
 from __future__ import annotations
 
@@ -25,17 +25,17 @@ class Work:
 
     @property
     def frozen(self) -> Path:
-        """Parts of the list, and what they were made from."""
+        """The parts of the list, and their origin."""
         return self.root / "frozen"
 
     @property
     def pin(self) -> Path:
-        """What was asked for first: campaign id, number of parts, input."""
+        """The options of the first start: campaign id, number of parts, input."""
         return self.frozen / "pin.json"
 
     @property
     def manifest(self) -> Path:
-        """All parts with rows and SHA-256: written last, when the freeze is complete."""
+        """All parts with rows and SHA-256. This file is written last, when the freeze is complete."""
         return self.frozen / "manifest.json"
 
     @property
@@ -45,17 +45,17 @@ class Work:
 
     @property
     def parts_list(self) -> Path:
-        """The parts as `part.sh` reads them."""
+        """The parts, for `part.sh`."""
         return self.frozen / "parts.txt"
 
     @property
     def labels(self) -> Path:
-        """The campaign's labels as `part.sh` reads them, a line each."""
+        """The campaign's labels for `part.sh`, one per line."""
         return self.frozen / "labels.txt"
 
     @property
     def script(self) -> Path:
-        """Sends one part: every scheduler starts this."""
+        """The script that sends one part; every scheduler starts it."""
         return self.frozen / "part.sh"
 
     @property
@@ -76,14 +76,14 @@ class Work:
         return self.root / "ledgers" / str(part)
 
     def ledger_attempt(self, part: int) -> Optional[str]:
-        """Names the last attempt at a part's ledger: another one, also by hand, changes it; None: no ledger."""
+        """An identifier of the last attempt of a part's ledger, which every attempt changes; None: no ledger."""
         try:
             return (self.ledger(part) / "epoch").read_text()
         except FileNotFoundError:
             return None
 
     def read_results(self, manifest: dict[str, Any]) -> dict[int, dict[str, Any]]:
-        """The results of finished parts: of those whose ledger is still that of the result."""
+        """The results of finished parts whose ledger has had no later attempt."""
         found = {}
         for file in manifest["files"]:
             part = file["part"]
@@ -99,7 +99,7 @@ class Work:
         return self.run / kind / f"part-{part:04d}.{'log' if kind == 'log' else 'json'}"
 
     def make(self) -> None:
-        """Makes the directories; the tokens in them are for the user alone."""
+        """Creates the directories, readable only by this user because they contain tokens."""
         for directory in (
             self.root, self.frozen, self.run, self.root / "ledgers", self.root / "started",
             *(self.run / kind for kind in ("status", "result", "summary", "log")),
@@ -110,14 +110,14 @@ class Work:
                 raise FleetError(f"--work {directory}: {error.strerror}", 2) from error
 
     def has_begun(self) -> bool:
-        """Whether an attempt at some part may have sent: it notes that (`part.sh`), and makes a ledger."""
+        """Whether an attempt at some part may have sent: `part.sh` wrote a note, or there is a ledger."""
         return any(
             directory.is_dir() and any(directory.iterdir())
             for directory in (self.root / "started", self.root / "ledgers"))
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
-        """Holds the work directory for one driver.
+        """Locks the work directory for one driver.
 
         Raises:
             FleetError: Exit code 7 while another driver has it.
