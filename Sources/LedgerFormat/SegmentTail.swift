@@ -19,6 +19,8 @@ package struct SegmentTail {
     private var scannedClock: UInt64 = 0
     /// Bytes from the start that survive a power cut.
     package private(set) var durable: UInt64 = 0
+    /// Offset before which rows may be emitted.
+    private var released: UInt64 = 0
     private var headerIsChecked = false
 
     /// Creates progress at the first block.
@@ -39,8 +41,17 @@ package struct SegmentTail {
     /// Whether a block begins at `emitted`. Valid after a scan.
     package var isAtBlock: Bool { emittedClock != nil }
 
-    /// Whether there may be durable rows that were not emitted.
-    package var hasRows: Bool { emitted < min(durable, scanned) }
+    /// Whether there may be released rows that were not emitted.
+    package var hasRows: Bool { emitted < released }
+
+    /// Permits the emission of the rows that were scanned so far and survive a power cut.
+    ///
+    /// A row's reservation may be in another segment, whose scan came before the reservation was
+    /// appended. So each segment is scanned once more between this call and the emission.
+    package mutating func release() {
+        assert(released <= min(durable, scanned), "released rows stay durable")
+        released = min(durable, scanned)
+    }
 
     /// Records that this many bytes from the start survive a power cut.
     package mutating func noteDurable(_ byteCount: UInt64) { durable = max(durable, byteCount) }
@@ -89,7 +100,7 @@ package struct SegmentTail {
         assert(scanned <= end, "only what is there is scanned")
     }
 
-    /// Emits the records of durable blocks, whole blocks only.
+    /// Emits the records of released blocks, whole blocks only.
     ///
     /// - Parameters:
     ///   - segment: The segment in its current state.
@@ -116,7 +127,7 @@ package struct SegmentTail {
             case .bad: throw reader.changedFault
             case .block: break
             }
-            guard reader.position <= durable else { return emitted > before }
+            guard reader.position <= released else { return emitted > before }
             while let record = try reader.nextRecord() {
                 count += 1
                 take(reader, record)

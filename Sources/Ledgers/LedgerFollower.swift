@@ -251,9 +251,10 @@ public final class LedgerFollower {
 
     /// Reads the appended bytes and writes the durable rows.
     ///
-    /// Which rows may be emitted is determined before the lengths of the segments are read. A
-    /// reactor may settle a row of a chunk that another reactor reserved. By then, the reservation
-    /// is in the other reactor's segment.
+    /// A reactor may settle a row of a chunk that another reactor reserved. The lengths of the two
+    /// segments are read one after the other, so a pass may find the verdict without the
+    /// reservation. The next pass finds the reservation. So a pass emits what earlier passes
+    /// scanned, after its own scan.
     private func pass(isRunning: Bool) throws(BroadsideError) {
         manifest = try directory.readManifest()
         guard manifest.campaign == cursor.campaign else {
@@ -268,7 +269,7 @@ public final class LedgerFollower {
         }
         let known = Set(manifest.epochs.map(\.number))
         let segments = try directory.segments().filter { known.contains($0.epoch) }
-        try emit(segments)
+        for index in tails.indices { tails[index].release() }
         do throws(LedgerError) {
             for segment in segments { try scan(segment, recorded, isRunning: isRunning) }
         } catch {
@@ -280,6 +281,7 @@ public final class LedgerFollower {
         if let lost = tails.first(where: { !$0.isAtBlock && cursor.segments[$0.name] != nil }) {
             throw isAhead(lost.name)
         }
+        try emit(segments)
     }
 
     private func tailIndex(_ epoch: UInt32, _ reactor: UInt16) -> Int? {

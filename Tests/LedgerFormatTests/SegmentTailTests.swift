@@ -23,11 +23,12 @@ struct SegmentTailTests {
             return found
         }
 
-        /// The rows of the blocks that are emitted, and whether there was one.
+        /// The rows of the blocks that are released and emitted, and whether there was one.
         func emit(
             _ tail: inout SegmentTail, _ segment: LedgerSegment, atMost limit: Int = .max
         ) throws -> (rows: [UInt64], isRead: Bool) {
             var rows: [UInt64] = []
+            tail.release()
             let isRead = try tail.emit(
                 segment, campaign: testCampaign, atMost: limit, with: &reader
             ) { _, record in
@@ -53,11 +54,35 @@ struct SegmentTailTests {
         draft.sync()
         settle(10..<20)
         #expect(try reader.scan(&tail, draft.segment).isEmpty)
+        tail.release()
         #expect(tail.durable == UInt64(written) && tail.hasRows)
         #expect(try reader.emit(&tail, draft.segment).rows == Array(0..<10))
         #expect(try !tail.hasRows && reader.emit(&tail, draft.segment).isRead == false)
         tail.noteSynced()
         #expect(try reader.emit(&tail, draft.segment).rows == Array(10..<20))
+    }
+
+    @Test func `Rows that a scan finds are not emitted before the next release`() throws {
+        var tail = SegmentTail(epoch: 1, reactor: 0)
+        settle(0..<10)
+        _ = try reader.scan(&tail, draft.segment)
+        tail.noteSynced()
+        tail.release()
+        // Their reservation may be in another segment, which was scanned before it was there.
+        settle(10..<20)
+        _ = try reader.scan(&tail, draft.segment)
+        tail.noteSynced()
+        var rows: [UInt64] = []
+        func emit() throws -> Bool {
+            try tail.emit(
+                draft.segment, campaign: testCampaign, atMost: .max, with: &reader.reader
+            ) { _, record in
+                if case .settled(let settled) = record { rows.append(settled.row) }
+            }
+        }
+        #expect(try emit() && !tail.hasRows && rows == Array(0..<10))
+        tail.release()
+        #expect(try emit() && rows == Array(0..<20))
     }
 
     @Test func `A block that is not whole yet is read by a later scan`() throws {
@@ -100,6 +125,7 @@ struct SegmentTailTests {
         var tail = SegmentTail(epoch: 1, reactor: 0, emitted: UInt64(place))
         _ = try reader.scan(&tail, draft.segment)
         tail.noteSynced()
+        tail.release()
         var times: [UInt64] = []
         _ = try tail.emit(
             draft.segment, campaign: testCampaign, atMost: .max, with: &reader.reader
