@@ -50,6 +50,7 @@ public struct NotificationID: Sendable, Hashable {
 
     /// Appends the text form of 36 lower-case bytes, for which `bytes` must have room.
     public func write(into bytes: inout OutputRawSpan) {
+        let start = bytes.byteCount
         for (position, word) in [(0, high), (1, low)] {
             for digit in 0..<16 {
                 if position == 0 ? digit == 8 || digit == 12 : digit == 0 || digit == 4 {
@@ -59,6 +60,7 @@ public struct NotificationID: Sendable, Hashable {
                 bytes.append(nibble + (nibble < 10 ? 48 : 87))
             }
         }
+        assert(bytes.byteCount - start == Self.textCount, "an identifier has a fixed length")
     }
 
     /// Writes a row's twelve lower-case digits, the only part of the text that differs within a
@@ -69,6 +71,7 @@ public struct NotificationID: Sendable, Hashable {
     ///   - bytes: Memory for twelve bytes, without alignment requirement.
     @inlinable @inline(__always)
     public static func writeRowDigits(_ row: UInt64, into bytes: UnsafeMutableRawPointer) {
+        assert(row >> 48 == 0, "a row number has at most 48 bits")
         let top = digitText(UInt32(truncatingIfNeeded: row >> 32) << 16)
         let bottom = digitText(UInt32(truncatingIfNeeded: row))
         // SAFETY: the caller guarantees twelve bytes.

@@ -48,6 +48,7 @@ public struct ReasonBody: Sendable, Equatable {
         while !range.isEmpty, TokenText.isBlank(TokenText.byte(body, range.upperBound - 1)) {
             range = range.lowerBound..<range.upperBound - 1
         }
+        assert(range.upperBound <= body.byteCount, "a reason is a part of the body")
         textRange = range
         reason = Reason(text: body.extracting(range))
     }

@@ -22,6 +22,7 @@ extension ClientConnectionStateMachine {
                     _unsafeStart: reader.carriedPayload, byteCount: header.length)
                 event = receive(header, payload)
             case .nothing:
+                assert(offset == bytes.byteCount, "the rest of a frame is kept")
                 return nil
             case .tooLarge:
                 // "An endpoint MUST send an error code of FRAME_SIZE_ERROR if a frame exceeds the
@@ -195,6 +196,7 @@ extension ClientConnectionStateMachine {
     }
 
     mutating func fail(_ error: ConnectionError) -> Event? {
+        assert(phase != .failed, "a connection fails once")
         phase = .failed
         isGoingAway = true
         queueGoAway(error.code, error.message)

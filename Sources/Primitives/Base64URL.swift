@@ -17,6 +17,7 @@ public enum Base64URL {
         if bitCount > 0 {
             text.append(character(UInt8(bits << UInt32(6 - bitCount) & 0x3f)))
         }
+        assert(text.count == (bytes.count * 4 + 2) / 3, "each three bytes have four characters")
         return text
     }
 

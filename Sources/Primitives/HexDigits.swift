@@ -26,6 +26,7 @@ public enum HexDigits {
     /// Returns the lower-case digit of a number below 16.
     @inlinable @inline(__always)
     public static func digit(_ value: UInt8) -> UInt8 {
-        value < 10 ? 0x30 + value : 0x61 + value - 10
+        assert(value < 16, "a digit is half of a byte")
+        return value < 10 ? 0x30 + value : 0x61 + value - 10
     }
 }

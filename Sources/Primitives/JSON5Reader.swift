@@ -21,6 +21,7 @@ public struct JSON5Reader {
         if reader.current != nil {
             throw reader.problem("something follows the value: remove it")
         }
+        assert(reader.depth == 0, "each level ends")
         return value
     }
 

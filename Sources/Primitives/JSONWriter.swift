@@ -41,6 +41,7 @@ final class JSONNode {
         guard case .object(var members) = content else {
             preconditionFailure("members belong to an object")
         }
+        assert(members[name] == nil, "a member is written once")
         let node = JSONNode()
         content = .none
         members[name] = node

@@ -38,6 +38,7 @@ public struct ShortSHA256: Sendable {
     }
 
     private mutating func compress() {
+        assert(blockCount == 64, "only a whole block is compressed")
         var words = InlineArray<64, UInt32>(repeating: 0)
         for index in 0..<16 {
             let at = 4 * index
