@@ -127,6 +127,7 @@ public struct ConcurrencyLimiter: Sendable {
         now: UInt64, allowed: Int, hint: UInt64, lag: UInt64
     ) -> Finding? {
         assert(limit >= Self.floor, "the limit stays above its floor")
+        assert(now >= windowStart, "a window ends after it begins")
         let latency = shortest
         let wasFull = wasFull
         let away = away
@@ -217,6 +218,7 @@ public struct ConcurrencyLimiter: Sendable {
         }
         patience = Self.shortestPatience
         limit = max(Self.floor, share(of: before.inFlight, aimLatency(lag: lag), before.latency))
+        assert(limit <= before.inFlight, "a queue is no reason to send more")
         phase = .held
         planProbe(before.latency, now: now)
         return Finding(
@@ -225,6 +227,7 @@ public struct ConcurrencyLimiter: Sendable {
     }
 
     private mutating func endTry() {
+        assert(phase == .trying || phase == .probing, "only a try ends")
         limit = before.limit
         phase = limit < .max ? .held : .open
     }

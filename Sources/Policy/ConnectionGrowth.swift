@@ -276,6 +276,8 @@ public struct ConnectionGrowth: Sendable {
             guard isWorthIt else { return settle(.fewRows) }
         }
         step = Step(connections: connections, rate: rate)
+        assert(next > connections, "a step adds connections")
+        assert(!byReactor || reactors < reactorsMost, "there is a reactor to add")
         connections = next
         if byReactor { reactors += 1 }
         phase = .opening(since: sample.nanoseconds)

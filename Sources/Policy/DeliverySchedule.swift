@@ -75,7 +75,9 @@ public struct DeliverySchedule: Hashable, Sendable {
 
     /// First time from `now` on at which rows that are due at `instant` may be sent.
     public func dueTime(_ instant: UInt64, in zone: TimeZoneRules, now: UInt64) -> UInt64 {
-        now <= instant ? instant : endOfQuiet(in: zone, from: now)
+        let due = now <= instant ? instant : endOfQuiet(in: zone, from: now)
+        assert(due >= now, "no row is due in the past")
+        return due
     }
 
     /// First time from `time` on that is outside of the quiet hours.
@@ -103,6 +105,7 @@ public struct DeliverySchedule: Hashable, Sendable {
         let start = zone.firstTime(
             from: seconds,
             showing: (isToday ? date : date.next).localMidnight + quiet.start.seconds)
+        assert(start > seconds, "quiet hours begin later")
         var change = zone.nextChange(after: seconds)
         while let time = change, time < start {
             if quiet.contains(second: CalendarDate.secondOfDay(zone.local(at: time))) {

@@ -33,7 +33,9 @@ public struct InvalidRowsGuard: Sendable {
 
         /// Returns the row of the next check after `rows` rows.
         public func check(after rows: UInt64) -> UInt64 {
-            rows < first ? first : first + ((rows - first) / interval + 1) * interval
+            let next = rows < first ? first : first + ((rows - first) / interval + 1) * interval
+            assert(next > rows && next - rows <= max(first, interval), "the next check is ahead")
+            return next
         }
     }
 

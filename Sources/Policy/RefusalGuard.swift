@@ -77,6 +77,9 @@ public struct RefusalGuard: ~Copyable {
         noteInWindow(isBad: signal == .badDeviceToken)
         noteRefusal(signal)
         noteFirst(signal)
+        assert(
+            refusedInARow <= answerCount && firstBadTokens <= answerCount,
+            "a refusal is a response")
         if signal == .accepted { hasAccepted = true }
         if cause != nil { return cause }
         if abortAfter > 0, refusedInARow >= abortAfter {
@@ -115,6 +118,9 @@ public struct RefusalGuard: ~Copyable {
         let old = window[windowPosition]
         window[windowPosition] = new
         badTokenCount += Int(new) - Int(old)
+        assert(
+            (0...min(answerCount, RefusalGuard.windowCount)).contains(badTokenCount),
+            "bad tokens are counted among the last responses")
         windowPosition += 1
         if windowPosition == RefusalGuard.windowCount { windowPosition = 0 }
     }

@@ -55,6 +55,7 @@ public struct TimeZoneRules: Hashable, Sendable {
             changes.append(time)
             offsets.append(typeOffsets[Int(kind)])
         }
+        assert(changes.count == offsets.count, "each change has its offset")
         guard first.version >= 2 else { return }
         guard let footer = reader.footer() else { return nil }
         guard !footer.isEmpty else { return }
@@ -90,7 +91,10 @@ public struct TimeZoneRules: Hashable, Sendable {
         while true {
             let offset = offset(at: begin)
             let time = max(begin, local - offset)
-            guard let change = nextChange(after: begin), change <= time else { return time }
+            guard let change = nextChange(after: begin), change <= time else {
+                assert(self.local(at: time) >= local, "the clock shows that time, or a later one")
+                return time
+            }
             assert(change > begin, "changes only go forward")
             begin = change
         }

@@ -35,6 +35,9 @@ struct YearlyRule: Hashable, Sendable {
                     : CalendarDate(year: year, month: month + 1, day: 1)
                 var day = first.days + (weekday - first.weekday + 7) % 7 + (week - 1) * 7
                 while day >= end.days { day -= 7 }
+                assert(day >= first.days && day < end.days, "the day is in its month")
+                assert(
+                    CalendarDate(days: day).weekday == weekday, "the day has the rule's weekday")
                 days = day
             }
             return days * CalendarDate.secondsPerDay + second
