@@ -79,6 +79,7 @@ struct PayloadDocument {
             }
             key = nil
         }
+        assert(levels.isEmpty && key == nil, "each level ends, and each key has a value")
     }
 
     /// Kind of a value after templates are filled in, and a sample text for a templated value.

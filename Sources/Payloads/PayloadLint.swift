@@ -26,6 +26,9 @@ public struct PayloadLint {
         lint.checkContent()
         lint.checkText(payload)
         // Findings have offsets until here, so that locations are computed only once per finding.
+        assert(
+            lint.found.allSatisfy { $0.offset ?? 0 < payload.byteCount },
+            "a finding is about a place of the payload")
         let sorted = lint.found.enumerated().sorted { first, second in
             (first.element.offset ?? .max, first.offset)
                 < (second.element.offset ?? .max, second.offset)

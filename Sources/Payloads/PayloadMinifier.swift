@@ -31,6 +31,7 @@ public enum PayloadMinifier {
                 result.append(byte)
             }
         }
+        assert(!isString, "the payload is JSON, whose strings end")
         return result
     }
 }

@@ -61,6 +61,7 @@ extension PayloadRenderer {
             append(UInt8(ascii: "0") + UInt8(value.magnitude / divisor % 10))
             divisor /= 10
         }
+        assert(count <= room, "a number has 20 characters at most")
         return nil
     }
 
@@ -93,6 +94,7 @@ extension PayloadRenderer {
             offset += 1
             appendEscaped(byte)
         }
+        assert(count <= room, "an escape has six bytes at most")
         return nil
     }
 

@@ -178,7 +178,10 @@ final class JSONPaths {
     }
 
     /// Records that the object under the last matched key was opened.
-    func entered(_ field: Int) { matched[field] += 1 }
+    func entered(_ field: Int) {
+        assert(matched[field] + 1 < segments[field].count, "the last name of a path has the value")
+        matched[field] += 1
+    }
 
     /// Records that an object or array at this depth was closed.
     func left(depth: Int) {

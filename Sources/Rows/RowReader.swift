@@ -174,6 +174,7 @@ internal import BroadsideSupport
             case .overlong: row = nextOverlong()
             }
             guard var row else { continue }
+            assert(row.start + row.count <= offset && offset <= end, "a row ends before the next")
             row.index = index
             row.number = firstNumber + UInt64(index)
             index += 1
@@ -272,6 +273,7 @@ internal import BroadsideSupport
 
     /// Reserves memory for `count` bytes after the decoded texts.
     mutating func reserveDecoded(_ count: Int) {
+        assert(decodedCount <= decodedRoom, "what was decoded is in its memory")
         let needed = decodedCount + count
         if needed <= decodedRoom { return }
         let larger = max(needed, 2 * decodedRoom, 1_024)

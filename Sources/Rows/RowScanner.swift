@@ -275,6 +275,7 @@ public struct RowScanner {
     }
 
     private mutating func rowEnd(_ newline: Int, _ scan: inout Int) -> RowEnd {
+        assert(newline >= scan, "a scan goes forward")
         scan = newline + 1
         let end = RowEnd(
             offset: scan, lineCount: innerLineCount + 1, isMalformed: state == .malformed)
@@ -286,6 +287,7 @@ public struct RowScanner {
     // MARK: Carriage returns
 
     private mutating func fail(_ kind: ListFault.Kind, _ line: UInt64) {
+        assert(isChecking, "only a check finds faults")
         fault = ListFault(kind, line: line)
     }
 
