@@ -44,6 +44,8 @@ public struct DeviceSet: ~Copyable {
     /// - Parameter token: Lower-case digits of the device's token.
     /// - Returns: false if the set is full.
     public mutating func insert(_ token: RawSpan) -> Bool {
+        assert(ledger == 0, "devices are added before any ledger is read")
+        assert(token.byteCount % 2 == 0, "a token has whole bytes")
         let fingerprint = TokenText.fingerprint(token)
         let index = slot(of: fingerprint)
         if fingerprints[index] == fingerprint { return true }
@@ -100,12 +102,12 @@ public struct DeviceSet: ~Copyable {
     }
 
     private mutating func grow() {
-        assert(ledger == 0, "devices are added before any ledger is read")
         let old = exchange(&fingerprints, with: WordTable(count: fingerprints.count * 2))
         ledgers = WordTable(count: fingerprints.count)
         for index in 0..<old.count where old[index] != 0 {
             fingerprints[slot(of: old[index])] = old[index]
         }
+        assert(count * 2 <= fingerprints.count, "half of the slots stay free")
     }
 
     // MARK: Texts

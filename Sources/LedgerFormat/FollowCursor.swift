@@ -86,6 +86,7 @@ package struct FollowCursor: Codable, Equatable {
     /// Returns the bytes of the file.
     package func encoded() -> [UInt8] {
         // Strings and integers can always be encoded.
-        try! JSONCoding.encode(self, [.pretty, .escapedSlashes]) + [0x0A]
+        assert(!hasImpossibleValue, "what is written can be read again")
+        return try! JSONCoding.encode(self, [.pretty, .escapedSlashes]) + [0x0A]
     }
 }

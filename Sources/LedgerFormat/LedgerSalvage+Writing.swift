@@ -41,6 +41,9 @@ extension LedgerSalvage {
                 highest < .max ? highest + 1 : (0...UInt16.max).first { !taken.contains($0) } ?? 0
             parts.append((run.number, reactor, .reservations(added)))
         }
+        assert(
+            Set(parts.map { UInt64($0.epoch) << 16 | UInt64($0.reactor) }).count == parts.count,
+            "each segment is written once")
         return parts
     }
 

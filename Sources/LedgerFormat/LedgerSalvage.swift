@@ -178,6 +178,9 @@ public struct LedgerSalvage {
                 startedAtMilliseconds: max(before, manifest.firstStartedAtMilliseconds),
                 isRecorded: false, isInListOrder: false),
             at: index)
+        assert(
+            zip(runs, runs.dropFirst()).allSatisfy { $0.number < $1.number },
+            "runs are in the order of their numbers")
         losses.append(Loss(segment: "manifest.json: run \(number)", bytes: nil))
         return index
     }
@@ -296,6 +299,7 @@ extension LedgerSalvage {
                 high = middle
             }
         }
+        assert(chunks[low].chunk.firstRow == chunk.firstRow, "a chunk that was read is known")
         return low
     }
 
@@ -320,6 +324,9 @@ extension LedgerSalvage {
             if end < gap.endRow ?? .max { gap.endRow = end }
             gaps.append(gap)
         }
+        assert(
+            zip(gaps, gaps.dropFirst()).allSatisfy { $0.endRow ?? .max <= $1.firstRow },
+            "gaps are in the list's order")
         return gaps
     }
 
@@ -341,7 +348,11 @@ extension LedgerSalvage {
         }
         added += gapChunks.filter(isDoubtful)
         for index in added.indices { added[index].reopens = reopens }
-        return added.sorted { $0.firstRow < $1.firstRow }
+        added.sort { $0.firstRow < $1.firstRow }
+        assert(
+            zip(added, added.dropFirst()).allSatisfy { $0.rows.upperBound <= $1.firstRow },
+            "a run reserves a row once")
+        return added
     }
 }
 

@@ -75,6 +75,7 @@ public struct ValidatedSegment {
         } else {
             isTorn = recordedByteCount == nil
         }
+        assert(soundByteCount <= available, "what is sound is there")
         if let recordedByteCount, soundByteCount < recordedByteCount {
             let code: LedgerError.Code =
                 available < recordedByteCount
