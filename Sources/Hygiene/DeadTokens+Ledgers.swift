@@ -63,6 +63,7 @@ public struct VerdictLedger {
         accepted: (borrowing AcceptedBatch) -> Void,
         _ body: (borrowing BlockReader, SettledRecord) -> Void
     ) throws(LedgerError) {
+        assert(sound.count == segments.count, "the first reading validated each segment")
         var reader = BlockReader()
         var batch = AcceptedBatch()
         for segment in sound {

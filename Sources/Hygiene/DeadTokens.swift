@@ -77,6 +77,7 @@ public struct DeadTokens: ~Copyable {
         scope: UInt32 = 0
     ) {
         precondition(bytes.byteCount <= TokenText.maximumDigitCount / 2)
+        assert(scope == 0 || Int(scope) < scopes.count, "a verdict's scope has its number")
         var search = Search(fingerprint)
         while let recordIndex = next(&search) {
             // The scope first: it is nearly always the same.
@@ -262,9 +263,11 @@ public struct DeadTokens: ~Copyable {
             let recordIndex = UInt32(truncatingIfNeeded: slot)
             put(records[recordIndex].fingerprint, recordIndex)
         }
+        assert(count * 2 <= slots.count, "half of the slots stay free")
     }
 
     private mutating func put(_ fingerprint: UInt64, _ recordIndex: UInt32) {
+        assert(recordIndex > 0, "0 marks a free slot")
         var index = Int(truncatingIfNeeded: fingerprint)
         while slots[index] != 0 { index &+= 1 }
         slots[index] = (fingerprint >> 32) << 32 | UInt64(recordIndex)

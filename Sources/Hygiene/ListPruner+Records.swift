@@ -72,6 +72,7 @@ extension ListPruner {
         var offset = window.count
         while offset > start, window.byte(at: offset - 1) != 0x0a { offset -= 1 }
         if offset < window.count { line -= 1 }
+        assert(line > 0, "lines are counted from 1")
         return offset
     }
 

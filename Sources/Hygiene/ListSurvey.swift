@@ -76,6 +76,7 @@ public struct ListSurvey: ~Copyable {
         counts.lengths.note(count, line: row.line)
         if !digits.isEqual(to: text) { classify(text, count) }
         assert(counts.valid + counts.invalid == counts.rows, "each row is valid or not")
+        assert(count > 0 && count % 2 == 0, "a valid token has whole bytes")
         return count
     }
 

@@ -24,6 +24,8 @@ public struct PruneCounts: Sendable {
 
     /// Whether more than a percentage of the rows was removed.
     public func exceeds(percent: Double) -> Bool {
-        Double(removed) * 100 > percent * Double(rows)
+        assert(removed <= rows, "a removed row is a row")
+        assert(removedByReason.reduce(0, +) == removed, "each removed row has its reason")
+        return Double(removed) * 100 > percent * Double(rows)
     }
 }

@@ -33,6 +33,8 @@ public struct TokenLengths: Sendable {
     ///   - digits: Number of its digits.
     ///   - line: Line on which its row starts.
     public mutating func note(_ digits: Int, line: UInt64) {
+        assert(digits % 2 == 0, "a token has whole bytes")
+        assert(rows[digits] == 0 || firstLines[digits] <= line, "rows come in the list's order")
         if rows[digits] == 0 { firstLines[digits] = line }
         rows[digits] += 1
     }
