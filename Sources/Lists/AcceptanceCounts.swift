@@ -122,6 +122,7 @@ struct AcceptanceCounts: ~Copyable {
         entries.reserveCapacity(bucket.table.used)
         bucket.table.forEach { entries.append($0) }
         byteCount -= bucket.table.byteCount - CountTable.firstByteCount
+        assert(byteCount >= Self.firstByteCount, "each bucket keeps its first memory")
         bucket.table = CountTable()
         bucket.isOnDisk = true
         try write(entries, of: bucket)
@@ -138,6 +139,7 @@ struct AcceptanceCounts: ~Copyable {
             throw BroadsideError(
                 error.message + ": set TMPDIR to a directory with more room", exitCode: 5)
         }
+        assert(bucket.isOnDisk, "a bucket in memory is not in the file")
         bucket.extents.append((fileCount, entries.count))
         fileCount += UInt64(entries.count)
     }
@@ -170,6 +172,7 @@ struct AcceptanceCounts: ~Copyable {
     private func readBack(_ bucket: Bucket) throws(BroadsideError) -> CountTable {
         var table = CountTable()
         for extent in bucket.extents {
+            assert(extent.start + UInt64(extent.count) <= fileCount, "an extent is in the file")
             var done = 0
             while done < extent.count {
                 var entries = [UInt64](

@@ -158,6 +158,7 @@ package final class EarlierVerdicts {
         of reader: borrowing RowReader,
         registered field: Int?
     ) -> Bool {
+        assert(ledgers.isEmpty, "the living are known before anybody is dead")
         guard let field else { return dead.diedAt(digits: digits, fingerprint: fingerprint) != nil }
         let registration = reader.field(field)
         if registration.form != .missing {
@@ -198,6 +199,7 @@ package final class EarlierVerdicts {
         _ visit: (UInt64) throws(BroadsideError) -> Void
     ) throws(BroadsideError) {
         guard let cap = rules.cap else { return }
+        assert(ledgers.isEmpty, "each ledger is counted")
         try acceptances.forEach(atLeast: cap.count, visit)
     }
 }

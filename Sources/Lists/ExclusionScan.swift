@@ -264,11 +264,13 @@ package struct ExclusionScan {
             guard let (row, reason) = token.take(record) else { return }
             try rows.append(.skipped(row, reason))
         }
+        let reasons = possibleReasons
         var writer = try ExclusionIndex.Writer(descriptor: descriptor, name: name)
         try rows.merge { (record) throws(BroadsideError) in
             guard let reason = SkipReason(rawValue: UInt8(record.second)) else {
                 preconditionFailure("the records are those that were appended")
             }
+            assert(reasons.contains(reason), "a row is skipped for a reason that the run has")
             try writer.append(row: record.first, reason)
         }
         try writer.finish(self)
@@ -447,33 +449,6 @@ private struct TokenVerdict {
     private func smaller(_ left: SkipReason?, _ right: SkipReason?) -> SkipReason? {
         guard let left, let right else { return left ?? right }
         return min(left, right)
-    }
-}
-
-/// Approximate set of tokens, with one hash per token. It contains all inserted tokens, and reports
-/// a few others as contained.
-private struct TokenFilter {
-    private var words: [UInt64]
-
-    /// - Parameter bitCount: A power of two; 0 for an empty filter.
-    init(bitCount: Int) { words = Array(repeating: 0, count: bitCount / 64) }
-
-    private func place(_ hash: UInt64) -> (word: Int, bit: UInt64) {
-        let place = hash & UInt64(words.count * 64 - 1)
-        return (Int(place >> 6), 1 << (place & 63))
-    }
-
-    /// - Parameter hash: One of a token's hashes; the same choice for all tokens.
-    mutating func insert(_ hash: UInt64) {
-        guard !words.isEmpty else { return }
-        let (word, bit) = place(hash)
-        words[word] |= bit
-    }
-
-    func mayContain(_ hash: UInt64) -> Bool {
-        guard !words.isEmpty else { return false }
-        let (word, bit) = place(hash)
-        return words[word] & bit != 0
     }
 }
 

@@ -57,6 +57,9 @@ package struct ListPartReader: LedgerListReader {
         for number in 0..<index.chunkCount {
             try SignalWatch.stopIfRequested()
             let chunk = index.chunk(number)
+            assert(
+                previous.map { $0.end.row <= chunk.firstRow } ?? true,
+                "chunks are in the list's order")
             try check(line: chunk.firstLine) { (reader) throws(LedgerError) in
                 try reader.checkNoRows(after: previous, before: chunk)
                 try reader.check(chunk)

@@ -124,6 +124,7 @@ extension ListSource {
             try selection.count(in: chunk.start.row..<chunk.end.row), canary.rowsAtStop)
         canary.rowsLeft -= own
         canary.rowsAtStop -= own
+        assert(canary.rowsAtStop <= canary.rowsLeft, "a place has rows of the canary")
         if canary.rowsAtStop == 0 {
             canary.stop += 1
             assert(

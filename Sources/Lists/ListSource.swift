@@ -113,6 +113,7 @@ internal import Synchronization
             if let chunk = try nextOfCanary() { return chunk }
             isHeld = canary?.gate.isPending ?? false
             if isHeld { return nil }
+            assert(canary?.gaps.isEmpty ?? true, "the canary leaves no gap behind")
             endCanary()
         }
         // Chunks without a due row are skipped. Their number has a limit, because the reactors wait
@@ -177,6 +178,9 @@ internal import Synchronization
 
     private func endCanary() {
         remains = canary?.remains[...] ?? []
+        assert(
+            zip(remains, remains.dropFirst()).allSatisfy { $0.endRow ?? .max <= $1.firstRow },
+            "what the canary leaves is in the list's order")
         canary = nil
     }
 

@@ -89,6 +89,8 @@ package final class RowZones: @unchecked Sendable {
                 // The row belongs to another shard.
                 try append(Self.settled, &window)
             }
+            assert(
+                row.number == firstRow + count + UInt64(window.count), "each row has its number")
             var number = Self.settled
             if survey.take(row, of: rows.reader) > 0, rows.disposition == .send {
                 number = numbers.number(of: rows.reader)
