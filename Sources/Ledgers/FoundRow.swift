@@ -47,6 +47,9 @@ public struct FoundRow: Sendable {
         if row.uniqueID == [] { row.uniqueID = nil }
         ExportFormat.jsonl.append(row, to: &bytes)
         // The row's JSON object without its opening brace and its line end.
+        assert(
+            bytes.first == UInt8(ascii: "{") && bytes.last == UInt8(ascii: "\n"),
+            "a row is one object on a line")
         let columns = String(decoding: bytes.dropFirst().dropLast(), as: UTF8.self)
         var line = JSONLine()
         line.add("ledger", ledger)

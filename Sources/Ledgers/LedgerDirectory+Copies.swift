@@ -28,6 +28,7 @@ extension LedgerDirectory {
     ///
     /// - Parameter source: The copied ledger, which may be a copy itself.
     func markAsCopy(of source: LedgerDirectory) throws(BroadsideError) {
+        assert(source.path != path, "no ledger is a copy of itself")
         let origin = try source.origin() ?? absolutePath(source.path)
         try replace(Self.originName, with: Array("\(origin)\n".utf8))
     }

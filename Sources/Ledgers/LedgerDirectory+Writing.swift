@@ -50,6 +50,7 @@ extension LedgerDirectory {
             "the numbers of epochs only grow")
         try checkClaim()
         let bytes = manifest.encoded()
+        assert((try? Manifest(decoding: bytes)) != nil, "what is written can be read again")
         try replace(Self.manifestName, with: bytes)
         try markBegun()
         // Without the copy, a damaged manifest would make the ledger unusable. No run depends on

@@ -263,6 +263,7 @@ private final class Erasure {
     /// - Returns: A human-readable description of the changes.
     func write(_ devices: inout DeviceSet) throws(BroadsideError) -> String {
         let foundCount = devices.foundCount
+        assert(foundCount <= devices.count, "a device is found once")
         guard isAffected else {
             try finish()
             return "none of the devices, nothing changed"
@@ -412,6 +413,7 @@ extension LedgerDirectory {
     ) throws(BroadsideError) {
         guard folder < 0 else { return try body() }
         try openFolder(mustBeOwn: true)
+        assert(lockDescriptor < 0, "a ledger that is locked has its folder open")
         defer { release() }
         try body()
     }

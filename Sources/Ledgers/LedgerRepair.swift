@@ -135,6 +135,7 @@ private struct Repair {
             while row < gap.endRow ?? .max {
                 let left = (gap.endRow ?? .max) - row
                 guard let chunk = try cursor.cutRows(atMost: Int(min(left, 1 << 40))) else { break }
+                assert(chunk.start.row == row, "a gap is cut without a hole")
                 chunks.append(chunk.reservation)
                 assert(chunk.end.row > row, "each chunk continues behind the last one")
                 row = chunk.end.row

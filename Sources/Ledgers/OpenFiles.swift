@@ -47,7 +47,10 @@ final class OpenFiles: Sendable {
 
     /// Closes the descriptor, if any, of a file that is no longer read.
     func remove(_ file: ObjectIdentifier) {
-        let found = state.withLock { $0.files.removeValue(forKey: file) }
+        let found = state.withLock { state in
+            assert(state.files[file]?.readCount ?? 0 == 0, "a file is not closed while it is read")
+            return state.files.removeValue(forKey: file)
+        }
         if let found { close(found.descriptor) }
     }
 

@@ -98,6 +98,7 @@ public final class OutputFile {
         guard count > 0 else { return }
         let text = ForeignText.escapedLines(String(decoding: line.prefix(count), as: UTF8.self))
         line.removeFirst(count)
+        assert(line.count <= Self.lineLimit, "what waits for its line's end has a limit")
         let bytes = Array(text.utf8)
         try put(bytes.rawSpan)
     }

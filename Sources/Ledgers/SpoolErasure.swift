@@ -81,6 +81,7 @@ struct SpoolErasure {
             let piece = first..<min(text.count, first + Int(Self.pieceByteCount))
             let end = start + UInt64(piece.upperBound)
             let original = Array(text[piece])
+            let count = text.count
             _ = devices.maskTokens(in: &text)
             while let found = row, found.lowerBound < end {
                 let lower = max(found.lowerBound, offset)
@@ -92,6 +93,7 @@ struct SpoolErasure {
                 rowCount += 1
                 row = try rows.next(&devices)
             }
+            assert(text.count == count, "what replaces a token is as long")
             try take(original, Array(text[piece]), offset)
             offset = end
         }
