@@ -90,7 +90,9 @@ struct TopicGuards {
 
     /// Results per topic, sorted by name.
     var reports: [TopicReport] {
-        zip(names.names, topics).map { name, topic in
+        let known = names.names
+        assert(topics.count <= known.count, "each topic has its name")
+        return zip(known, topics).map { name, topic in
             TopicReport(
                 name: name, accepted: topic.accepted, refused: topic.refused, stop: topic.stop)
         }.sorted { $0.name < $1.name }

@@ -31,6 +31,7 @@ struct ReactorMetrics: ~Copyable {
         defer { canaryReport.reported = total }
         assert(
             total.answered + total.lost <= total.done, "more responses than rows that are done")
+        assert(total.refused <= total.answered, "a refusal is a response")
         return .init(
             done: total.done - canaryReport.reported.done,
             answered: total.answered - canaryReport.reported.answered,

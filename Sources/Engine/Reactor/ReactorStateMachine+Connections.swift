@@ -130,6 +130,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         while let tag = connections[index].session.takeInFlight() {
             if lose(tag, with: index, now: now) { lost += 1 }
         }
+        assert(connections[index].openCount == 0, "each request of the connection is lost")
         // If a gateway was silent, all its notifications are in doubt: it is not certain that any
         // were lost.
         if lost > 0, connections[index].session.respondsToEach {
@@ -151,6 +152,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     mutating func beginClose(_ index: Int, now: Now) {
+        assert(connections[index].openCount == 0, "no request stays on a closed connection")
         connections.addresses.releaseTrial(index)
         connections[index].enter(.closing, now: now.nanoseconds)
         submissions.append(.close(connection: index))

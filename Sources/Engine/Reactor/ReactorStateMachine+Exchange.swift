@@ -25,6 +25,10 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// any other response.
     mutating func reportAccepted(_ now: Now) {
         guard metrics.acceptedSinceReport > 0 else { return }
+        assert(
+            writer.topics == nil
+                || metrics.topicsAccepted.reduce(0) { $0 + Int($1) } == metrics.acceptedSinceReport,
+            "each acceptance is counted for its topic")
         run.append(.accepted(metrics.acceptedSinceReport))
         if writer.topics != nil { reportTopics() }
         run.recordResponse(now)

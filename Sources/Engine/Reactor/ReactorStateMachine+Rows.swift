@@ -117,6 +117,9 @@ extension ReactorStateMachine where Records: ~Copyable {
             position = recorder.ledger.reserve(
                 chunk.reservation, nowMilliseconds: now.wallMilliseconds)
         }
+        assert(
+            position > recorder.ledger.syncedPosition,
+            "a reservation is durable after it is written")
         releaseBeyondLimit(chunk, now)
         rows.chunks.markReserved(at: position)
         return position
@@ -248,6 +251,9 @@ extension ReactorStateMachine where Records: ~Copyable {
             countRead(isInvalid: true)
             return false
         case .send, .sendAgain, .settled, .beyondLimit, .notDue:
+            assert(
+                row.disposition == .send || row.disposition == .sendAgain,
+                "a row that is settled, or not due, is not sent")
             invalid = writer.keepValues(from: rows.chunks.reader, of: tag, in: &rows.slab)
             guard let invalid else {
                 countRead(isInvalid: false)
@@ -319,6 +325,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     ///   the rest of the lease.
     @inline(never)
     mutating func reportRowsRead(isIdle: Bool) {
+        assert(rows.rowsRead.invalid <= rows.rowsRead.rows, "an invalid row is a row")
         let (lease, stop) = run.resources.rowsRead.count(
             rows: rows.rowsRead.rows, invalid: rows.rowsRead.invalid, lease: rows.rowsRead.lease,
             reactors: isIdle ? 0 : settings.reactors)
@@ -402,6 +409,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         // Registered before it is taken, so that some reactor has it at every instant.
         registerRows()
         guard let row = run.resources.handoff.take() else { return nil }
+        assert(row.token.count <= RowSlab.tokenDigitsLimit, "a token fits in its place")
         let tag = rows.slab.take()
         rows.slab[tag] = row.state
         rows.slab[tag].firstBlock = .max

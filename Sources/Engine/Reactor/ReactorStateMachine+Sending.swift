@@ -63,6 +63,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         if connections[index].phase == .open, connections[index].isReady {
             stageRequests(index, now: now)
         }
+        assert(writer.recordCount <= limit, "a record fits into the room of its connection")
         guard writer.recordCount > 0 else { return false }
 
         // SAFETY: nothing is written to the record while it is sealed, nor to the outbox except its

@@ -113,6 +113,7 @@ package final class BlockingStream {
 
     /// Performs the handshake.
     package func handshake() throws(Failure) {
+        assert(!session.isEstablished, "a connection has one handshake")
         try feed([])
         while !session.isEstablished {
             if let failure { throw failure }
@@ -137,6 +138,8 @@ package final class BlockingStream {
 
     /// Sends bytes, at most a few records.
     package func write(_ bytes: [UInt8]) throws(Failure) {
+        assert(
+            TLSSession.sealedCount(bytes.count) <= Self.cipherByteCount, "the records have room")
         var isSealed = false
         let records = [UInt8](capacity: Self.cipherByteCount) {
             isSealed = session.seal(bytes.rawSpan, ciphertext: &$0)

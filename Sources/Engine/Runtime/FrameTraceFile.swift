@@ -126,6 +126,7 @@ package final class FrameTraceFile: Sendable {
             state.byteCount += bytes.count
             state.lines += bytes
         }
+        assert(state.byteCount <= byteLimit, "a trace has a limit")
         return .done
     }
 

@@ -79,6 +79,7 @@ package struct ProxyTunnelStateMachine: ~Copyable {
                 refuse("responds with more than \(Self.responseLimit) bytes: \(Self.wrongPort)")
             }
         }
+        assert(head.count <= Self.responseLimit, "a response has a limit")
         switch phase {
         case .open: return .open
         case .refused(let error): return .refused(error)

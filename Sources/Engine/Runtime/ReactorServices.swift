@@ -63,6 +63,7 @@ package final class ReactorServices: @unchecked Sendable {
 
     /// Reads the next rows of the list.
     func requestChunk(rowLimit: Int, for inbox: Inbox) {
+        assert(rowLimit > 0, "a chunk has a row")
         chunkRequests.put((rowLimit, inbox))
     }
 

@@ -83,11 +83,13 @@ package final class ReactorThread: @unchecked Sendable {
 
     /// Length of the reactor's segment; valid after `join`.
     package var segmentLength: SegmentLength {
-        SegmentLength(reactor: UInt16(reactor), byteCount: segmentByteCount)
+        assert(hasEnded, "a segment's length is known at its end")
+        return SegmentLength(reactor: UInt16(reactor), byteCount: segmentByteCount)
     }
 
     /// Adds the reactor's counters; call after `join`.
     package func collect(_ statistics: inout RunStatistics, _ latency: inout LatencyCounts) {
+        assert(hasEnded, "a thread's counts are read at its end")
         statistics.add(self.statistics)
         latency.add(self.latency)
     }

@@ -106,6 +106,7 @@ extension RequestWriter {
         recordCount += unsafe template.write(
             token: slab.tokenBytes(tag), row: slab[tag].row, streamID: streamID,
             to: recordEnd)
+        assert(recordRoom >= 0, "a request fits into its record")
         if trial != nil { commitTrial(to: &session) }
         return .written
     }
@@ -138,6 +139,7 @@ extension RequestWriter {
         recordCount += unsafe template.write(
             token: slab.tokenBytes(tag), row: slab[tag].row,
             streamID: opened.streamID, dataCount: opened.allowed, to: recordEnd)
+        assert(recordRoom >= 0, "the first part of a request fits into its record")
         return true
     }
 
@@ -152,6 +154,7 @@ extension RequestWriter {
             // open, so the tag still belongs to its row, whose payload has as many bytes as the
             // stream was opened with; a piece is within them.
             let payload = unsafe payload(of: piece.tag, in: slab)
+            assert(piece.offset + piece.count <= payload.count, "a piece is a part of its payload")
             let at = unsafe recordEnd
             unsafe FrameHeaderPatch.data(
                 count: piece.count, isLast: piece.isLast, streamID: piece.streamID, at: at)
@@ -252,6 +255,7 @@ extension RequestWriter {
         // The next request overwrites the payload bytes that the windows do not allow yet.
         unsafe writePayload(shape, pieces: fieldValues, to: recordEnd)
         recordCount += dataCount
+        assert(recordRoom >= 0, "a request with its own payload fits into its record")
         return .written
     }
 }

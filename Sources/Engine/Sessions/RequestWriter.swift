@@ -95,6 +95,7 @@ import BroadsideTLS
 
     /// Begins a record of at most `limit` bytes.
     mutating func beginRecord(limit: Int) {
+        assert((1...recordPlaintextLimit).contains(limit), "a record has a limit")
         recordCount = 0
         recordLimit = limit
     }
@@ -129,6 +130,7 @@ import BroadsideTLS
     mutating func use(_ authorization: (value: [UInt8]?, version: UInt32)) {
         hasAuthorization = true
         self.authorization = authorization.value
+        assert(authorization.version >= authorizationVersion, "provider tokens only get newer")
         guard authorization.version != authorizationVersion else { return }
         templates.removeAll(olderThan: authorization.version)
         personalTemplates.removeAll(olderThan: authorization.version)

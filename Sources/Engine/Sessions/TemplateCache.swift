@@ -46,6 +46,7 @@ struct TemplateCache<Template: PrecomputedRequest> {
 
     mutating func insert(_ template: Template, for key: TemplateKey) {
         assert(entries.count <= limit, "templates are bounded")
+        assert(entries.allSatisfy { $0.key != key }, "a request is laid down once")
         if entries.count == limit {
             entries.removeFirst().template.deallocate()
         }
