@@ -194,7 +194,9 @@ final class ChannelStore: Sendable {
         let bytes = (0..<16).map { index in
             UInt8(truncatingIfNeeded: (index < 8 ? high : low) >> UInt64(index % 8 * 8))
         }
-        return base64(bytes)
+        let identifier = base64(bytes)
+        assert(BroadcastChannel.isID(identifier), "an ID is one that clients accept")
+        return identifier
     }
 
     private static func base64(_ bytes: [UInt8]) -> [UInt8] {
@@ -266,6 +268,9 @@ final class ChannelStore: Sendable {
     func counts(microseconds: UInt64) -> Counts {
         state.withLock { state in
             let channels = state.channels.values.flatMap(\.values)
+            assert(
+                channels.reduce(0) { $0 + $1.subscribers.count } == state.subscriptions,
+                "each subscription is counted once")
             return Counts(
                 channels: channels.count, subscriptions: state.subscriptions,
                 stored: channels.count {

@@ -96,6 +96,7 @@ extension EndpointWorker {
         guard !connection.isReceiving, !connection.isSending, !connection.isTouched else { return }
         let slot = Int(connection.slot)
         guard slot < connections.count, connections[slot] === connection else { return }
+        assert(!freeSlots.contains(connection.slot), "a slot is given back once")
         connections[slot] = nil
         freeSlots.append(connection.slot)
         Socket.close(connection.descriptor)

@@ -210,6 +210,7 @@ final class EndpointWorker {
             Socket.close(descriptor)
             return
         }
+        assert(connections[Int(slot)] == nil, "a free slot has no connection")
         Socket.disableDelay(descriptor)
         generations[Int(slot)] &+= 1
         do throws(TLSError) {
@@ -232,6 +233,7 @@ final class EndpointWorker {
     }
 
     func armReceive(_ connection: EndpointConnection) {
+        assert(!connection.isReceiving, "a connection receives once at a time")
         connection.isReceiving = true
         ring.receiveMultishot(
             connection.descriptor,
@@ -283,6 +285,7 @@ final class EndpointWorker {
     }
 
     private func sent(_ result: Int32, on connection: EndpointConnection) {
+        assert(connection.isSending, "a send ends once")
         connection.isSending = false
         guard result >= 0 else {
             breakOff(connection)

@@ -21,6 +21,9 @@ extension FastSession {
     /// Delivers a response to its stream unless the client has reset it.
     func deliver(_ pending: PendingResponse) {
         guard !isFinished, streams.find(pending.streamID, complete: true) != nil else { return }
+        assert(
+            pending.slot == slot && pending.generation == generation,
+            "a response goes to the connection of its request")
         streams.remove(pending.streamID)
         write(pending)
     }
@@ -38,5 +41,6 @@ extension FastSession {
             return
         }
         sendWindow -= FrameBytes.appendRefusal(pending, withBody: takesBody, to: &output)
+        assert(sendWindow >= 0, "a body fits in the window")
     }
 }

@@ -118,6 +118,7 @@ final class FastSession {
             fail(.frameSizeError)
             return
         }
+        assert(partial.count < count, "a whole frame does not wait")
         let taken = min(count - partial.count, bytes.byteCount - offset)
         partial.append(bytes.extracting(offset..<offset + taken))
         offset += taken

@@ -138,6 +138,8 @@ internal import BroadsideHPACK
         // SAFETY: the live values and this one fit the table, which is half of `values`, so they
         // fit contiguously once the live ones are moved to the start; this one is outside `values`.
         if unsafe valuesEnd + value.byteCount > values.count { compact() }
+        assert(entryCount < Self.entryLimit, "an entry counts for 32 bytes at least")
+        assert(unsafe valuesEnd + value.byteCount <= values.count, "the values have room")
         unsafe value.withUnsafeBytes {
             unsafe UnsafeMutableRawBufferPointer(rebasing: values[valuesEnd...])
                 .copyMemory(from: $0)
@@ -159,6 +161,7 @@ internal import BroadsideHPACK
             first = (first + 1) & (Self.entryLimit - 1)
             entryCount -= 1
         }
+        assert(entryCount > 0 || size == 0, "an empty table has no size")
     }
 
     /// Moves the live values to the start of the buffer; their order is unchanged.
@@ -174,6 +177,7 @@ internal import BroadsideHPACK
             entries[slot].offset = UInt16(end)
             end += count
         }
+        assert(end <= valuesEnd, "values move towards the start")
         valuesEnd = end
     }
 

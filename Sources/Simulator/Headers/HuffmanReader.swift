@@ -41,6 +41,7 @@ struct HuffmanReader: ~Copyable {
                 bitCount += 8
                 offset += 1
             }
+            assert(bitCount <= 64, "the bits that wait fit a word")
             guard bitCount > 0 else { return count }
             // Bits after the last byte count as ones, as padding does.
             let window =
@@ -58,6 +59,7 @@ struct HuffmanReader: ~Copyable {
                 return unsafe try decodeSlowly(coded, to: target)
             }
             // SAFETY: a code has at least 5 bits, so the caller's capacity of 8/5 is sufficient.
+            assert(count < target.count, "a character has five bits or more")
             unsafe target[count] = UInt8(truncatingIfNeeded: entry)
             count += 1
             bitCount -= length

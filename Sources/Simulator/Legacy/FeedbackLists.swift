@@ -40,6 +40,9 @@ final class FeedbackLists: Sendable {
                 }
             }
             state.count -= tuples.count
+            assert(
+                state.count == state.lists.values.reduce(0) { $0 + $1.count },
+                "each token is counted once")
             return tuples.sorted {
                 ($0.unixSeconds, $0.token.map(Int.init))
                     < ($1.unixSeconds, $1.token.map(Int.init))

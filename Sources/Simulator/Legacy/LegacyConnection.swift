@@ -114,6 +114,7 @@ final class LegacyConnection {
 
     /// Encrypts and queues bytes for the peer.
     func enqueue(_ bytes: [UInt8]) {
+        assert(phase != .handshake, "nothing is sealed before the handshake")
         for start in stride(from: 0, to: bytes.count, by: TLSSession.recordLimit) {
             let piece = Array(bytes[start..<min(start + TLSSession.recordLimit, bytes.count)])
             seal { session, output in
@@ -124,6 +125,7 @@ final class LegacyConnection {
 
     /// Announces the end of the output, and writes the output that is queued.
     func finish(now: UInt64) {
+        assert(phase != .handshake, "a handshake is not finished by a close")
         seal { session, output in session.close(ciphertext: &output) }
         phase = .ending(due: now + Self.lingerNanoseconds)
         write()

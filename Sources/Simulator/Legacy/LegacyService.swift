@@ -103,6 +103,8 @@ final class LegacyService: Sendable {
                     try LegacyConnection(
                         descriptor: descriptor, number: legacy.shared.nextConnection(),
                         context: tls, certificates: legacy.certificates))
+                assert(
+                    connections.count <= LegacyService.connectionLimit, "connections have a limit")
                 totals.connections += 1
             } catch {
                 _ = close(descriptor)
@@ -193,6 +195,7 @@ final class LegacyService: Sendable {
             _ connection: LegacyConnection, status: UInt8, _ notification: BinaryNotification
         ) {
             let script = legacy.script
+            assert(!connection.discardsInput, "the first error ends a connection")
             connection.discardsInput = true
             // If the client uses command 0, its notifications have no identifier. The connection
             // then ends without an error packet.

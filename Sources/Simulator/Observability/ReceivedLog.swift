@@ -50,6 +50,9 @@ final class ReceivedLog: Sendable {
                 state.rows.removeFirst(state.first)
                 state.first = 0
             }
+            assert(
+                UInt64(state.rows.count - state.first) + state.dropped == state.last,
+                "each request is kept or was dropped")
             assert(state.bytes >= 0 && state.first < state.rows.count, "the newest is kept")
         }
     }
@@ -173,6 +176,7 @@ struct ReceivedRequest: Sendable {
         bodyCount += bytes.byteCount
         let room = Self.bodyLimit - body.count
         if room > 0 { body += Array(bytes.extracting(first: min(room, bytes.byteCount))) }
+        assert(body.count == min(bodyCount, Self.bodyLimit), "the beginning of a body is kept")
     }
 
     /// The request as a JSON object on one line.

@@ -124,6 +124,11 @@ public struct SimulatorTotals: Sendable, Equatable {
 
     /// Returns a human-readable report. Its last line has no line end.
     public func report(lint: HPACKLintMode) -> String {
+        let refused = refusals.values.reduce(0) { $0 + $1.values.reduce(0, +) }
+        assert(
+            requests == accepted + refused + channelRequests.values.reduce(0, +)
+                + gatewayAccepted + gatewayRefusals.values.reduce(0, +),
+            "each request has one outcome")
         var lines = ["\(connections) connections, \(requests) requests"]
         if connectionsRefused > 0 { lines[0] += ", \(connectionsRefused) connections refused" }
         if handshakesFailed > 0 { lines[0] += ", \(handshakesFailed) handshakes failed" }

@@ -53,6 +53,7 @@ struct ProviderTokenVerifier {
             cache[nextVictim] = checked
             nextVictim = (nextVictim + 1) % SimulatorLimits.cachedTokens
         }
+        assert(cache.count <= SimulatorLimits.cachedTokens, "the oldest tokens are forgotten")
         return checked
     }
 
@@ -148,6 +149,7 @@ struct ConnectionCredential {
         {
             return .tooManyProviderTokenUpdates
         }
+        assert(last?.text != token.text, "a renewal is another token")
         previous = last
         last = token
         return nil

@@ -43,7 +43,9 @@ struct TokenTrust: Sendable {
         message.append(environment.byte)
         message += sha256(topic).prefix(Self.topicCount)
         let nonce = Array(sha256(key + message).prefix(AuthenticatedCipher.nonceCount))
-        return nonce + cipher.seal(message, nonce: nonce)
+        let token = nonce + cipher.seal(message, nonce: nonce)
+        assert(self.device(of: token) == device, "a token leads to its device")
+        return token
     }
 
     /// Verifies a token for a topic without a push type's suffix.

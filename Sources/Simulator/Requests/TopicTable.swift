@@ -13,6 +13,9 @@ struct TopicTable: Sendable {
 
         init(_ type: PushType) {
             rawValue = 1 << UInt16(PushType.allCases.firstIndex(of: type)!)
+            assert(
+                rawValue != 0 && rawValue != Self.absent.rawValue,
+                "each type of push has a bit of its own")
         }
     }
 

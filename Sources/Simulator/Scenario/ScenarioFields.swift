@@ -33,6 +33,7 @@ struct ScenarioFields {
     }
 
     mutating func value(_ name: String) -> JSON5Value? {
+        assert(!known.contains(name), "a field is read once")
         known.append(name)
         return members.first { $0.name == name }?.value
     }

@@ -82,7 +82,9 @@ final class ScenarioRun: Sendable {
         let changes = scenario.faults.compactMap { fault in
             fault.action == .outage ? fault.trigger.nextChange(after: elapsed(now)) : nil
         }
-        return changes.min().map { startNanoseconds + $0 }
+        let next = changes.min().map { startNanoseconds + $0 }
+        assert(next.map { $0 > now } ?? true, "a change is ahead")
+        return next
     }
 
     /// Returns the nanoseconds since the start.

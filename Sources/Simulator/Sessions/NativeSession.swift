@@ -93,12 +93,14 @@ internal import CBroadsideNghttp2
     /// Queues RST_STREAM.
     func submitReset(_ streamID: UInt32, _ code: UInt32) {
         // SAFETY: the session is open; see `pointer`.
+        assert(streamID > 0, "stream 0 is the connection")
         _ = unsafe nghttp2_submit_rst_stream(pointer, noFlags, Int32(streamID), code)
     }
 
     /// Queues WINDOW_UPDATE.
     func submitWindowUpdate(_ streamID: Int32, _ credit: Int) {
         // SAFETY: the session is open; see `pointer`.
+        assert(credit > 0 && credit <= Int32.max, "a window grows by its update")
         _ = unsafe nghttp2_submit_window_update(pointer, noFlags, streamID, Int32(credit))
     }
 
@@ -108,6 +110,9 @@ internal import CBroadsideNghttp2
         _ streamID: UInt32, _ fields: [ResponseField], texts: borrowing ByteBuffer,
         body: StreamIndex?
     ) {
+        assert(
+            fields.allSatisfy { $0.value.upperBound <= texts.count },
+            "the text of a field is there")
         // SAFETY: nghttp2 copies names, values and the provider before the call returns, and writes
         // to none of them. The fields' ranges are within `texts`, which contains at least the
         // status; a name is constant.

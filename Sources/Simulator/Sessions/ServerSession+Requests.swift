@@ -196,6 +196,7 @@ extension ServerSession {
 
     /// Handles the end of a stream, even if the stream got no response.
     func closedStream(_ stream: StreamIndex) {
+        assert(openStreams > 0, "a stream that closes was open")
         openStreams -= 1
         if !streams[stream].isComplete { unfinishedStreams.record(streams[stream].streamID) }
         streams.giveBack(stream)
@@ -211,6 +212,9 @@ extension ServerSession {
         guard !isEnding, !isBroken, let stream = session.stream(Int32(pending.streamID)) else {
             return
         }
+        assert(
+            pending.slot == slot && pending.generation == generation,
+            "a response goes to the connection of its request")
         if pending.isAuthenticated, !isGateOpen {
             isGateOpen = true
             announce(limit: fullLimit)
@@ -226,6 +230,7 @@ extension ServerSession {
         if let channel = streams[stream].channel {
             return respond(pending, stream, channel, uniqueID: uniqueID)
         }
+        assert(pending.response.status >= 200, "a response has a status")
         responseTexts.removeAll()
         func range(_ append: (inout ByteBuffer) -> Void) -> Range<Int> {
             let start = responseTexts.count

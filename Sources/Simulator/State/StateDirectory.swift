@@ -227,6 +227,10 @@ public struct StateDirectory: Sendable {
         } catch {
             throw SimulatorError("--state \(path): \(error.description)", exitCode: 1)
         }
+        assert(
+            Set(files.map { file($0.name) }).isSubset(of: self.files),
+            "a file of the directory is known as one, so that nothing overwrites it")
+        assert(Set(files.map(\.name)).count == files.count, "each file is made once")
         try store(files)
     }
 

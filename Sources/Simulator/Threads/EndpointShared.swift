@@ -77,6 +77,7 @@ final class EndpointShared: Sendable {
     func finishedDrop(_ number: UInt64, connections: Int) {
         drops.withLock { drops in
             // Threads that report late on an older order do not count.
+            assert(number <= drops.order.number, "an order is given before it is carried out")
             guard drops.order.number == number else { return }
             drops.threadsDone += 1
             drops.connections += connections

@@ -72,7 +72,9 @@ final class WorkerContext {
 
     /// Reads the clock.
     func readClock() {
-        now = ClockStart.monotonicNanoseconds()
+        let time = ClockStart.monotonicNanoseconds()
+        assert(time >= now, "time does not go back")
+        now = time
         nowUnixSeconds = nowMicroseconds / 1_000_000
     }
 
