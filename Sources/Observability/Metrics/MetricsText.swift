@@ -14,6 +14,7 @@ package struct MetricsText {
     package private(set) var text = ""
     /// Labels of the campaign, added to each sample.
     private let campaignLabels: [String: String]
+    private var lastFamily = ""
 
     /// Bucket bounds of the latency histogram, in seconds.
     static let latencyBounds: [Double] = [
@@ -169,8 +170,13 @@ package struct MetricsText {
     private mutating func addLatency(_ counts: LatencyCounts) {
         let name = "answer_latency_seconds"
         family(name, .histogram, "Time from a request to its response.")
+        var below: UInt64 = 0
         for bound in Self.latencyBounds {
             let count = counts.count(upTo: UInt64(bound * 1e9))
+            assert(
+                count >= below && count <= counts.count,
+                "a bucket holds those of the one before, and no more than there are")
+            below = count
             sample(name + "_bucket", ["le": number(bound)], "\(count)")
         }
         sample(name + "_bucket", ["le": "+Inf"], "\(counts.count)")
@@ -179,10 +185,17 @@ package struct MetricsText {
     }
 
     private mutating func family(_ name: String, _ kind: Kind, _ help: String) {
+        assert(
+            (kind == .counter) == name.hasSuffix("_total"),
+            "the name of a counter ends in _total, and no other name does")
+        assert(!help.utf8.contains(0x0a), "a description is one line")
+        lastFamily = name
         text += "# HELP broadside_\(name) \(help)\n# TYPE broadside_\(name) \(kind.rawValue)\n"
     }
 
     private mutating func sample(_ name: String, _ labels: [String: String], _ value: String) {
+        assert(
+            name.hasPrefix(lastFamily), "the samples of a metric stand behind its description")
         var line = "broadside_\(name)"
         let labels = labels.merging(campaignLabels) { own, _ in own }
         if !labels.isEmpty {
@@ -202,5 +215,8 @@ package struct MetricsText {
         return String(text)
     }
 
-    private func number(_ value: Double) -> String { "\(value)" }
+    private func number(_ value: Double) -> String {
+        assert(value.isFinite, "a sample is a number")
+        return "\(value)"
+    }
 }

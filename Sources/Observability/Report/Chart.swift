@@ -69,6 +69,9 @@ struct Chart {
     var html: String {
         assert(series.allSatisfy(isComplete), "a series of \(identifier) lacks values or positions")
         assert(edges == edges.sorted(), "the edges of \(identifier) are not in order")
+        assert(
+            (ticks + marks).allSatisfy { (0...1).contains($0.fraction) },
+            "a tick of \(identifier) is not on its axis")
         let scale = scale
         return """
             <figure>
@@ -322,6 +325,7 @@ struct Chart {
         while scale * 10 <= maximum { scale *= 10 }
         while scale > maximum { scale /= 10 }
         for step in [1.0, 1.2, 1.6, 2, 2.4, 3.2, 4, 6, 8, 10] where step * scale >= maximum {
+            assert(step * scale <= 1.5 * maximum, "the values fill most of the axis")
             return step * scale
         }
         return 10 * scale

@@ -63,6 +63,7 @@ func optionsUnbroken(_ html: String) -> String {
 func tableHTML(
     _ headings: [String], _ rows: [[String]], textColumns: Set<Int> = [0], isStacked: Bool = false
 ) -> String {
+    assert(rows.allSatisfy { $0.count == headings.count }, "a row has a cell for each heading")
     func label(_ name: String, _ index: Int) -> String {
         guard isStacked, name == "td" else { return "" }
         return " data-label=\"\(escapedHTML(headings[index]))\""

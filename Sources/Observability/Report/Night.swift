@@ -64,7 +64,8 @@ extension Night.Figures {
 
     /// Share of settled rows whose token is dead, 0 to 1; nil if no rows are settled.
     var deadShare: Double? {
-        counts.settled > 0 ? Double(dead) / Double(counts.settled) : nil
+        assert(dead <= counts.settled, "the row of a dead token is settled")
+        return counts.settled > 0 ? Double(dead) / Double(counts.settled) : nil
     }
 
     /// Notifications per second of running time; nil if nothing was sent, or no run recorded its

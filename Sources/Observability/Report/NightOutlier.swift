@@ -27,6 +27,10 @@ extension NightOutlier {
     ///
     /// - Parameter nights: Nights, newest first.
     static func find(in nights: [Night]) -> [[NightOutlier]] {
+        assert(
+            zip(nights, nights.dropFirst()).allSatisfy {
+                ($0.startedAtMilliseconds ?? .max) >= ($1.startedAtMilliseconds ?? .max)
+            }, "the newest night is first")
         var found = [[NightOutlier]](repeating: [], count: nights.count)
         var earlier: [String: [Night.Figures]] = [:]
         for index in nights.indices.reversed() {
@@ -38,6 +42,7 @@ extension NightOutlier {
             found[index] = compare(figures, with: earlier[group, default: []])
             earlier[group, default: []].append(figures)
             if earlier[group, default: []].count > window { earlier[group]?.removeFirst() }
+            assert(earlier[group, default: []].count <= window, "the last nights are compared")
         }
         return found
     }

@@ -60,6 +60,7 @@ struct OutcomeShares {
         all = counts.values.reduce(0, &+)
         sent = summary.counts.settled - min(summary.counts.settled, summary.skipped)
         self.isInProgress = isInProgress
+        assert(counts.count == Part.allCases.count, "each part has its count")
     }
 
     func count(_ part: Part) -> UInt64 { counts[part] ?? 0 }

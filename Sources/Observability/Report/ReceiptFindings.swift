@@ -99,6 +99,10 @@ package struct ReceiptFindings: Sendable {
         for holdout in shownArms where holdout.isHoldout {
             for arm in sent { pairs.append((arm, holdout)) }
         }
+        let armCount = shownArms.count
+        assert(
+            pairs.count == sent.count * (sent.count - 1) / 2 + (armCount - sent.count) * sent.count,
+            "each two arms are compared once, but not two holdouts")
         return pairs.map { first, second in
             Comparison(
                 first: first, second: second,
@@ -200,6 +204,8 @@ extension ReceiptFindings {
     }
 
     private func json(of arm: Arm) -> JSONLine {
+        assert(arm.hours.reduce(0, +) == arm.opened, "each opening has its hour")
+        assert(arm.values.count == columns.count, "each column has its values")
         var line = JSONLine()
         line.add("devices", arm.devices)
         line.add("opened", arm.opened)

@@ -27,6 +27,7 @@ extension ReportPage {
 
     /// Formats a share as a percentage. Only exact values become 0% or 100%.
     static func percent(_ count: UInt64, of all: UInt64) -> String {
+        assert(count <= all, "a part is at most the whole")
         if count == 0 || all == 0 { return "0%" }
         if count == all { return "100%" }
         let share = Double(count) / Double(all) * 100

@@ -79,6 +79,12 @@ struct TimeAxis {
         }
         assert(stretches.count == runs.count, "a run without a stretch")
         assert(left <= 1 + 1e-6, "the axis ends at \(left)")
+        assert(
+            bands.allSatisfy { $0.left <= $0.right && $0.right <= 1 + 1e-6 },
+            "a gap is not on the axis")
+        assert(
+            zip(stretches, stretches.dropFirst()).allSatisfy { $0.start <= $1.start },
+            "runs are not in their order")
         for run in runs {
             for pause in run.pauses where bands.count < Self.pausesLimit {
                 add(pause, of: run)

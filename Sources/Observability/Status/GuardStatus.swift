@@ -54,6 +54,8 @@ public struct GuardStatus: Sendable, Equatable, Encodable {
         if isAssumed, canary != .passed { canary = .assumed }
         guard let gate = coordinator.canary else { return }
         (canaryResponses, canaryRefused) = gate.counts
+        assert(
+            canaryRefused ?? 0 <= canaryResponses ?? 0, "a refusal of the canary is a response")
         canary =
             switch gate.verdict {
             case .pending: .pending

@@ -288,6 +288,7 @@ struct LiveView {
                 position += separator.count + text.count
             }
         }
+        assert(position <= width, "a line fits on the terminal")
         return line
     }
 

@@ -57,6 +57,7 @@ package struct Progress {
             standardError(snapshot.json.object)
         case .plain:
             countdown -= 1
+            assert(countdown >= 0, "a line is due after so many calls")
             guard countdown == 0 else { return }
             countdown = Self.plainInterval
             standardError(LiveView.plainLine(snapshot))

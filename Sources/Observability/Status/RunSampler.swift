@@ -75,7 +75,10 @@ package struct RunSampler {
     }
 
     /// Changes the number of connections that the run maintains.
-    package mutating func want(connections: Int) { snapshot.wantedConnections = connections }
+    package mutating func want(connections: Int) {
+        assert(connections >= snapshot.wantedConnections, "a run only opens more connections")
+        snapshot.wantedConnections = connections
+    }
 
     /// Records the counts per topic; nil if rows name no topics.
     package mutating func take(topics: [TopicReport]?) { snapshot.topics = topics }

@@ -148,6 +148,9 @@ package struct StopAdvice {
     // MARK: Steps
 
     private mutating func add(_ text: String, _ command: RunCommand?) {
+        assert(
+            text.last.map { !".:;".contains($0) } ?? false,
+            "a step's command continues its sentence")
         steps.append(Step(text: text, command: command?.text()))
     }
 

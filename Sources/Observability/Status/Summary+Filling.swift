@@ -63,5 +63,7 @@ extension Summary {
             uniqueKeysWithValues: LimitedBy.allCases.map {
                 ($0.name, Double(statistics.limited[$0.rawValue]) / Double(total))
             })
+        assert(
+            abs((limitedBy?.values.reduce(0, +) ?? 1) - 1) < 1e-9, "the shares add up to 1")
     }
 }

@@ -142,6 +142,9 @@ package struct Telemetry: Codable, Sendable {
 
     /// Records the waves of the campaign.
     package mutating func record(waves: [Wave]) {
+        assert(
+            zip(waves, waves.dropFirst()).allSatisfy { $0.atMilliseconds < $1.atMilliseconds },
+            "waves are in the order of their times")
         self.waves = waves.prefix(Self.wavesLimit).map(PlannedWave.init)
     }
 
@@ -164,6 +167,7 @@ package struct Telemetry: Codable, Sendable {
     /// Records that the current run begins to send after a wait.
     package mutating func restart(atMilliseconds: UInt64) {
         assert(!runs.isEmpty, "a run was begun")
+        assert(runs[runs.count - 1].points.isEmpty, "nothing is recorded while a run waits")
         runs[runs.count - 1].startedAtMilliseconds = atMilliseconds
     }
 
@@ -176,6 +180,8 @@ package struct Telemetry: Codable, Sendable {
         latency.add(snapshot.latencyCounts)
         let last = runs.count - 1
         assert(last >= 0, "a run was begun")
+        assert(
+            runs[last].elapsedSeconds <= snapshot.elapsedSeconds, "a run's time does not go back")
         runs[last].elapsedSeconds = snapshot.elapsedSeconds
         runs[last].retries = report.statistics.retries
         runs[last].reconnects = report.statistics.reconnects
@@ -267,6 +273,7 @@ package struct Telemetry: Codable, Sendable {
     /// damage.
     package var encoded: [UInt8] {
         // All numbers are finite, so encoding can't fail.
+        assert(isPlausible, "what is written can be read again")
         let text = (try? JSONCoding.encode(self)) ?? []
         return Self.sealed(text.dropLast())
     }

@@ -69,6 +69,7 @@ package struct WaveProgress: Sendable, Equatable {
         assert(
             [current, next].compactMap(\.self).allSatisfy(waves.indices.contains),
             "both are waves of the campaign")
+        assert((current ?? -1) < (next ?? .max), "the next wave comes after the current one")
         self.waves = waves
         self.current = current
         self.next = next
