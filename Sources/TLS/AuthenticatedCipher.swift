@@ -43,6 +43,7 @@ public struct AuthenticatedCipher: Sendable {
         }
         precondition(isSealed && Int(count) == message.count, "OpenSSL has no AES-256-GCM")
         sealed.replaceSubrange(message.count..., with: tag)
+        assert(open(sealed, nonce: nonce) == message, "what is sealed can be opened")
         return sealed
     }
 
@@ -70,6 +71,8 @@ public struct AuthenticatedCipher: Sendable {
                 && EVP_DecryptFinal_ex(context, &ends, &endCount) == 1
         }
         ErrorQueue.clear()
+        assert(
+            !isGenuine || Int(count + endCount) == messageCount, "a message is opened as a whole")
         return isGenuine ? Array(message[..<messageCount]) : nil
     }
 }

@@ -74,6 +74,7 @@ final class SessionTickets: Sendable {
             ErrorQueue.clear()
             return
         }
+        assert(verified <= .now, "a ticket comes after the certificate of its session")
         let ticket = unsafe Ticket(owning: copy, serverName, verified: verified)
         state.withLock {
             // Among several sessions, the one with the latest certificate verification takes

@@ -52,7 +52,11 @@ public struct SigningKey: Sendable {
     /// bytes on every machine. OpenSSL signs if it supports this (3.2 and later), otherwise GnuTLS
     /// does.
     public func signES256(_ message: [UInt8]) throws(TLSError) -> [UInt8] {
-        if let token { return try token.sign(message) }
+        if let token {
+            let signature = try token.sign(message)
+            assert(signature.count == Self.signatureByteCount, "a signature is two numbers")
+            return signature
+        }
         if let signature = try signWithOpenSSL(message) { return signature }
         if let signature = signWithGnuTLS(message) { return signature }
         let remedy =

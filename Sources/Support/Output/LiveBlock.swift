@@ -12,6 +12,7 @@ package struct LiveBlock {
     /// Returns the output that replaces the current lines.
     mutating func drawing(_ lines: [String]) -> String {
         let size = Self.size()
+        assert(!lines.contains { $0.utf8.contains(0x0a) }, "each line of the block is one line")
         let erase = eraseSequence(columns: size.columns)
         // A block taller than the screen could not be erased.
         self.lines = Array(lines.prefix(max(1, size.rows - 1)))

@@ -127,7 +127,9 @@ package final class OutputQueue: @unchecked Sendable {
             while texts.isEmpty, frame == nil, !erasesFrame {
                 monitor.wait()
             }
-            assert(!texts.isEmpty || byteCount == 0, "the size is that of the waiting texts")
+            assert(
+                texts.reduce(0) { $0 + $1.utf8.count } == byteCount,
+                "the size is that of the waiting texts")
             defer {
                 texts = []
                 byteCount = 0

@@ -151,6 +151,7 @@ package final class UnixLineServer {
             // Requests already received are handled before another connection may replace this one.
             serve(clients.count - 1, respond)
         }
+        assert(clients.count <= Self.clientsLimit, "the quietest client makes room for a new one")
     }
 
     private func serve(_ index: Int, _ respond: (String) -> String) {
@@ -201,6 +202,7 @@ package final class UnixLineServer {
     /// Returns whether the client accepted the response; a client that does not read its responses
     /// is disconnected.
     private func reply(_ text: String, to client: Client) -> Bool {
+        assert(!text.utf8.contains(0x0a), "a response is one line")
         let bytes = Array(text.utf8) + [0x0a]
         var sent = 0
         while sent < bytes.count {

@@ -58,6 +58,10 @@ package enum Folding {
             rest = rest[cut...].drop { $0 == " " }
             room = columns - indent
         }
-        return result + rest
+        result += rest
+        assert(
+            result.filter { !$0.isWhitespace } == line.filter { !$0.isWhitespace },
+            "a folded line keeps its words")
+        return result
     }
 }

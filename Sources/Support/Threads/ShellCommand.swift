@@ -255,6 +255,8 @@ extension ShellCommand {
                 if waited[2].revents != 0 {
                     Self.read(&ours.errors, &result.errors, most: Limits.errorBytes)
                 }
+                assert(
+                    result.errors.count <= Limits.errorBytes, "what is kept of errors has a limit")
                 if let most = limits.outputBytes, result.output.count > most { return }
             }
         }
