@@ -27,18 +27,9 @@ final class RunMonitor {
     private var progress: Progress
     private var log: EventLog
     private var telemetry: Telemetry
+    private var notices: RunNotices
     private var report = ReactorReport()
     private var nextSave: UInt64
-    private var tokenVersion: UInt32
-    private var reportedRetries: UInt64 = 0
-    private var nextRetries: UInt64
-    private var didReportStop = false
-    /// Number of stopped topics that were reported.
-    private var reportedTopics = 0
-    /// Whether the current stall of the list's disk was reported.
-    private var didWarnAboutList = false
-    /// Whether the wait for a new provider token was reported.
-    private var didWarnAboutToken = false
     private let telemetryFile: BackgroundFile<[UInt8]>
     private let metricsFile: BackgroundFile<String>?
     private var hasEnded = false
@@ -51,11 +42,6 @@ final class RunMonitor {
 
     /// Interval between writes of the telemetry.
     private static var saveInterval: UInt64 { 15 * second }
-    /// Duration after which a read of the list is reported as stalled.
-    private static var listPatience: UInt64 { 5 * second }
-    /// Interval over which retries are summed up.
-    private static var retriesInterval: UInt64 { 10 * second }
-
     init(
         _ plan: Plan, session: LedgerSession, coordinator: RunCoordinator,
         services: ReactorServices,
@@ -113,8 +99,8 @@ final class RunMonitor {
             telemetry.listModifiedAtMilliseconds = modifiedAtMilliseconds(path)
         }
         nextSave = start.nanoseconds + Self.saveInterval
-        nextRetries = start.nanoseconds + Self.retriesInterval
-        tokenVersion = coordinator.authorizationVersion
+        notices = RunNotices(
+            plan, coordinator, services, passes, list: source.list.name, start: start)
         var started = RunEvent.Fields()
         started.endpoint = plan.hostAndPort
         if passes.endedCount == 0 {
@@ -144,8 +130,7 @@ final class RunMonitor {
         guard sampler.isDue(now) else { return }
         sample(now)
         grow(now)
-        warnAboutStalledList(now)
-        warnAboutHeldToken(now)
+        for warning in notices.obstacles(now) { report(warning, now) }
         publishMetrics()
         keys?.forget(now.nanoseconds)
         progress.show(sampler.snapshot, keys: keys)
@@ -155,6 +140,7 @@ final class RunMonitor {
 
     /// Handles the start of a wave after the wait for it: curves and rates begin at this time.
     func beginWave(_ now: Now) {
+        assert(!hasEnded, "a wave begins before the reactors end")
         if isWaiting {
             isWaiting = false
             sendingSince = now
@@ -164,7 +150,7 @@ final class RunMonitor {
         }
         let progress = passes.progress(now, isWaiting: false)
         sampler.take(waves: progress)
-        if let text = progress?.currentText { report(.wave, text, now) }
+        if let text = progress?.currentText { report(RunEvent(.wave, text, now), now) }
     }
 
     /// Handles the end of a pass, if another pass follows.
@@ -190,6 +176,7 @@ final class RunMonitor {
     ///
     /// - Parameter message: The last line of the run; nil if all is well.
     func end(_ summary: Summary, stop: StopRecord, message: String?, now: Now) {
+        assert(hasEnded, "the reactors end before the run")
         sampler.end(summary)
         publishMetrics()
         telemetry.end(
@@ -239,7 +226,9 @@ final class RunMonitor {
         sampler.take(waves: passes.progress(now, isWaiting: isWaiting))
         if !isWaiting { telemetry.take(sampler.snapshot, sampler.series, report) }
         sampler.take(topics: coordinator.topicReports)
-        reportStoppedTopics(now)
+        if let warning = notices.stoppedTopics(sampler.snapshot.topics, now) {
+            report(warning, now)
+        }
         // A rate set by the operator applies to this run only.
         if let ramp = coordinator.ramp, ramp.ramp == plan.options.rate?.ramp {
             telemetry.take(ramp)
@@ -257,7 +246,7 @@ final class RunMonitor {
         else { return }
         sampler.want(connections: coordinator.connectionTarget?.total ?? plan.shape.connections)
         wake()
-        report(.growth, message, now)
+        report(RunEvent(.growth, message, now), now)
     }
 
     private var growthSuspended: Bool {
@@ -287,104 +276,10 @@ final class RunMonitor {
     }
 
     private func takeEvents(_ now: Now) {
-        let new = services.takeEvents()
-        for event in new.events { report(event, now) }
-        if new.lost > 0 {
-            report(
-                .eventsLost, "\(new.lost) more events on connections were not recorded", now,
-                .counting(new.lost))
-        }
-        if coordinator.authorizationVersion != tokenVersion {
-            tokenVersion = coordinator.authorizationVersion
-            report(.tokenRenewed, "a new provider token is in use", now)
-        }
-        if coordinator.isStopping, !didReportStop {
-            didReportStop = true
-            let record = coordinator.stopCause.map {
-                StopRecord($0, wasAnswered: coordinator.lastResponse != nil)
-            }
-            var fields = RunEvent.Fields()
-            fields.cause = record?.kind
-            fields.status = record?.status
-            fields.reason = record?.reason
-            fields.counts = sampler.snapshot.counts
-            report(.stopping, "no new requests: \(stoppingText)", now, fields)
-        }
-        sumUpRetries(now)
+        let events = notices.events(
+            sampler.snapshot, retries: report.statistics.retries, now)
+        for event in events { report(event, now) }
         log.flush(now: now.nanoseconds, isEnd: hasEnded)
-    }
-
-    /// Text about the cause of the stop, and what the run still waits for.
-    private var stoppingText: String {
-        let cause =
-            passes.isQuiet ? "quiet hours have begun" : coordinator.stopCause?.message ?? "stopped"
-        let inFlight = services.report.statistics.inFlight
-        guard inFlight > 0, !coordinator.isStoppingAtOnce else { return cause }
-        let seconds = plan.options.requestTimeout / second
-        return
-            "\(cause); \(grouped(UInt64(inFlight))) in flight: waiting up to "
-            + "\(seconds) s for their responses; a second signal (Ctrl-C) ends the "
-            + "wait and leaves them unknown"
-    }
-
-    private func report(
-        _ kind: RunEvent.Kind, _ message: String, _ now: Now, _ fields: RunEvent.Fields = .init()
-    ) {
-        report(
-            RunEvent(
-                kind, .notice, message, milliseconds: now.wallMilliseconds, fields: fields), now)
-    }
-
-    /// Warns once per read that the list's disk hangs and blocks the run.
-    private func warnAboutStalledList(_ now: Now) {
-        let isSilent = services.readTime(now) >= Self.listPatience
-        defer { didWarnAboutList = isSilent }
-        guard isSilent, !didWarnAboutList else { return }
-        report(
-            RunEvent(
-                .listSilent, .warning,
-                "\(source.list.name): one read has taken "
-                    + "\(Self.listPatience / second) s so far: does its disk or "
-                    + "network file system respond?",
-                milliseconds: now.wallMilliseconds), now)
-    }
-
-    /// Warns that the run waits, for up to 20 minutes, until APNs accepts a new provider token.
-    private func warnAboutHeldToken(_ now: Now) {
-        let until = coordinator.tokenBlockedUntil(now)
-        defer { didWarnAboutToken = until != nil }
-        guard let until, !didWarnAboutToken else { return }
-        report(
-            RunEvent(
-                .tokenHeld, .warning,
-                "no request is made until \(timeText(until * 1000)): APNs said "
-                    + "TooManyProviderTokenUpdates, and the previous provider token is "
-                    + "too old: do other senders sign tokens with the same key?",
-                milliseconds: now.wallMilliseconds), now)
-    }
-
-    /// Reports topics that a guard has stopped.
-    private func reportStoppedTopics(_ now: Now) {
-        let stopped = TopicReport.stopped(sampler.snapshot.topics)
-        guard stopped.count > reportedTopics else { return }
-        reportedTopics = stopped.count
-        report(
-            RunEvent(
-                .topicStopped, .warning,
-                "nothing more is sent to \(TopicReport.text(stopped))",
-                milliseconds: now.wallMilliseconds), now)
-    }
-
-    private func sumUpRetries(_ now: Now) {
-        guard now.nanoseconds >= nextRetries else { return }
-        nextRetries = now.nanoseconds + Self.retriesInterval
-        let retries = report.statistics.retries
-        guard retries > reportedRetries else { return }
-        report(
-            .retries,
-            "\(retries - reportedRetries) requests were sent again in the last "
-                + "\(Self.retriesInterval / second) s", now, .counting(retries - reportedRetries))
-        reportedRetries = retries
     }
 
     // MARK: Files
@@ -508,19 +403,22 @@ final class RunMonitor {
             } else {
                 coordinator.milliRate = rate.map { milliRate($0.last) }
             }
-            report(.control, "the operator set the rate to \(rate?.words ?? "unlimited")", now)
+            report(
+                RunEvent(
+                    .control, "the operator set the rate to \(rate?.words ?? "unlimited")", now),
+                now)
         case .pause:
             coordinator.pause(true)
             telemetry.beginPause(atMilliseconds: now.wallMilliseconds)
-            report(.control, "the operator paused the run", now)
+            report(RunEvent(.control, "the operator paused the run", now), now)
         case .resume:
             coordinator.pause(false)
             telemetry.endPause(atMilliseconds: now.wallMilliseconds)
-            report(.control, "the operator continued the run", now)
+            report(RunEvent(.control, "the operator continued the run", now), now)
         case .stop:
             if passes.isQuiet { passes.requestStop(.control) }
             coordinator.stop(.control)
-            report(.control, "the operator stopped the run", now)
+            report(RunEvent(.control, "the operator stopped the run", now), now)
         }
         wake()
         save(now)

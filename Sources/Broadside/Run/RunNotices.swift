@@ -1,0 +1,161 @@
+import BroadsideEngine
+import BroadsideLedgerFormat
+import BroadsideLists
+import BroadsideObservability
+import BroadsideSupport
+
+/// Notices changes in a run that operators should read about, and makes an event of each change
+/// once. It holds what was noticed so far, and writes nothing.
+struct RunNotices {
+    private let coordinator: RunCoordinator
+    private let services: ReactorServices
+    private let passes: RunPasses
+    private let list: InputName
+    /// Longest wait for a response, nanoseconds.
+    private let requestTimeout: UInt64
+
+    private var tokenVersion: UInt32
+    /// Number of retries that were reported, and when the next report is due.
+    private var reportedRetries: UInt64 = 0
+    private var nextRetries: UInt64
+    private var didReportStop = false
+    /// Number of stopped topics that were reported.
+    private var reportedTopics = 0
+    /// Whether the current stall of the list's disk was reported.
+    private var didReportStall = false
+    /// Whether the wait for a new provider token was reported.
+    private var didReportHeldToken = false
+
+    /// Duration after which a read of the list is reported as stalled.
+    private static var listPatience: UInt64 { 5 * second }
+    /// Interval over which retries are summed up.
+    private static var retriesInterval: UInt64 { 10 * second }
+
+    init(
+        _ plan: Plan, _ coordinator: RunCoordinator, _ services: ReactorServices,
+        _ passes: RunPasses, list: InputName, start: Now
+    ) {
+        self.coordinator = coordinator
+        self.services = services
+        self.passes = passes
+        self.list = list
+        requestTimeout = plan.options.requestTimeout
+        tokenVersion = coordinator.authorizationVersion
+        nextRetries = start.nanoseconds + Self.retriesInterval
+    }
+
+    /// Returns events of the reactors since the last call, and a new provider token, the stop of
+    /// the run, and sums of retries.
+    ///
+    /// - Parameter snapshot: The latest sample.
+    /// - Parameter retries: Number of retries in that sample.
+    mutating func events(
+        _ snapshot: RunSnapshot, retries: UInt64, _ now: Now
+    ) -> [RunEvent] {
+        let new = services.takeEvents()
+        var events = new.events
+        if new.lost > 0 {
+            events.append(
+                RunEvent(
+                    .eventsLost, "\(new.lost) more events on connections were not recorded", now,
+                    .counting(new.lost)))
+        }
+        if coordinator.authorizationVersion != tokenVersion {
+            let version = coordinator.authorizationVersion
+            assert(version > tokenVersion, "a new provider token has a higher version")
+            tokenVersion = version
+            events.append(RunEvent(.tokenRenewed, "a new provider token is in use", now))
+        }
+        if coordinator.isStopping, !didReportStop {
+            didReportStop = true
+            events.append(stop(snapshot.counts, now))
+        }
+        if let sum = sum(of: retries, now) { events.append(sum) }
+        return events
+    }
+
+    /// Returns warnings about obstacles that have begun: the list's disk hangs, or APNs accepts no
+    /// new provider token.
+    mutating func obstacles(_ now: Now) -> [RunEvent] {
+        [stall(now), heldToken(now)].compactMap(\.self)
+    }
+
+    /// Returns a warning about topics that a guard has stopped; nil if there is no new one.
+    mutating func stoppedTopics(_ topics: [TopicReport]?, _ now: Now) -> RunEvent? {
+        let stopped = TopicReport.stopped(topics)
+        assert(stopped.count >= reportedTopics, "a topic stays stopped for the whole run")
+        guard stopped.count > reportedTopics else { return nil }
+        reportedTopics = stopped.count
+        return RunEvent(
+            .topicStopped, .warning, "nothing more is sent to \(TopicReport.text(stopped))",
+            milliseconds: now.wallMilliseconds)
+    }
+
+    private func stop(_ counts: RowCounts, _ now: Now) -> RunEvent {
+        let record = coordinator.stopCause.map {
+            StopRecord($0, wasAnswered: coordinator.lastResponse != nil)
+        }
+        var fields = RunEvent.Fields()
+        fields.cause = record?.kind
+        fields.status = record?.status
+        fields.reason = record?.reason
+        fields.counts = counts
+        return RunEvent(.stopping, "no new requests: \(stoppingText)", now, fields)
+    }
+
+    /// Text about the cause of the stop, and what the run still waits for.
+    private var stoppingText: String {
+        let cause =
+            passes.isQuiet ? "quiet hours have begun" : coordinator.stopCause?.message ?? "stopped"
+        let inFlight = services.report.statistics.inFlight
+        guard inFlight > 0, !coordinator.isStoppingAtOnce else { return cause }
+        return
+            "\(cause); \(grouped(UInt64(inFlight))) in flight: waiting up to "
+            + "\(requestTimeout / second) s for their responses; a second signal (Ctrl-C) ends the "
+            + "wait and leaves them unknown"
+    }
+
+    private mutating func sum(of retries: UInt64, _ now: Now) -> RunEvent? {
+        assert(retries >= reportedRetries, "retries of a run are counted up")
+        guard now.nanoseconds >= nextRetries else { return nil }
+        nextRetries = now.nanoseconds + Self.retriesInterval
+        let new = retries - reportedRetries
+        reportedRetries = retries
+        guard new > 0 else { return nil }
+        return RunEvent(
+            .retries,
+            "\(new) requests were sent again in the last \(Self.retriesInterval / second) s", now,
+            .counting(new))
+    }
+
+    /// Warns once per read that the list's disk hangs and blocks the run.
+    private mutating func stall(_ now: Now) -> RunEvent? {
+        let isSilent = services.readTime(now) >= Self.listPatience
+        defer { didReportStall = isSilent }
+        guard isSilent, !didReportStall else { return nil }
+        return RunEvent(
+            .listSilent, .warning,
+            "\(list): one read has taken \(Self.listPatience / second) s so far: does its disk or "
+                + "network file system respond?", milliseconds: now.wallMilliseconds)
+    }
+
+    /// Warns that the run waits, for up to 20 minutes, until APNs accepts a new provider token.
+    private mutating func heldToken(_ now: Now) -> RunEvent? {
+        let until = coordinator.tokenBlockedUntil(now)
+        defer { didReportHeldToken = until != nil }
+        guard let until, !didReportHeldToken else { return nil }
+        return RunEvent(
+            .tokenHeld, .warning,
+            "no request is made until \(timeText(until * 1000)): APNs said "
+                + "TooManyProviderTokenUpdates, and the previous provider token is "
+                + "too old: do other senders sign tokens with the same key?",
+            milliseconds: now.wallMilliseconds)
+    }
+}
+
+extension RunEvent {
+    /// Creates a notice.
+    init(_ kind: Kind, _ message: String, _ now: Now, _ fields: Fields = Fields()) {
+        self.init(kind, .notice, message, milliseconds: now.wallMilliseconds, fields: fields)
+    }
+}
