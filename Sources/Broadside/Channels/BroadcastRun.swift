@@ -98,6 +98,7 @@ public enum BroadcastRun {
         var attempts: UInt16 = 0
         while true {
             attempts += 1
+            assert(Int(attempts) <= options.attemptsMax, "the last attempt ends a broadcast")
             let isLast = attempts >= UInt16(options.attemptsMax)
             var retryAfter: UInt64?
             let outcome: SingleRequestServer.Outcome

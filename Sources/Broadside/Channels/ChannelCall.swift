@@ -16,6 +16,9 @@ struct ChannelCall {
     init(
         _ options: ChannelOptions, app: String, channel: String?, server: SingleRequestServer
     ) {
+        assert(
+            (channel != nil) == (options.action == .read || options.action == .delete),
+            "a channel is named to be read or deleted")
         action = options.action
         self.app = app
         self.channel = channel

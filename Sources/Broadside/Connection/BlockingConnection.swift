@@ -129,6 +129,7 @@ import BroadsideTLS
     /// - Throws: `notProcessed` if a repeat is certainly safe. After any other error the request may
     ///   have been processed.
     func request(block: [UInt8], payload: [UInt8]) throws(Failure) -> Response {
+        assert(isReady, "a request follows the server's SETTINGS")
         response = nil
         recorder?.begin()
         guard !isGoingAway, http.requestCapacity(payloadCount: payload.count) > 0 else {
@@ -150,6 +151,7 @@ import BroadsideTLS
     private static func frame(
         type: UInt8, flags: UInt8, _ streamID: UInt32, _ payload: [UInt8]
     ) -> [UInt8] {
+        assert(payload.count <= 16_384, "a frame has a size that each server takes")
         let length = UInt32(payload.count)
         return [UInt8(length >> 16), UInt8(length >> 8 & 0xff), UInt8(length & 0xff), type, flags]
             + [24, 16, 8, 0].map { UInt8(streamID >> $0 & 0xff) } + payload

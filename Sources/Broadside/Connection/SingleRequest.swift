@@ -19,6 +19,10 @@ struct SingleRequest {
     ///
     /// - Parameter authorization: Value of the field; nil with a certificate.
     func headerBlock(authority: String, authorization: [UInt8]?) -> [UInt8] {
+        assert(path.hasPrefix("/"), "a path begins at the root")
+        assert(
+            fields.allSatisfy { !$0.name.utf8.contains { (0x41...0x5A).contains($0) } },
+            "names of fields are in lower case (RFC 9113, 8.2)")
         var block: [UInt8] = []
         // Entries 2, 3 and 7 of the static table are GET, POST and https.
         switch method {

@@ -194,6 +194,7 @@ public struct RunStatus: Sendable {
             "ledger", "name", "state", "started", "progress", "per second", "bottleneck", "left",
         ]
         var rows = [head] + all.map(\.cells)
+        assert(rows.allSatisfy { $0.count == head.count }, "a run has a cell in each column")
         if all.allSatisfy({ $0.name == nil }) {
             for index in rows.indices { rows[index].remove(at: 1) }
         }

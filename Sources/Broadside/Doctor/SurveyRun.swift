@@ -116,6 +116,7 @@ public enum SurveyRun {
                 count = 0
             }
             count += 1
+            assert(count <= requestsAtOnce, "a connection carries a few requests only")
             var entry = try exchange(harmless, server, &connection)
             if entry == nil {
                 // The connection had ended before the request.

@@ -82,6 +82,7 @@ final class FeedbackLedger {
                 tokenIsText: false, nowMilliseconds: milliseconds)
             count += 1
         }
+        assert(count <= tuplesLimit, "so many tokens are recorded at most")
         try write()
     }
 

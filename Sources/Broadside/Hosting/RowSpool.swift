@@ -62,6 +62,7 @@ package final class RowSpool: Sendable {
     /// - Parameter failure: Reason why the rows are not complete; nil if they are.
     package func finish(_ failure: BroadsideError?) {
         state.withLock { state in
+            assert(!state.isAtEnd, "rows end once")
             state.isAtEnd = true
             state.failure = failure
         }

@@ -136,7 +136,8 @@ package final class RunHost: Sendable {
     }
 
     func begin() {
-        hasBegun.store(true, ordering: .releasing)
+        let hadBegun = hasBegun.exchange(true, ordering: .acquiringAndReleasing)
+        assert(!hadBegun, "a run begins once")
         observer.begin()
     }
 

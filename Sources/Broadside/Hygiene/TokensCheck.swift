@@ -55,6 +55,9 @@ public struct TokensCheck {
                     .init(first: digest.high, second: digest.low, third: row.line, fourth: 0))
             }
         }
+        assert(
+            invalid.rowCount == survey.counts.rows && invalid.invalidCount == survey.counts.invalid,
+            "both count each row")
         list.warn(of: survey.counts.lengths)
         MissingValues.warn(of: missing, in: list.layout, of: list)
         MissingValues.warnOfOtherColumns(of: list, header: rows.source.header)
@@ -74,6 +77,7 @@ public struct TokensCheck {
         try sorter.merge { (record) throws(BroadsideError) in
             // Rows start on line 1 or later, so line 0 marks the state before the first record.
             if first.third > 0, record.first == first.first, record.second == first.second {
+                assert(record.third >= first.third, "a token's first row comes first")
                 found.count(line: record.third, firstLine: first.third)
             } else {
                 first = record

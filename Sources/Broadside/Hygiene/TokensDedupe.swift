@@ -75,6 +75,9 @@ public enum TokensDedupe {
         }
         var removedRows = RecordSorter(directory: directory)
         result.removed = try findRemovedRows(&tokens, into: &removedRows)
+        assert(
+            result.removed == 0 || result.removed < withToken - result.withoutValue,
+            "one row of each token stays")
         if let column = rule.newestColumn, result.removed > 0,
             result.unreadableRegistrations == withToken - result.withoutValue
         {
@@ -229,9 +232,13 @@ private struct Copier: ~Copyable {
         self.output = output
     }
 
-    mutating func skip(to offset: UInt64) { position = offset }
+    mutating func skip(to offset: UInt64) {
+        assert(offset > position, "a removed row has bytes")
+        position = offset
+    }
 
     mutating func copy(upTo end: UInt64) throws(BroadsideError) {
+        assert(end >= position, "rows are removed in the list's order")
         while position < end {
             if position >= start + UInt64(buffer.count) {
                 start = position

@@ -25,6 +25,7 @@ public struct TokensReport {
         static let keptExampleCount = 5
 
         mutating func count(line: UInt64, firstLine: UInt64) {
+            assert(firstLine < line, "a duplicate stands behind the first of its token")
             count += 1
             if examples.count == Self.keptExampleCount {
                 if line >= examples[examples.count - 1].line { return }
@@ -32,6 +33,10 @@ public struct TokensReport {
             }
             let example = examples.firstIndex { $0.line > line } ?? examples.count
             examples.insert(Example(line: line, firstLine: firstLine), at: example)
+            assert(
+                examples.count <= Self.keptExampleCount
+                    && zip(examples, examples.dropFirst()).allSatisfy { $0.line < $1.line },
+                "the examples are the first duplicates, in order")
         }
     }
 

@@ -223,6 +223,7 @@ struct NightCall {
         else { return }
         try notes.add(
             date == today ? .intended : .ordered, of: date, at: now, campaign: campaign)
+        assert(notes.history[date]?.campaign == campaign, "a night is noted before it begins")
     }
 
     /// Options of the send that the night runs.

@@ -22,6 +22,7 @@ final class NightRecord: Sendable {
     /// - Returns: Whether the note is durable. If not, the ledger must remain, because a night
     ///   without a ledger would count as lost.
     func withdraw() -> Bool {
+        assert(notes.history[date]?.state == .begun, "a night that began is withdrawn")
         do throws(BroadsideError) {
             try notes.add(.withdrawn, of: date, at: Clock.now().wallMilliseconds)
             return true

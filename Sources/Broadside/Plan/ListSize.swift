@@ -129,6 +129,10 @@ enum ListSize: Equatable {
     private static func rounded(_ count: UInt64) -> UInt64 {
         var scale: UInt64 = 1
         while count / scale >= 100 { scale *= 10 }
-        return (count + scale / 2) / scale * scale
+        let rounded = (count + scale / 2) / scale * scale
+        assert(
+            max(rounded, count) - min(rounded, count) <= scale / 2,
+            "a rounded number is the nearest of its scale")
+        return rounded
     }
 }

@@ -171,6 +171,7 @@ public struct PayloadReport: Sendable {
         for problem in shown { line("error", problem) }
         for warning in warnings { line("warning", warning) }
         if let minifiedByteCount {
+            assert(minifiedByteCount <= byteCount, "minifying adds no byte")
             let subject = isBroadcast ? "a broadcast" : "push type \(pushType.rawValue)"
             text +=
                 "size      \(grouped(minifiedByteCount)) of \(grouped(limit)) bytes that \(subject) "

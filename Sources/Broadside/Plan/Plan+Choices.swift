@@ -52,6 +52,9 @@ struct RunShape: Equatable {
             connections, min(ConnectionGrowth.connectionsMost, Int(min(left, 1 << 20)) / 2))
         self.reactors = min(reactors, connectionsMost)
         reactorsAtFirst = options.reactors == nil ? 1 : min(reactors, connections)
+        assert(
+            reactorsAtFirst <= connections && reactorsAtFirst <= self.reactors,
+            "each reactor that begins has a connection")
     }
 
     /// Number of files that a run has open.

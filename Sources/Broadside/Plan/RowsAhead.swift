@@ -45,6 +45,7 @@ struct RowsAhead {
 
     /// Creates the value for rows that were counted one by one.
     init(sendable count: UInt64, of listed: UInt64) {
+        assert(count <= listed, "a row to send is a row of the list")
         self.init(count, mayBeFewer: false, count == listed ? .listed : .sendable)
     }
 

@@ -59,6 +59,8 @@ package struct WavePlan: Sendable {
                 localText: localText(time, in: rules[number]))
             waves[time, default: empty].add(zone.name, rows: zone.rows)
         }
+        assert(
+            waves.values.allSatisfy { $0.atMilliseconds >= startedAt }, "no wave was due earlier")
         return waves.values.sorted { $0.atMilliseconds < $1.atMilliseconds }
     }
 

@@ -91,6 +91,10 @@ struct ReceiptTally {
     func finish() -> ReceiptFindings {
         assert(
             findings.arms.allSatisfy { $0.opened <= $0.devices }, "each device opens once at most")
+        let left = findings.repeated + findings.foreign + findings.early + findings.unreadable
+        assert(
+            findings.arms.reduce(left) { $0 + $1.opened } == findings.receipts,
+            "each receipt is counted once")
         return findings
     }
 }

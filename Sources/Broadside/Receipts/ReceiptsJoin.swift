@@ -174,6 +174,7 @@ enum ReceiptsJoin {
             var values: UInt64 = 0
             for (index, field) in fields.enumerated() {
                 let value = tally.number(of: rows.reader.value(rows.reader.field(field)), index)
+                assert(value <= UInt8.max && index < columnLimit, "a number fits in its byte")
                 values |= UInt64(value) << UInt64(8 * index)
             }
             // A written time may stand for a whole second or minute; the end of that range is used.

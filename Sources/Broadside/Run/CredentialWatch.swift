@@ -119,6 +119,7 @@ final class CredentialWatch {
 
     private func read(_ job: Job, _ now: Now) {
         do throws(BroadsideError) {
+            assert(readingSince == nil, "one reading at a time")
             try reader.put(job)
             readingSince = now.nanoseconds
         } catch {

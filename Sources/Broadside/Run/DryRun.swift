@@ -41,6 +41,7 @@ enum DryRun {
         ///   - split: Rule that puts devices into arms; nil if there are none.
         func print(possibleSkips: [SkipReason], split: ArmSplit?) {
             let skippedCount = skipped.values.reduce(0, +)
+            assert(arms.reduce(0, +) == sendable, "each row to send is counted with its arm")
             Swift.print("to send      \(sendable)")
             if let split {
                 let counts = split.names.enumerated().filter { $0.element != ArmSplit.holdoutName }
@@ -94,6 +95,7 @@ enum DryRun {
             }
             tally.countInvalid(finding.reason, line: row.line)
         }
+        assert(invalid.rowCount == tally.rows, "both count each row")
         list.warn(of: lengths)
         MissingValues.warn(of: missing, in: list.layout, of: list)
         let alert = AlertText(plan, firstRow: try FirstRow.find(plan, list, selection))

@@ -100,6 +100,7 @@ final class EventHook {
     ///   - signals: Takes signals during the wait.
     ///   - isUrgent: Whether a second stop signal was taken earlier.
     func finish(_ signals: SignalWatch, isUrgent: Bool) {
+        assert(!isFinished, "a hook ends once")
         isFinished = true
         state.queue.put(nil)
         let start = Clock.now().nanoseconds

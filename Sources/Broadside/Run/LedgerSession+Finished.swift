@@ -13,6 +13,7 @@ extension LedgerSession {
     func reportFinished(
         _ plan: Plan, _ outlets: RunOutlets, _ signals: SignalWatch
     ) throws(BroadsideError) -> Int32 {
+        assert(isFinishedAlready, "a campaign that continues is not reported as finished")
         var summary = Summary(campaign: campaign, outcome: .complete)
         summary.name = manifest.name
         summary.labels = manifest.labels ?? [:]

@@ -349,6 +349,7 @@ final class LedgerSession {
     /// Records in the manifest that the canary has passed.
     func recordPassedCanary() throws(BroadsideError) {
         guard !manifest.canaryPassed else { return }
+        assert(plan.options.canary != nil, "only a run with a canary has one that passes")
         manifest.canaryPassed = true
         try directory.save(manifest)
     }
