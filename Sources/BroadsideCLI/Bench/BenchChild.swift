@@ -27,6 +27,7 @@ final class BenchChild {
     init(
         _ arguments: [String], name: String, in directory: String, program: String? = nil
     ) throws(BroadsideError) {
+        assert(!name.utf8.contains(UInt8(ascii: "/")), "a child's name is part of a file's name")
         outputPath = "\(directory)/\(name).stdout"
         errorsPath = "\(directory)/\(name).stderr"
         // SAFETY: actions and attributes are initialized before they are used and destroyed once,
@@ -108,6 +109,7 @@ final class BenchChild {
             Double(value.tv_sec) * 1e6 + Double(value.tv_usec)
         }
         let signal = status & 0x7f
+        assert(signal != 0x7f, "a process that is only stopped has not ended")
         end = End(
             exitCode: signal == 0 ? status >> 8 & 0xff : -signal,
             cpuMicroseconds: microseconds(usage.ru_utime) + microseconds(usage.ru_stime))

@@ -133,6 +133,7 @@ struct BenchRun {
         var (rate, finding) = (rate, finding)
         var looks = Self.sampleLimit
         while true {
+            assert(rate.isFinite && rate >= 0, "a rate is a number of rows per second")
             let rows = max(1, min(BenchFiles.rowsLimit, Int(rate * seconds)))
             try files.extendList(to: rows, signals)
             standardErrorLine(
@@ -206,6 +207,7 @@ struct BenchRun {
                 "the \(name) run failed: \(sender.lastLine)",
                 exitCode: Self.exitCode(of: end))
         }
+        assert(told.accepted + told.rejected <= rows, "each row has one response")
         return Measured(
             summary: told, cpuMicroseconds: end.cpuMicroseconds,
             latencies: try LedgerLatencies.columns(

@@ -36,6 +36,7 @@ struct HelpPage {
     /// - Parameter column: Column of the meanings, if the terminal is wide enough.
     mutating func addEntry(_ name: String, _ meaning: String, column: Int = 30) {
         let column = column * 2 + 10 > width ? 6 : column
+        assert(column < width, "a meaning has room beside its name")
         let left = "  " + name
         text += left
         if left.count >= column { text += "\n" }

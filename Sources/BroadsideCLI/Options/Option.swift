@@ -84,7 +84,11 @@ struct Option<Values: OptionValues>: Sendable {
     static func integer<Number: FixedWidthInteger & Sendable>(
         _ name: String, _ range: ClosedRange<Int>, _ property: Property<Number?>, _ help: String
     ) -> Option {
-        Option(.init(name, .number, "N", help)) { (arguments, values) throws(BroadsideError) in
+        assert(
+            Number(exactly: range.lowerBound) != nil && Number(exactly: range.upperBound) != nil,
+            "\(name): each value has room")
+        return Option(.init(name, .number, "N", help)) {
+            (arguments, values) throws(BroadsideError) in
             if let value = try arguments.integer(name, in: range) {
                 values[keyPath: property] = Number(value)
             }
@@ -94,6 +98,9 @@ struct Option<Values: OptionValues>: Sendable {
     static func integer<Number: FixedWidthInteger & Sendable>(
         _ name: String, _ range: ClosedRange<Int>, _ property: Property<Number>, _ help: String
     ) -> Option {
+        assert(
+            range.contains(Int(clamping: Values.defaults[keyPath: property])),
+            "\(name): the default is one of the values")
         let help = withDefault(help, "\(Values.defaults[keyPath: property])")
         return Option(.init(name, .number, "N", help)) {
             (arguments, values) throws(BroadsideError) in
@@ -122,6 +129,9 @@ struct Option<Values: OptionValues>: Sendable {
     static func percentage(
         _ name: String, _ property: Property<Double>, _ help: String
     ) -> Option {
+        assert(
+            (0...100).contains(Values.defaults[keyPath: property]),
+            "\(name): the default is a percentage")
         let help = withDefault(help, shortText(Values.defaults[keyPath: property]))
         return Option(.init(name, .number, "P", help)) {
             (arguments, values) throws(BroadsideError) in
@@ -131,6 +141,8 @@ struct Option<Values: OptionValues>: Sendable {
 
     /// Option whose value is a share, from 0 to 1.
     static func share(_ name: String, _ property: Property<Double>, _ help: String) -> Option {
+        assert(
+            (0...1).contains(Values.defaults[keyPath: property]), "\(name): the default is a share")
         let help = withDefault(help, shortText(Values.defaults[keyPath: property]))
         return Option(.init(name, .number, "SHARE", help)) {
             (arguments, values) throws(BroadsideError) in
@@ -145,6 +157,7 @@ struct Option<Values: OptionValues>: Sendable {
         _ name: String, _ property: Property<UInt64?>, default value: UInt64? = nil,
         least: UInt64 = 0, _ help: String
     ) -> Option {
+        assert(value.map { $0 >= least } ?? true, "\(name): the default is one of the values")
         let help = value.map { withDefault(help, durationText(nanoseconds: $0)) } ?? help
         return Option(.init(name, .text, "D", help)) { (arguments, values) throws(BroadsideError) in
             guard let value = try arguments.duration(name) else { return }
@@ -157,6 +170,9 @@ struct Option<Values: OptionValues>: Sendable {
     static func duration(
         _ name: String, _ property: Property<UInt64>, least: UInt64 = 0, _ help: String
     ) -> Option {
+        assert(
+            Values.defaults[keyPath: property] >= least,
+            "\(name): the default is one of the values")
         let help = withDefault(help, durationText(nanoseconds: Values.defaults[keyPath: property]))
         return Option(.init(name, .text, "D", help)) {
             (arguments, values) throws(BroadsideError) in

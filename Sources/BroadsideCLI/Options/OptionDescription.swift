@@ -15,6 +15,10 @@ struct OptionDescription: Sendable {
         _ name: String, _ kind: OptionKind, _ placeholder: String?, _ help: String,
         isRepeatable: Bool = false
     ) {
+        assert(
+            name.utf8.allSatisfy { (0x61...0x7A).contains($0) || $0 == 0x2D || $0 <= 0x39 },
+            "\(name): an option is written in lower case")
+        assert(!help.isEmpty, "\(name): an option has a description")
         precondition((kind == .flag) == (placeholder == nil), "only a flag has no value")
         self.name = name
         self.kind = kind

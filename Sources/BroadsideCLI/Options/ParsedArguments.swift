@@ -12,6 +12,8 @@ enum HelpRequest {
 /// Options of one call, checked against the command's description.
 struct ParsedArguments {
     private var values: [String: [String]] = [:]
+    /// Names of all options of all commands.
+    private let names: Set<String>
     /// For options from the campaign file, their locations in that file.
     private var locations: [String: String] = [:]
     /// Files that the campaign file names but this command does not read. They must not be
@@ -29,6 +31,7 @@ struct ParsedArguments {
         _ arguments: [String], command: CommandDescription, among commands: [CommandDescription]
     ) throws(BroadsideError) {
         command.checkParts()
+        names = Set((commands + [command]).flatMap { $0.options.map(\.name) })
         var rest = arguments[...]
         while let argument = rest.popFirst() {
             guard argument.starts(withBytes: "--"), argument.utf8.count > 2 else {
@@ -131,6 +134,7 @@ struct ParsedArguments {
     /// Adds an option from a campaign file.
     mutating func add(_ name: String, values texts: [String], location: String) {
         assert(values[name] == nil, "the command line goes before the file")
+        assert(!texts.isEmpty, "an option of the file has a value")
         values[name] = texts
         locations[name] = location
     }
@@ -146,11 +150,14 @@ struct ParsedArguments {
         return failure.located(at: location)
     }
 
-    func has(_ name: String) -> Bool { values[name] != nil }
+    func has(_ name: String) -> Bool { !strings(name).isEmpty }
 
-    func string(_ name: String) -> String? { values[name]?.last }
+    func string(_ name: String) -> String? { strings(name).last }
 
-    func strings(_ name: String) -> [String] { values[name] ?? [] }
+    func strings(_ name: String) -> [String] {
+        assert(names.contains(name), "only options that a command has are asked for")
+        return values[name] ?? []
+    }
 
     /// Returns the option's value, or throws an error that names the option.
     func required(_ name: String, _ valueName: String) throws(BroadsideError) -> String {
