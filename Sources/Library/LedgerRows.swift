@@ -157,6 +157,7 @@ final class RowFeed: @unchecked Sendable {
         let (waiter, isWanted) = monitor.locked {
             while piece != nil, !isClosed { monitor.wait() }
             guard !isClosed else { return (CheckedContinuation<Taken, Never>?.none, false) }
+            assert(!isAtEnd, "nothing follows the last rows")
             isAtEnd = isLast
             if self.waiter == nil { piece = next }
             defer { self.waiter = nil }

@@ -59,6 +59,7 @@ final class RunState: RunObserver {
         let progress = RunProgress(snapshot)
         metrics?.record(progress)
         let streams = state.withLock { state in
+            if case .ended = state.phase { assertionFailure("a run that has ended stands still") }
             state.progress = progress
             return state.streams
         }
@@ -67,7 +68,12 @@ final class RunState: RunObserver {
 
     func take(_ event: RunEvent) { logger?.log(RunLogEntry(event)) }
 
-    func end(_ end: RunEnd) { state.withLock { $0.end = end } }
+    func end(_ end: RunEnd) {
+        state.withLock { state in
+            assert(state.end == nil, "a run has one end")
+            state.end = end
+        }
+    }
 
     /// Records that the thread that runs the campaign ends.
     ///

@@ -32,6 +32,7 @@ package struct HTTPReply: Sendable {
     package var body: [UInt8]
 
     package init(status: UInt32, contentType: String, body: [UInt8]) {
+        assert((200...599).contains(status), "a reply has a final status")
         self.status = status
         self.contentType = contentType
         self.body = body

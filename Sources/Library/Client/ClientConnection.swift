@@ -163,6 +163,8 @@ internal import Glibc
     private func write(
         _ request: PushRequest, _ streamID: UInt32, _ authorization: [UInt8]?, first count: Int
     ) {
+        assert(count <= request.payload.count, "no more is sent than there is")
+        assert(request.attempts < PushRequest.attemptsLimit, "a push is sent so often at most")
         request.streamID = streamID
         request.attempts += 1
         mirror.limit(capacity: Int(http.headerTableSize))
@@ -190,6 +192,7 @@ internal import Glibc
     private func appendFrame(
         type: UInt8, flags: UInt8, _ streamID: UInt32, _ payload: ArraySlice<UInt8>
     ) {
+        assert(payload.count <= 16_384, "a frame has a size that each server takes")
         let length = UInt32(payload.count)
         plaintext += [16, 8, 0].map { UInt8(length >> $0 & 0xff) }
         plaintext += [type, flags]
