@@ -39,11 +39,7 @@ struct ForgetTests {
 
     /// Compares a ledger with what it was; the output has the numbers of changed records.
     private func judge(_ before: String, _ after: String, _ devices: String) throws -> String {
-        let judged = try Subprocess(
-            "python3",
-            [Tool.packageRoot + "/Tests/Judge/forgotten_devices.py", before, after, devices],
-            in: campaign.directory
-        ).wait(limit: 60)
+        let judged = try campaign.judgeErasure(of: devices, in: after, before: before)
         #expect(judged.exitCode == 0, "\(judged.output.prefix(2_000))\(judged.errors)")
         return judged.output
     }
@@ -358,13 +354,7 @@ struct ForgetTests {
                 #expect(wasSent == (rows[row].state != "skipped"), "row \(row)")
             }
         }
-        let judged = try Subprocess(
-            "python3",
-            [
-                Tool.packageRoot + "/Tests/Judge/forgotten_devices.py", campaign.ledger,
-                campaign.ledger, devices, "--absent",
-            ], in: campaign.directory
-        ).wait(limit: 60)
+        let judged = try campaign.judgeAbsence(of: devices)
         #expect(judged.exitCode == 0, "\(judged.output.prefix(2_000))\(judged.errors)")
     }
 

@@ -16,13 +16,7 @@ struct KeepTokensTests {
 
     /// Searches all bytes of the ledger for the tokens, in all forms.
     private func judge(_ tokens: String) throws {
-        let judged = try Subprocess(
-            "python3",
-            [
-                Tool.packageRoot + "/Tests/Judge/forgotten_devices.py", campaign.ledger,
-                campaign.ledger, tokens, "--absent",
-            ], in: campaign.directory
-        ).wait(limit: 60)
+        let judged = try campaign.judgeAbsence(of: tokens)
         #expect(judged.exitCode == 0, "\(judged.output.prefix(2_000))\(judged.errors)")
     }
 

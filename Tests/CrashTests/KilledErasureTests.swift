@@ -73,13 +73,8 @@ struct KilledErasureTests {
     }
 
     private func judge(_ more: [String], _ moment: String) throws {
-        let judged = try Subprocess(
-            "python3",
-            [
-                Tool.packageRoot + "/Tests/Judge/forgotten_devices.py", before, campaign.ledger,
-                devices,
-            ] + more, in: campaign.directory
-        ).wait(limit: 60)
+        let judged = try campaign.judgeErasure(
+            of: devices, in: campaign.ledger, before: before, more)
         #expect(judged.exitCode == 0, "\(moment): \(judged.output.prefix(1_000))\(judged.errors)")
     }
 

@@ -27,22 +27,13 @@ import Testing
                 row: row, state: state, status: 0, reason: 7, attempts: 1,
                 token: token.span.bytes, tokenIsText: isText, arm: arm, nowMilliseconds: testTime)
         }
-        let words = Array("Odd".utf8)
-        draft.writer.settled(
-            row: 2, state: .rejected, status: 0, reason: 0, reasonText: words.span.bytes,
-            attempts: 1, token: token.span.bytes, tokenIsText: false, arm: 2,
-            nowMilliseconds: testTime)
+        draft.rejectOddly(2, status: 0, arm: 2)
         settle(3, .skipped, arm: 3, token: token)
         settle(4, .invalid, arm: 0, token: Array("?".utf8), isText: true)
         accept(draft, 5)
         settle(6, .unknown, arm: 1, token: token)
         draft.write()
         return draft
-    }
-
-    private func index(_ draft: SegmentDraft) throws -> LedgerIndex {
-        try LedgerIndex(
-            segments: [draft.segment], campaign: testCampaign, rows: CampaignRows(limit: 8))
     }
 
     private func arms(_ index: LedgerIndex) throws -> [UInt8] {
@@ -52,14 +43,14 @@ import Testing
     }
 
     @Test func `Each verdict has the arm with which it was recorded`() throws {
-        let index = try index(draft())
+        let index = try draft().index(rows: 8)
         #expect(try arms(index) == [2, 1, 2, 3, 0, 0, 1, 0])
         let summary = try LedgerSummary(index)
         #expect(summary.count(.accepted) == 3 && summary.counts.reasons.texts == ["Odd": 1])
     }
 
     @Test func `Settled rows are counted by arm and state`() throws {
-        let summary = try LedgerSummary(index(draft()))
+        let summary = try LedgerSummary(draft().index(rows: 8))
         let counts = summary.counts.arms
         #expect(counts[1, .accepted] == 1 && counts[2, .accepted] == 1 && counts[3, .skipped] == 1)
         #expect(counts[2, .rejected] == 1 && counts[1, .unknown] == 1)
@@ -79,12 +70,10 @@ import Testing
     }
 
     private func export(_ format: ExportFormat, arm: String? = nil) throws -> [String] {
-        var export = LedgerExport(
-            of: try index(draft()), states: Set(RowState.allCases), format: format,
-            campaign: nil, split: split, arm: arm, reasonText: { "r\($0)" })
-        var (bytes, list) = ([UInt8](), NoLedgerList())
-        while try export.next(list: &list, into: &bytes) {}
-        return String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init)
+        try exportedLines(
+            LedgerExport(
+                of: try draft().index(rows: 8), states: Set(RowState.allCases), format: format,
+                campaign: nil, split: split, arm: arm, reasonText: { "r\($0)" }))
     }
 
     @Test func `An export names the arm of each row in its last column`() throws {
@@ -106,16 +95,8 @@ import Testing
     }
 
     @Test func `A repair keeps the arms of the verdicts that it rewrites`() throws {
-        let draft = draft()
-        var manifest = Manifest(
-            campaign: testCampaign, identity: testIdentity, firstStartedAtMilliseconds: testTime,
-            listPath: nil)
-        _ = manifest.beginEpoch(atMilliseconds: testTime)
-        let salvage = try LedgerSalvage([draft.segment], manifest: manifest)
-        let copy = testDraft()
-        _ = try salvage.write(0, into: &copy.writer) { _ in }
-        copy.write()
-        #expect(try arms(index(copy)) == [2, 1, 2, 3, 0, 0, 1, 0])
+        let index = try draft().repaired().index(rows: 8)
+        #expect(try arms(index) == [2, 1, 2, 3, 0, 0, 1, 0])
     }
 
     @Test func `A resume with another split or salt is another campaign`() throws {

@@ -41,6 +41,42 @@ final class SegmentDraft {
     }
 
     var length: SegmentLength { SegmentLength(reactor: reactor, byteCount: UInt64(bytes.count)) }
+
+    /// An index of the first rows of a list, from this segment alone.
+    func index(rows: UInt64) throws -> LedgerIndex {
+        try LedgerIndex(
+            segments: [segment], campaign: testCampaign, rows: CampaignRows(limit: rows))
+    }
+
+    /// Rejects a row with a reason that no code names, "Odd".
+    func rejectOddly(_ row: UInt64, status: UInt16, arm: UInt8 = 0) {
+        let words = Array("Odd".utf8)
+        let token = Array(String(repeating: "ab", count: 32).utf8)
+        writer.settled(
+            row: row, state: .rejected, status: status, reason: 0, reasonText: words.span.bytes,
+            attempts: 1, token: token.span.bytes, tokenIsText: false, arm: arm,
+            nowMilliseconds: testTime)
+    }
+
+    /// The segment that a repair makes of this one.
+    func repaired() throws -> SegmentDraft {
+        var manifest = Manifest(
+            campaign: testCampaign, identity: testIdentity, firstStartedAtMilliseconds: testTime,
+            listPath: nil)
+        _ = manifest.beginEpoch(atMilliseconds: testTime)
+        let salvage = try LedgerSalvage([segment], manifest: manifest)
+        let copy = testDraft()
+        _ = try salvage.write(0, into: &copy.writer) { _ in }
+        copy.write()
+        return copy
+    }
+}
+
+/// The lines of an export without a list.
+func exportedLines(_ export: consuming LedgerExport) throws -> [String] {
+    var (bytes, list) = ([UInt8](), NoLedgerList())
+    while try export.next(list: &list, into: &bytes) {}
+    return String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init)
 }
 
 let testCampaign: UInt64 = 0x1234_5678_9ABC_DEF0

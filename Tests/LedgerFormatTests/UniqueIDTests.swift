@@ -22,22 +22,13 @@ import Testing
                 nowMilliseconds: testTime)
         }
         accept(draft, 1)
-        let words = Array("Odd".utf8)
-        let token = Array(String(repeating: "ab", count: 32).utf8)
-        draft.writer.settled(
-            row: 3, state: .rejected, status: 400, reason: 0, reasonText: words.span.bytes,
-            attempts: 1, token: token.span.bytes, tokenIsText: false, nowMilliseconds: testTime)
+        draft.rejectOddly(3, status: 400)
         draft.write()
         return draft
     }
 
-    private func index(_ draft: SegmentDraft) throws -> LedgerIndex {
-        try LedgerIndex(
-            segments: [draft.segment], campaign: testCampaign, rows: CampaignRows(limit: 5))
-    }
-
     private func ids(_ draft: SegmentDraft) throws -> [String] {
-        var verdicts = ChunkVerdicts(of: try index(draft))
+        var verdicts = ChunkVerdicts(of: try draft.index(rows: 5))
         try verdicts.load(chunk: 0)
         return verdicts.rows.indices.map {
             String(decoding: verdicts.uniqueID(ofRow: $0) ?? [], as: UTF8.self)
@@ -50,7 +41,7 @@ import Testing
     ) throws {
         let draft = draft(keepsTokens: keepsTokens)
         #expect(try ids(draft) == Self.ids)
-        let index = try index(draft)
+        let index = try draft.index(rows: 5)
         var verdicts = ChunkVerdicts(of: index)
         try verdicts.load(chunk: 0)
         guard case .fingerprint(let fingerprint) = verdicts.rows[0].token else {
@@ -84,12 +75,10 @@ import Testing
     private func export(
         _ format: ExportFormat, _ columns: Set<ExportColumn>, reasons: Set<String> = []
     ) throws -> [String] {
-        var export = LedgerExport(
-            of: try index(draft()), states: Set(RowState.allCases), reasons: reasons,
-            format: format, campaign: nil, columns: columns, reasonText: { "r\($0)" })
-        var (bytes, list) = ([UInt8](), NoLedgerList())
-        while try export.next(list: &list, into: &bytes) {}
-        return String(decoding: bytes, as: UTF8.self).split(separator: "\n").map(String.init)
+        try exportedLines(
+            LedgerExport(
+                of: try draft().index(rows: 5), states: Set(RowState.allCases), reasons: reasons,
+                format: format, campaign: nil, columns: columns, reasonText: { "r\($0)" }))
     }
 
     @Test func `An export has the column unique_id last, and only if it is asked for`() throws {
@@ -107,15 +96,6 @@ import Testing
     }
 
     @Test func `A repair keeps the apns-unique-ids of the verdicts that it rewrites`() throws {
-        let draft = draft()
-        var manifest = Manifest(
-            campaign: testCampaign, identity: testIdentity, firstStartedAtMilliseconds: testTime,
-            listPath: nil)
-        _ = manifest.beginEpoch(atMilliseconds: testTime)
-        let salvage = try LedgerSalvage([draft.segment], manifest: manifest)
-        let copy = testDraft()
-        _ = try salvage.write(0, into: &copy.writer) { _ in }
-        copy.write()
-        #expect(try ids(copy) == Self.ids)
+        #expect(try ids(draft().repaired()) == Self.ids)
     }
 }

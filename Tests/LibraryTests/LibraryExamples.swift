@@ -18,6 +18,8 @@ private func campaignExamples(pem: String, users: [User]) async throws {
     let run = try await Broadside.start(
         campaign, ledger: URL(filePath: "tonight"),
         options: .init(rate: 5_000, deadline: .seconds(7_200)))
+    let result = try await run.result
+    _ = result
     await sequenceExample(campaign, users)
     try await runExample(run)
     let rest = try await Broadside.start(
@@ -102,19 +104,6 @@ private func proxyExample() -> ClientOptions {
     options.proxy = APNsProxy(
         host: "proxy.example.com", port: 3128, loginFile: URL(filePath: "/etc/app/proxy-login"))
     return options
-}
-
-private func overviewExample(pem: String) async throws {
-    let campaign = Campaign(
-        topic: "com.example.MyApp",
-        credential: .key(pem: pem, keyID: "ABC123DEFG", teamID: "DEF123GHIJ"),
-        payload: .json(Data(#"{"aps":{"alert":"Good evening, {{name}}"}}"#.utf8)),
-        tokens: .file(URL(filePath: "tokens.csv")))
-    let run = try await Broadside.start(
-        campaign, ledger: URL(filePath: "tonight"),
-        options: .init(rate: 5_000, deadline: .seconds(7_200)))
-    let result = try await run.result
-    _ = result
 }
 
 private func simulatorExample() throws {
