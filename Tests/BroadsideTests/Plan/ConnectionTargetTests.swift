@@ -72,7 +72,7 @@ import Testing
         typealias Reason = ConnectionGrowth.Reason
         #expect(
             Reason.noGain(from: 8, percent: 3).words(connections: 16)
-                == "more would not help: 16 after 8 changed throughput by 3%")
+                == "more would not help: 16 instead of 8 changed throughput by 3%")
         #expect(
             Reason.rateKept(perSecond: 5000).words(connections: 4)
                 == "enough for the rate of 5,000/s")
