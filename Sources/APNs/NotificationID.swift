@@ -48,7 +48,7 @@ public struct NotificationID: Sendable, Hashable {
     /// The UUID's lower 64 bits.
     var low: UInt64 { 1 << 63 | (campaign & 0xf) << 58 | UInt64(part) << 48 | row }
 
-    /// Appends the text form of 36 lower-case bytes, for which `bytes` must have room.
+    /// Appends the text form, 36 bytes in lower case. `bytes` must have room for it.
     public func write(into bytes: inout OutputRawSpan) {
         let start = bytes.byteCount
         for (position, word) in [(0, high), (1, low)] {

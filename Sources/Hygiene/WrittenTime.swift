@@ -14,9 +14,9 @@ import BroadsideSupport
 /// the end of the minute, one without a fraction as the end of the second. A token that may have
 /// been registered later in the range must not count as older.
 public struct WrittenTime: Sendable, Equatable {
-    /// First millisecond since 1970 that may be meant.
+    /// Earliest time that the text can mean, in milliseconds since 1970.
     public private(set) var first: Int64
-    /// Last millisecond since 1970 that may be meant.
+    /// Latest time that the text can mean, in milliseconds since 1970.
     public private(set) var last: Int64
 
     /// End of the year 9999; larger numbers are not times.

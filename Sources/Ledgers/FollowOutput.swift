@@ -34,8 +34,8 @@ final class FollowOutput {
             guard cursor?.output == nil else {
                 throw .usage(
                     "output",
-                    "is missing or not a regular file, but --cursor was written with "
-                        + "a file: name that file")
+                    "is missing or not a regular file, but the cursor in --cursor belongs to an output "
+                        + "file: name that file")
             }
             (descriptor, self.path) = (-1, nil)
             stream = try OutputFile(name, permissions: 0o600)
@@ -44,7 +44,7 @@ final class FollowOutput {
         if let cursor, cursor.output == nil {
             throw .usage(
                 "output",
-                "\(name): this --cursor was written without a file: name another cursor"
+                "\(name): the cursor in --cursor does not belong to an output file: name another cursor"
             )
         }
         self.path = name

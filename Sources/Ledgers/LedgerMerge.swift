@@ -159,9 +159,9 @@ public enum LedgerMerge {
                     + "with --tokens")
         }
         standardError(
-            "broadside: warning: the list of these ledgers is no longer where it "
-                + "was read, so it is not checked whether all of them belong to it: "
-                + "name the list with --tokens")
+            "broadside: warning: the list of these ledgers is no longer at its old path, so "
+                + "broadside cannot check that all the ledgers belong to that list: name the list "
+                + "with --tokens")
     }
 
     private static func checkChunks(

@@ -126,7 +126,7 @@ public struct ConnectionGrowth: Sendable {
     /// Minimum time for which a step's gain is measured: in nanoseconds, and as a number of latencies.
     static let measuringTime: UInt64 = 2_000_000_000
     static let latencies: UInt64 = 2
-    /// Time after a step for which unopened connections are awaited, nanoseconds.
+    /// How long to wait, after a step, for its connections to open, nanoseconds.
     static let openingLimit: UInt64 = 30_000_000_000
     /// Minimum number of rows per new connection: a handshake costs as much CPU as this many
     /// notifications.

@@ -48,7 +48,7 @@ public struct RateLimiter: Sendable {
     /// The contract's burst: max(1, rate x 10 ms).
     static func burst(_ milliRate: UInt64?) -> UInt64 {
         guard let milliRate else { return .max }
-        precondition(milliRate <= maximumMilliRate, "the rate is beyond what can be reckoned with")
+        precondition(milliRate <= maximumMilliRate, "the rate is above the supported maximum")
         return max(1, milliRate / 100_000)
     }
 
@@ -89,7 +89,8 @@ public struct RateLimiter: Sendable {
         remainder = rest
     }
 
-    /// Maximum lag of the state behind the clock, nanoseconds; 0 if a burst makes up for it.
+    /// How far the state may fall behind the clock, nanoseconds; 0 if bursts are allowed to catch up
+    /// instead.
     private var latenessForgiven: UInt64 {
         guard let milliRate, milliRate > 0, burst == 1 else { return 0 }
         // A window of 100 ms permits rate x 0.1 + 1 requests, rounded down. The part that rounding

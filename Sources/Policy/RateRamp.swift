@@ -14,7 +14,7 @@ public struct RateRamp: Equatable, Sendable {
     public init(first: UInt64, last: UInt64, riseNanoseconds: UInt64) {
         precondition(
             first > 0 && first <= last && last <= RateLimiter.maximumMilliRate,
-            "a ramp rises, within the rates that can be reckoned with")
+            "the rates of a ramp must be within the supported range, and must not fall")
         precondition(riseNanoseconds > 0, "a ramp takes some time")
         self.first = first
         self.last = last

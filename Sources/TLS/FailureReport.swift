@@ -67,7 +67,7 @@ struct FailureReport {
             switch error.reason {
             case SSL_R_NO_APPLICATION_PROTOCOL:
                 return TLSError(
-                    .noALPN, "the client offers by ALPN no protocol that this server speaks")
+                    .noALPN, "the client's ALPN list has no protocol that this server speaks")
             case SSL_R_UNSUPPORTED_PROTOCOL, SSL_R_WRONG_SSL_VERSION, SSL_R_VERSION_TOO_LOW:
                 return noVersion
             case SSL_R_PEER_DID_NOT_RETURN_A_CERTIFICATE:

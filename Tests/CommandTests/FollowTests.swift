@@ -166,7 +166,7 @@ struct FollowTests {
         try expect(isFollowed + [text], "not a cursor", of: campaign)
         try expect(isFollowed + [output], "name the same file", of: campaign)
         try expect(isFollowed + ["\(cursor)-2"], "not empty", of: campaign)
-        try expect(["--follow", "--cursor", cursor], "was written with a file", of: campaign)
+        try expect(["--follow", "--cursor", cursor], "belongs to an output file", of: campaign)
         try expect(
             ["--follow", "--output", foreign, "--cursor", cursor], "shorter than", of: campaign)
         try expect(["--follow", "--output", "x.csv.gz"], "not compressed", of: campaign)

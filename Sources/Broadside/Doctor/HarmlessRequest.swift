@@ -193,7 +193,7 @@ struct HarmlessRequest {
         add("authorization-expired", "a provider token issued two hours ago") {
             $0.authorization = .shifted(seconds: -7200)
         }
-        add("authorization-early", "a provider token issued in two hours") {
+        add("authorization-early", "a provider token whose issue time is two hours in the future") {
             $0.authorization = .shifted(seconds: 7200)
         }
     }

@@ -282,7 +282,7 @@ enum PruneFiles {
     ) throws(BroadsideError) {
         guard path != "-" else {
             throw .usage(
-                option, "-: standard output could receive half of the list: name a file")
+                option, "-: a failure could leave half of the list on standard output: name a file")
         }
         try OutputRule.checkDestination(option: option, path: path)
         guard let existing = FileIdentity(path: path) else { return }

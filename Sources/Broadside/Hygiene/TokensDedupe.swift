@@ -94,7 +94,9 @@ public enum TokensDedupe {
 
     private static func check(_ path: String, _ list: TokenList) throws(BroadsideError) {
         guard path != "-" else {
-            throw .usage("output", "-: standard output could receive half of the list: name a file")
+            throw .usage(
+                "output",
+                "-: a failure could leave half of the list on standard output: name a file")
         }
         try OutputRule.checkDestination(option: "output", path: path)
         guard let existing = FileIdentity(path: path) else { return }

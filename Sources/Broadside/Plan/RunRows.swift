@@ -62,8 +62,8 @@ final class RunRows {
         return first
     }
 
-    /// Returns the rows among which the first row to send is searched. Later rows do not affect
-    /// which of them are skipped.
+    /// Returns the rows in which to look for the first row to send. Later rows do not affect which of
+    /// these rows are skipped.
     private func firstSelection() throws(BroadsideError) -> ListSelection {
         var rows = try rows()
         guard let search else { return ListSelection(rows: rows) }

@@ -47,7 +47,8 @@ public enum CampaignRun {
         case .file(ListBytes.standardInput):
             throw .usage(
                 "tokens",
-                "-: standard input is copied into the ledger, but --keep-tokens no stores no token there: "
+                "-: the ledger would get a copy of standard input, but with --keep-tokens no it must "
+                    + "not have tokens: "
                     + "write the list to a file, and name that file")
         default: break
         }
@@ -55,8 +56,8 @@ public enum CampaignRun {
         guard options.filter?.columns.contains(column) != true else {
             throw .usage(
                 "where",
-                "names the column of the tokens, and the ledger stores its conditions, but "
-                    + "--keep-tokens no stores no token there: leave one of the options out")
+                "names the column of the tokens, so the ledger would store tokens, but with "
+                    + "--keep-tokens no it must not: leave one of the options out")
         }
         return options
     }

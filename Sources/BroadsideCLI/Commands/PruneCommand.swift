@@ -74,7 +74,8 @@ enum PruneCommand {
             ),
             .percentage(
                 "max-removed", \.maxRemovedPercent,
-                "fail if more than P percent of 1,000 or more rows would be removed"),
+                "fail if more than P percent of the rows would be removed; only for lists of 1,000 rows or more"
+            ),
             .flag(
                 "dry-run", \.isDryRun,
                 "count the rows that would be removed, by reason; no --output is needed or written"),

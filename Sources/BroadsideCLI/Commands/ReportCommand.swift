@@ -73,7 +73,7 @@ enum ReportCommand {
                 "Write one page about all ledgers in a directory",
                 "broadside report --all nights --output nights.html"),
             .init(
-                "Write the page with what devices reported, also by country",
+                "Include in the page what devices reported, in total and by country",
                 #"""
                 broadside report --ledger tonight --receipts opens.csv --by country \
                     --output tonight.html

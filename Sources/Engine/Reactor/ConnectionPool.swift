@@ -138,7 +138,9 @@ import BroadsideSupport
         if openRequests != inFlight {
             return "\(openRequests) open requests, \(inFlight) in flight"
         }
-        if activeCount > share { return "\(activeCount) connections, \(share) are to be" }
+        if activeCount > share {
+            return "\(activeCount) active connections, more than the reactor's share of \(share)"
+        }
         for index in 0..<count {
             if let broken = self[index].brokenInvariant { return "connection \(index): \(broken)" }
         }

@@ -90,8 +90,8 @@ package struct StopAdvice {
             }
         case .expiredToken(isSupplied: true):
             resume(
-                "see why the command prints an old token, or put a new one into the file, then --resume "
-                    + "continues")
+                "find out why the command prints an old token, or put a new one into the file; then "
+                    + "continue with --resume")
         case .expiredToken(isSupplied: false):
             resume("check the clock of this machine, then --resume continues")
         case .signingFailed: resume("check --auth-key, then --resume continues")

@@ -54,7 +54,7 @@ enum FaultReader {
         if let again = trigger.againNanoseconds, again <= trigger.forNanoseconds ?? .max {
             throw ScenarioError(
                 message:
-                    "'again' is the time between two starts: it needs 'for', and must be longer",
+                    "'again' is the time between two starts: it requires 'for', and must be longer than 'for'",
                 position: fields.position)
         }
         return trigger

@@ -100,7 +100,7 @@ enum ScenarioReader {
                 let token = TokenTrust.bytes(ofDigits: Array(digits.utf8).span.rawBytes)
             else {
                 throw ScenarioError(
-                    message: "'token' is an even number of hexadecimal digits",
+                    message: "'token' must be an even number of hexadecimal digits",
                     position: element.position)
             }
             script.statuses[token] = UInt8(status)

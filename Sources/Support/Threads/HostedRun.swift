@@ -51,8 +51,8 @@ package final class HostedRun: @unchecked Sendable {
         _ = try thread.get()
     }
 
-    /// Requests the end of the run, like a signal: the first time after the responses to requests in
-    /// flight, the second time at once.
+    /// Requests the end of the run, as a signal does. After the first call, the run ends when requests
+    /// in flight have their responses; after the second call, it ends at once.
     package func requestStop() {
         monitor.locked {
             stops = min(stops + 1, Self.stopsLimit)

@@ -113,8 +113,8 @@ package struct SignalWatch {
         while stops.take(nanoseconds: 0) != nil {}
     }
 
-    /// Wakes the waiting thread. The signal is directed to that thread alone, because a thread of a
-    /// program that embeds the library may not block the signal, which would then end the process.
+    /// Wakes the waiting thread. The signal goes to that thread alone, because a thread of an
+    /// embedding program might not have blocked the signal, which would then end the process.
     package static func notify(_ waiter: pthread_t) {
         if let host = HostedRun.current { return host.notify() }
         pthread_kill(waiter, notification)
