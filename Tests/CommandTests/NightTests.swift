@@ -315,6 +315,64 @@ struct NightTests {
         #expect(try nights.run(at: (2, "08:01")).exitCode == 0)
     }
 
+    @Test func `A retry or a mistyped date begins no night, and the start says which one has begun`()
+        throws
+    {
+        let server = try RecordingServer()
+        let nights = try Nights(rows: Self.rows, endpoint: server.endpoint)
+        let retry = ["--retry", "unknown"]
+        let none = try nights.run(retry, at: (2, "20:00"))
+        #expect(none.exitCode == 2 && none.errors.contains("no night has begun"), "\(none.errors)")
+        #expect(try nights.run(at: (2, "20:00")).exitCode == 0)
+        // The date is forgotten on the next morning, or is mistyped.
+        for (more, time) in [
+            (retry, (3, "09:30")), (["--date", nights.date(1)] + retry, (2, "21:00")),
+            (retry + ["--dry-run"], (3, "09:30")),
+        ] {
+            let refused = try nights.run(more, at: time)
+            #expect(refused.exitCode == 2, "\(more): \(refused.errors)")
+            #expect(
+                refused.errors.contains("has not begun")
+                    && refused.errors.contains("--date \(nights.date(2)) --retry unknown"),
+                "\(refused.errors)")
+            #expect(refused.errorLines.count == 1)
+        }
+        for more in [[], ["--dry-run"]] {
+            // The second time, too: a start that is refused is not noted.
+            for _ in 1...2 {
+                let past = try nights.run(
+                    ["--date", nights.date(1)] + more, at: (2, "21:00"))
+                #expect(past.exitCode == 2, "\(past.errors)")
+                #expect(
+                    past.errors.contains("--date \(nights.date(1))")
+                        && past.errors.contains("--ledger \(nights.ledger(1)) "),
+                    "\(past.errors)")
+            }
+        }
+        #expect(!nights.has(1) && !nights.has(3))
+        #expect(try requests(server) == Self.rows)
+        // The night that has begun, and one that failed on its own evening.
+        let right = try nights.run(["--date", nights.date(2)] + retry, at: (3, "09:31"))
+        #expect(right.exitCode == 0, "\(right.errors)")
+        let payload = nights.campaign.payloadFile
+        try files.moveItem(atPath: payload, toPath: payload + ".away")
+        #expect(try nights.run(at: (3, "20:00")).exitCode == 2)
+        try files.moveItem(atPath: payload + ".away", toPath: payload)
+        #expect(try nights.run(at: (4, "20:00")).exitCode == 0)
+        #expect(try requests(server) == 2 * Self.rows)
+        let late = try nights.run(["--date", nights.date(3)], at: (4, "21:00"))
+        #expect(late.exitCode == 0, "\(late.errors)")
+        // The command that the message names sends under the date, and `night` then knows it.
+        let byHand = try Broadside.run(
+            [
+                "send", "--campaign", nights.file, "--ledger", nights.ledger(1), "--skip-dead",
+                "\(nights.folder)/evening",
+            ], in: nights.campaign.directory, environment: nights.clock(4, "21:01"))
+        #expect(byHand.exitCode == 0, "\(byHand.errors)")
+        #expect(try nights.run(["--date", nights.date(1)], at: (4, "21:02")).exitCode == 0)
+        #expect(try requests(server) == 4 * Self.rows)
+    }
+
     @Test
     func `Two campaigns of one name, or a ledger of that date beside, are not taken for the night`()
         throws

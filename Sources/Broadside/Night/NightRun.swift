@@ -107,10 +107,11 @@ struct NightCall {
         let history = try NightNotes.history(folder: folder.path) ?? NightHistory()
         var date = try date(history)
         // During the day the check applies to the next night, not to the finished one.
-        if given == nil, isOver(date, history) { date = today }
+        if given == nil, options.send.retry.isEmpty, isOver(date, history) { date = today }
         let ledger = folder.ledger(date)
         try refuseLost(date, history)
         try folder.refuseElsewhere(date)
+        try refuseToBegin(date, history)
         var send = options.send
         if send.preview == nil {
             send.ledger = ledger
@@ -145,6 +146,7 @@ struct NightCall {
         try refuseLost(date, history)
         try refuseOtherCampaign(date, history)
         try folder.refuseElsewhere(date)
+        try refuseToBegin(date, history)
         // A start that is refused because another night is running counts as a start: after
         // midnight it still belongs to this date.
         try noteIntention(date, notes)
@@ -212,6 +214,37 @@ struct NightCall {
             "\(options.campaign): the night of \(date) in \(folder.path) belongs to campaign "
                 + "\(night.campaign): add a --name of its own, or if that file was moved, put it back"
         )
+    }
+
+    /// Refuses to begin a night if the options suggest that another one is meant. It would send the
+    /// campaign to all devices once more.
+    private func refuseToBegin(
+        _ date: NightDate, _ history: NightHistory
+    ) throws(BroadsideError) {
+        let refusal = history.refusal(
+            toBegin: date, retries: !options.send.retry.isEmpty,
+            ledgers: try folder.ledgerDates())
+        switch refusal {
+        case nil: return
+        case .nothingToRetry(let latest):
+            let advice =
+                latest.map {
+                    "the latest night that has begun is that of \($0): run the same command with "
+                        + "--date \($0) --retry \(options.send.retry.optionText)"
+                } ?? "no night has begun in \(folder.path): leave out --retry"
+            throw .usage(
+                "retry",
+                "sends rows of a night again, but the night of \(date) has not begun, and nothing is "
+                    + "sent: \(advice)")
+        case .isPast(let latest):
+            throw .usage(
+                "date",
+                "\(date): that night was never started, and the later one of \(latest) has begun, so "
+                    + "nothing is sent: name the date of a night that has begun, or send this "
+                    + "campaign under that date with broadside send --campaign "
+                    + "\(shellWord(options.campaign)) --ledger \(shellWord(folder.ledger(date))) "
+                    + "--skip-dead \(shellWord(folder.path))")
+        }
     }
 
     private func noteIntention(_ date: NightDate, _ notes: NightNotes) throws(BroadsideError) {

@@ -109,6 +109,36 @@ struct NightHistory: Sendable {
         }
         return now - last.time < length && last.state != .removed ? last.date : today
     }
+
+    // MARK: Nights that do not begin
+
+    /// Reason why a night does not begin.
+    enum Refusal: Equatable {
+        /// Rows are to be sent again, but the night has sent none. `latest` is the latest night
+        /// with a ledger; nil if there is none.
+        case nothingToRetry(latest: NightDate?)
+        /// A later night has begun, and no start of this one is noted, so its date may be a
+        /// mistake.
+        case isPast(latest: NightDate)
+    }
+
+    /// Reason why a start may not begin a night; nil if it may, and for a night that has begun.
+    ///
+    /// - Parameters:
+    ///   - retries: Whether the start is to send rows again.
+    ///   - ledgers: Dates that have a ledger, oldest first.
+    func refusal(
+        toBegin date: NightDate, retries: Bool, ledgers: [NightDate]
+    ) -> Refusal? {
+        let isNoted = self[date] != nil
+        guard self[date]?.state ?? .intended == .intended, !ledgers.contains(date) else {
+            return nil
+        }
+        if retries { return .nothingToRetry(latest: ledgers.last) }
+        let begun = nights.filter { $0.state != .intended }.map(\.date) + ledgers
+        guard !isNoted, let latest = begun.max(), date < latest else { return nil }
+        return .isPast(latest: latest)
+    }
 }
 
 // MARK: Text format

@@ -13,3 +13,11 @@ package func reopenedStates(_ text: String) throws(BroadsideError) -> ReopenedSt
     }
     return states
 }
+
+extension ReopenedStates {
+    /// The states as `--retry` names them.
+    var optionText: String {
+        [(ReopenedStates.failed, "failed"), (.unknown, "unknown")]
+            .filter { contains($0.0) }.map(\.1).joined(separator: ",")
+    }
+}
