@@ -315,7 +315,8 @@ struct NightTests {
         #expect(try nights.run(at: (2, "08:01")).exitCode == 0)
     }
 
-    @Test func `A retry or a mistyped date begins no night, and the start says which one has begun`()
+    @Test
+    func `A retry or a mistyped date begins no night, and the start says which one has begun`()
         throws
     {
         let server = try RecordingServer()
@@ -371,6 +372,56 @@ struct NightTests {
         #expect(byHand.exitCode == 0, "\(byHand.errors)")
         #expect(try nights.run(["--date", nights.date(1)], at: (4, "21:02")).exitCode == 0)
         #expect(try requests(server) == 4 * Self.rows)
+    }
+
+    @Test func `A night whose list or payload was corrected says how to go on, and who has got it`()
+        throws
+    {
+        let server = try RecordingServer()
+        let nights = try Nights(rows: 100, endpoint: server.endpoint)
+        let port = try Ports.free()
+        let unreached = try nights.run(
+            ["--endpoint", "localhost:\(port)", "--give-up-after", "1s"], at: (1, "20:00"))
+        #expect(unreached.exitCode == 1, "\(unreached.errors)")
+        let payload = nights.campaign.payloadFile
+        let before = try String(contentsOfFile: payload, encoding: .utf8)
+        let corrected = "{\"aps\":{\"alert\":\"corrected\"}}"
+        try corrected.write(toFile: payload, atomically: true, encoding: .utf8)
+        func refused(_ difference: String, _ devices: String) throws {
+            for more in [[], ["--dry-run"]] {
+                let start = try nights.run(more, at: (1, "20:05"))
+                #expect(start.exitCode == 2, "\(start.errors)")
+                for words in [
+                    "the night of \(nights.date(1)) began with other input", difference, devices,
+                    "--name NAME",
+                ] { #expect(start.errors.contains(words), "\(words): \(start.errors)") }
+                #expect(!start.errors.contains("--ledger"), "\(start.errors)")
+            }
+        }
+        try refused("the payload differs", "no device has got")
+        try before.write(toFile: payload, atomically: true, encoding: .utf8)
+        #expect(try nights.run(Self.cutShort, at: (1, "20:10")).exitCode == 3)
+        let accepted = try nights.statistics(1).accepted
+        try #require(accepted > 1 && accepted < 100)
+        try corrected.write(toFile: payload, atomically: true, encoding: .utf8)
+        try refused("the payload differs", "\(accepted) devices have or may have got")
+        try before.write(toFile: payload, atomically: true, encoding: .utf8)
+        // Other tokens, as long as those of the list.
+        let list = try String(contentsOfFile: nights.campaign.list, encoding: .utf8)
+        let other = list.split(separator: "\n").reversed().joined(separator: "\n") + "\n"
+        try other.write(toFile: nights.campaign.list, atomically: true, encoding: .utf8)
+        let start = try nights.run(at: (1, "20:15"))
+        #expect(start.exitCode == 2, "\(start.errors)")
+        #expect(
+            start.errors.contains("the list's content differs")
+                && start.errors.contains("--name NAME"), "\(start.errors)")
+        #expect(try requests(server) == accepted)
+        // Both ways out lead on.
+        let named = try nights.run(["--name", "corrected"], at: (1, "20:16"))
+        #expect(named.exitCode == 0, "\(named.errors)")
+        try list.write(toFile: nights.campaign.list, atomically: true, encoding: .utf8)
+        #expect(try nights.run(at: (1, "20:17")).exitCode == 0)
+        #expect(try requests(server) == 200)
     }
 
     @Test

@@ -78,7 +78,7 @@ final class LedgerSession {
         }
         manifest = try directory.readManifest()
         if let difference = manifest.identity.firstDifference(from: identity) {
-            throw Self.otherCampaign(directory, difference)
+            throw Self.otherCampaign(directory, difference, plan.options)
         }
         let rows = plan.rows(of: list, part: manifest.part ?? .wholeList)
         rowsLimit = rows.limit
@@ -104,7 +104,7 @@ final class LedgerSession {
             }
             self.earlier = earlier
             self.index = index
-            try Self.check(list, manifest, index, directory)
+            try Self.check(list, manifest, index, directory, plan.options)
             // Rows of later waves are not in the ledger yet, so the share of invalid ones is not
             // known from it.
             if !isFinishedAlready, !plan.options.delivery.isUsed {
@@ -193,44 +193,81 @@ final class LedgerSession {
         guard try directory.hasManifest else { return }
         let identity = Self.identity(plan, list: list, skips: skips)
         if let difference = try directory.readManifest().identity.firstDifference(from: identity) {
-            throw otherCampaign(directory, difference)
+            throw otherCampaign(directory, difference, plan.options)
         }
     }
 
     private static func otherCampaign(
-        _ directory: LedgerDirectory, _ difference: String
+        _ directory: LedgerDirectory, _ difference: String, _ options: SendOptions
     ) -> BroadsideError {
-        .usage(
+        if options.nightFolder != nil { return otherNight(directory, difference) }
+        return .usage(
             "ledger",
             "\(directory.path) belongs to another campaign (\(difference)): name "
                 + "another ledger, or resume with the list and options with which that "
                 + "campaign began")
     }
 
+    /// Describes a night whose campaign has changed since the night began. The command of a night
+    /// names no ledger, so the advice names other ways out.
+    private static func otherNight(
+        _ directory: LedgerDirectory, _ difference: String
+    ) -> BroadsideError {
+        let path = directory.path
+        let date = path.parts(atLast: "/").map { String($0.behind) } ?? path
+        let known = try? LedgerReader(path: path).statistics()
+        let reached = known.map { $0.accepted + $0.unknown + $0.inDoubt }
+        let devices =
+            switch reached {
+            case nil: "devices may have got this night's notification already"
+            case 0?: "no device has got this night's notification yet"
+            case let count?:
+                "\(grouped(count)) \(count == 1 ? "device has" : "devices have") or may have got this "
+                    + "night's notification already"
+            }
+        return .request(
+            "the night of \(date) began with other input than this (\(difference)), so nothing is "
+                + "sent: restore the list, payload and options with which it began to send its rest; or "
+                + "send what you have now as a campaign of its own with --name NAME, which goes to "
+                + "the whole list: \(devices) (\(path))")
+    }
+
     /// Checks that the list is the campaign's list. Compares its size and header. Also compares the
     /// whole content if it was hashed before, otherwise each part that was begun.
     private static func check(
-        _ list: TokenList, _ manifest: Manifest, _ index: LedgerIndex, _ directory: LedgerDirectory
+        _ list: TokenList, _ manifest: Manifest, _ index: LedgerIndex,
+        _ directory: LedgerDirectory, _ options: SendOptions
     ) throws(BroadsideError) {
         if let known = manifest.headerHash, try list.headerHash() != known {
-            throw otherCampaign(directory, "the list's header differs")
+            throw otherCampaign(directory, "the list's header differs", options)
         }
         let isSame = try manifest.listHash.map { (known) throws(BroadsideError) in
             try list.contentHash() == known
         }
+        if isSame == false, options.nightFolder != nil {
+            throw otherCampaign(directory, "the list's content differs", options)
+        }
         if isSame != true {
             var reader = ListPartReader(list: list)
-            try reader.check(index, isFinished: manifest.isFinished && manifest.rowsLimit == nil)
+            do throws(BroadsideError) {
+                try reader.check(
+                    index, isFinished: manifest.isFinished && manifest.rowsLimit == nil)
+            } catch {
+                guard options.nightFolder != nil, error.exitCode == ExitCode.badRequest,
+                    !error.isDamage, !error.isFaultyList
+                else { throw error }
+                throw otherCampaign(directory, "the list's content differs", options)
+            }
         }
         if isSame == false {
-            throw otherCampaign(directory, "the list's content differs")
+            throw otherCampaign(directory, "the list's content differs", options)
         }
         // The size of a compressed list is known only at its end.
         guard let known = manifest.identity.listByteCount, list.byteCount == nil else { return }
         let found = try list.bytes.measure()
         if found != known {
             throw otherCampaign(
-                directory, "the list's size in bytes was \(known), now it is \(found)")
+                directory, "the list's size in bytes was \(known), now it is \(found)", options)
         }
     }
 
