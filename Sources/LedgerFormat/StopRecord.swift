@@ -31,8 +31,8 @@ public struct StopRecord: Codable, Hashable, Sendable {
     public init(_ cause: StopCause, wasAnswered: Bool) {
         self.init(kind: cause.storedKind, wasAnswered: wasAnswered)
         switch cause {
-        case .complete, .signal, .control, .deadline, .tooManyBadTokens, .canaryWithoutResponses,
-            .signingFailed, .ledgerGone, .superseded:
+        case .complete, .signal, .control, .keyboard, .deadline, .tooManyBadTokens,
+            .canaryWithoutResponses, .signingFailed, .ledgerGone, .superseded:
             break
         case .gaveUp(let trouble), .brokenServer(let trouble):
             take(trouble)
@@ -81,6 +81,7 @@ public struct StopRecord: Codable, Hashable, Sendable {
         case "complete": .complete
         case "signal": .signal
         case "control": .control
+        case "keyboard": .keyboard
         case "deadline": .deadline
         case "gave-up": .gaveUp(connectionTrouble)
         case "no-response":
@@ -130,6 +131,7 @@ extension StopCause {
         case .complete: "complete"
         case .signal: "signal"
         case .control: "control"
+        case .keyboard: "keyboard"
         case .deadline: "deadline"
         case .gaveUp: "gave-up"
         case .noResponse: "no-response"

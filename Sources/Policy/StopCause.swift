@@ -9,6 +9,8 @@ public enum StopCause: Sendable, Hashable {
     case signal
     /// The operator's command on the control socket; like a signal.
     case control
+    /// The key `q` at the run's terminal; like a signal.
+    case keyboard
     /// `--deadline` has passed.
     case deadline
     /// No address can ever be used.
@@ -91,8 +93,8 @@ public enum StopCause: Sendable, Hashable {
         case .refused, .heldBack, .onlyBadTokens, .allRefused, .tooManyBadTokens, .topicsRefused,
             .tooManyInvalid, .canaryRefused, .expiredToken, .signingFailed, .listFaulty:
             true
-        case .complete, .signal, .control, .deadline, .gaveUp, .noResponse, .brokenServer,
-            .canaryWithoutResponses, .ledgerFailed, .ledgerGone, .superseded, .listFailed,
+        case .complete, .signal, .control, .keyboard, .deadline, .gaveUp, .noResponse,
+            .brokenServer, .canaryWithoutResponses, .ledgerFailed, .ledgerGone, .superseded, .listFailed,
             .listChanged,
             .failed:
             false

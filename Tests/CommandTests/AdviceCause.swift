@@ -36,7 +36,7 @@ enum AdviceCause: String, CaseIterable, Sendable {
         switch cause {
         case .complete: self = .complete
         case .signal: self = .signal
-        case .control: self = .control
+        case .control, .keyboard: self = .control
         case .deadline: self = .deadline
         case .gaveUp: self = .gaveUp
         case .noResponse: self = .noResponse

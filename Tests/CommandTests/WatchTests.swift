@@ -143,7 +143,7 @@ struct WatchTests {
         for said in [
             "the operator paused the run", "the operator continued the run",
             "the operator set the rate to 80 requests per second",
-            "no new requests: stopped by broadside control",
+            "no new requests: stopped by the key q",
         ] {
             #expect(output.contains(said), "\(said) in \(output)")
         }

@@ -31,7 +31,9 @@ struct RunConclusion {
         // A stop request that came when the last row was in flight stopped nothing.
         cause =
             switch stop {
-            case .signal where isWhole, .control where isWhole, .deadline where isWhole: .complete
+            case .signal where isWhole, .control where isWhole, .keyboard where isWhole,
+                .deadline where isWhole:
+                .complete
             case let stop?: stop
             case nil where !TopicReport.stopped(coordinator.topicReports).isEmpty:
                 TopicReport.stopCause(coordinator.topicReports)

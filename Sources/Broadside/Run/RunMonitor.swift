@@ -371,7 +371,7 @@ final class RunMonitor {
             request = .rate(SendRate(rate))
         }
         do throws(BroadsideError) {
-            try obey(request, now)
+            try obey(request, now, stopCause: .keyboard)
         } catch {
             standardErrorLine("broadside: \(error.message)")
         }
@@ -388,7 +388,10 @@ final class RunMonitor {
         try obey(asked, now)
     }
 
-    private func obey(_ request: ControlRequest, _ now: Now) throws(BroadsideError) {
+    /// - Parameter stopCause: Cause of the run's end if the request is to stop.
+    private func obey(
+        _ request: ControlRequest, _ now: Now, stopCause: StopCause = .control
+    ) throws(BroadsideError) {
         guard request != .status else { return }
         // A pass that ends because of quiet hours is followed by others.
         guard !coordinator.isStopping || passes.isQuiet && passes.requestedStop == nil else {
@@ -416,8 +419,8 @@ final class RunMonitor {
             telemetry.endPause(atMilliseconds: now.wallMilliseconds)
             report(RunEvent(.control, "the operator continued the run", now), now)
         case .stop:
-            if passes.isQuiet { passes.requestStop(.control) }
-            coordinator.stop(.control)
+            if passes.isQuiet { passes.requestStop(stopCause) }
+            coordinator.stop(stopCause)
             report(RunEvent(.control, "the operator stopped the run", now), now)
         }
         wake()

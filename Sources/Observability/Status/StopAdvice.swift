@@ -57,7 +57,7 @@ package struct StopAdvice {
         self.circumstances = circumstances
         switch cause {
         case .complete: retryOpenRows()
-        case .signal, .control: resume("\(again) continues")
+        case .signal, .control, .keyboard: resume("\(again) continues")
         case .deadline:
             add("\(again) continues without it", resuming?.withoutDeadline)
         case .gaveUp(let trouble), .brokenServer(let trouble): afterGivingUp(trouble)

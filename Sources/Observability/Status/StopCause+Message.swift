@@ -12,6 +12,7 @@ extension StopCause {
         case .complete: "complete"
         case .signal: "stopped by a signal"
         case .control: "stopped by broadside control"
+        case .keyboard: "stopped by the key q"
         case .deadline: "the deadline has passed"
         case .gaveUp(let trouble): Self.gaveUp(trouble, endpoint: endpoint)
         case .noResponse(let seconds, let last):

@@ -193,7 +193,7 @@ extension Simulation {
         let faults = process.faults
         let isJustified: Bool
         switch cause {
-        case .complete, .signal, .control, .deadline:
+        case .complete, .signal, .control, .keyboard, .deadline:
             isJustified = true
         case .allRefused:
             isJustified = plan.part != nil
