@@ -1,3 +1,4 @@
+package import BroadsideLedgerFormat
 package import BroadsideRows
 package import BroadsideSupport
 
@@ -23,6 +24,8 @@ package struct RowCursor: ~Copyable {
     ///
     /// - Parameters:
     ///   - selection: Rows to return. Rows that the run skips are included.
+    ///   - left: Work that earlier runs left, so that rows which need none are not returned; nil:
+    ///     all rows of the selection.
     ///   - layout: Columns to read; nil for the list's layout.
     ///   - rowsAtOnce: Limit on the rows that are read ahead of use. A fault of the list beyond
     ///     these rows is found later.
@@ -31,10 +34,12 @@ package struct RowCursor: ~Copyable {
     ///   - showsProgress: Whether the reading progress is shown on a terminal.
     package init(
         _ list: TokenList, _ selection: ListSelection = ListSelection(),
-        layout: RowLayout? = nil, rowsAtOnce: Int = .max, endsOnSignals: Bool = false,
-        showsProgress: Bool = false
+        left: consuming ResumePlan? = nil, layout: RowLayout? = nil, rowsAtOnce: Int = .max,
+        endsOnSignals: Bool = false, showsProgress: Bool = false
     ) throws(BroadsideError) {
-        source = try ListSource(list, selection)
+        source = try ListSource(
+            list: list, pool: ChunkPool(limit: ChunkPool.oneReader), plan: left,
+            rows: selection.rows, skips: selection.skips, due: selection.due)
         reader = RowReader(layout: layout ?? list.layout)
         self.rowsAtOnce = rowsAtOnce
         self.endsOnSignals = endsOnSignals

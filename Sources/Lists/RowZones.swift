@@ -1,5 +1,6 @@
 internal import BroadsideHygiene
 internal import BroadsidePrimitives
+package import BroadsideLedgerFormat
 package import BroadsideRows
 package import BroadsideSupport
 internal import Glibc
@@ -71,9 +72,12 @@ package final class RowZones: @unchecked Sendable {
 
     /// Reads the list.
     ///
-    /// - Parameter selection: Rows of the run, and the rows among them that it skips.
+    /// - Parameters:
+    ///   - selection: Rows of the run, and the rows among them that it skips.
+    ///   - left: Work that earlier runs left; all other rows count as settled. nil: all rows.
     package init(
-        _ list: TokenList, _ selection: ListSelection, rule: Rule
+        _ list: TokenList, _ selection: ListSelection, left: consuming ResumePlan? = nil,
+        rule: Rule
     ) throws(BroadsideError) {
         let directory = temporaryDirectory()
         name = "a temporary file in \(directory)"
@@ -83,16 +87,17 @@ package final class RowZones: @unchecked Sendable {
         var survey = ListSurvey()
         var window: [UInt16] = []
         window.reserveCapacity(Self.windowCount)
-        var rows = try RowCursor(list, selection, endsOnSignals: true, showsProgress: true)
+        var rows = try RowCursor(
+            list, selection, left: left, endsOnSignals: true, showsProgress: true)
         while let row = try rows.next() {
             while row.number > firstRow + count + UInt64(window.count) {
-                // The row belongs to another shard.
+                // The row belongs to another shard, or is settled.
                 try append(Self.settled, &window)
             }
             assert(
                 row.number == firstRow + count + UInt64(window.count), "each row has its number")
             var number = Self.settled
-            if survey.take(row, of: rows.reader) > 0, rows.disposition == .send {
+            if survey.take(row, of: rows.reader) > 0, rows.disposition.isSent {
                 number = numbers.number(of: rows.reader)
                 if number == Self.unknown {
                     unknownRows += 1

@@ -58,6 +58,104 @@ struct DryRunLedgerTests {
         #expect(try server.finish().count == 20)
     }
 
+    @Test func `A dry run of a run that continues counts only what is left to send`() throws {
+        let list = try Campaign(rows: 1_200)
+        func send(_ more: [String]) throws -> Finished {
+            try list.send(to: server.endpoint, more)
+        }
+        let fresh = try send(["--dry-run"])
+        #expect(fresh.output.contains("to send      1,200\n"), "\(fresh.output)")
+        #expect(!fresh.output.contains("settled"), "\(fresh.output)")
+        #expect(try send(["--limit", "200"]).exitCode == 0)
+        let left = try send(["--resume", "--dry-run"])
+        #expect(left.exitCode == 0, "\(left.errors)")
+        for words in [
+            "rows         1,200\n", "to send      1,000\n",
+            "settled      200 by earlier runs, and not sent again\n", "invalid      0\n",
+        ] { #expect(left.output.contains(words), "\(words): \(left.output)") }
+        let limited = try send(["--resume", "--limit", "250", "--dry-run"])
+        #expect(limited.output.contains("to send      50\n"), "\(limited.output)")
+        #expect(try send(["--resume"]).exitCode == 0)
+        let none = try send(["--resume", "--dry-run"])
+        #expect(
+            none.output.contains("to send      0\n") && none.output.contains("settled      1,200 "),
+            "\(none.output)")
+        #expect(none.errors.isEmpty, "\(none.errors)")
+        // Another list of the same size is refused, as by the run.
+        let text = try String(contentsOfFile: list.list, encoding: .utf8)
+        try text.split(separator: "\n").reversed().map { "\($0)\n" }.joined()
+            .write(toFile: list.list, atomically: true, encoding: .utf8)
+        for more in [["--dry-run"], []] {
+            let other = try send(["--resume"] + more)
+            #expect(other.exitCode == 2, "\(other.errors)")
+            #expect(
+                other.errors.contains("is not the list this campaign was begun with")
+                    || other.errors.contains("the list's content differs"), "\(other.errors)")
+        }
+        #expect(try server.finish().count == 1_200)
+    }
+
+    @Test
+    func `A dry run of a run that continues shows the waves without the rows that are settled`()
+        throws
+    {
+        let list = try Campaign(rows: 30)
+        let rows = list.tokens.list().split(separator: "\n").enumerated().map {
+            "\($0.element),\(TwoWaves.zone($0.offset))\n"
+        }
+        let path = try list.directory.write("token,tz\n" + rows.joined(), to: "zones.csv")
+        let options = ["--tokens", path] + TwoWaves().options
+        let first = try list.send(to: server.endpoint, options + ["--deadline", "2s"])
+        #expect(first.exitCode == 3, "\(first.errors)")
+        let later = (0..<30).count(where: TwoWaves.isLater)
+        try #require(try list.statistics().accepted == 30 - later)
+        let dry = try list.send(to: server.endpoint, options + ["--resume", "--dry-run"])
+        #expect(dry.exitCode == 0, "\(dry.errors)")
+        #expect(
+            dry.output.contains(": \(later) rows in Asia/Tokyo\n")
+                && !dry.output.contains("in UTC") && dry.output.contains("to send      \(later)\n")
+                && dry.output.contains("settled      \(30 - later) by"), "\(dry.output)")
+    }
+
+    @Test func `A dry run says how many rows stay failed, unknown or in doubt`() throws {
+        let resetting = try RecordingServer("reset")
+        let list = try Campaign(rows: 30)
+        #expect(try list.send(to: resetting.endpoint).exitCode == 6)
+        let summary = try list.statistics()
+        let open = summary.unknown + summary.failed
+        try #require(open > 0)
+        for (more, count) in [([], 0), (["--retry", "failed,unknown"], open)] {
+            let dry = try list.send(to: resetting.endpoint, ["--resume", "--dry-run"] + more)
+            #expect(dry.exitCode == 0, "\(dry.errors)")
+            #expect(dry.output.contains("to send      \(count)\n"), "\(dry.output)")
+        }
+    }
+
+    @Test func `A dry run whose rows are all skipped is warned about, as the run is`() throws {
+        let list = try Campaign(rows: 1)
+        let device = String(repeating: "ab", count: 32)
+        try list.directory.write("token,country\n\(device),FR\n", to: "countries.csv")
+        for dry in [["--dry-run"], []] {
+            let done = try list.send(
+                to: server.endpoint,
+                [
+                    "--tokens", "\(list.directory.path)/countries.csv", "--where", "country = XX",
+                ] + dry)
+            #expect(done.exitCode == 0, "\(done.errors)")
+            #expect(
+                done.errors.contains(
+                    "warning: no row was left to send: 1 of the 1 rows are skipped (1 Filtered)"),
+                "\(done.errors)")
+        }
+        let some = try list.send(
+            to: server.endpoint,
+            [
+                "--tokens", "\(list.directory.path)/countries.csv", "--where", "country = FR",
+                "--dry-run", "--ledger", "\(list.directory.path)/other",
+            ])
+        #expect(some.errors.isEmpty, "\(some.errors)")
+    }
+
     @Test func `A dry run of another directory or of a ledger without manifest refuses to resume`()
         throws
     {

@@ -56,6 +56,36 @@ struct NightTests {
         }
     }
 
+    @Test
+    func `A dry run after the night is about the next one, and says of its date that it is over`()
+        throws
+    {
+        let server = try RecordingServer()
+        let nights = try Nights(rows: Self.rows, endpoint: server.endpoint)
+        #expect(try nights.run(Self.cutShort, at: (1, "20:00")).exitCode == 3)
+        let sent = try nights.statistics(1).accepted
+        let rest = try nights.run(["--dry-run"], at: (1, "20:05"))
+        #expect(rest.exitCode == 0, "\(rest.errors)")
+        #expect(
+            rest.output.contains("to send      \(Self.rows - sent)\n")
+                && rest.output.contains("settled      \(sent) by"), "\(rest.output)")
+        #expect(try nights.run(at: (1, "20:10")).exitCode == 0)
+        // The list of the next night.
+        let device = String(repeating: "cd", count: 32)
+        try "\(device)\n".write(
+            toFile: nights.campaign.list, atomically: true, encoding: .utf8)
+        let next = try nights.run(["--dry-run"], at: (1, "21:00"))
+        #expect(next.exitCode == 0, "\(next.errors)")
+        #expect(
+            next.errors.contains("would not be sent again: the next night would be this")
+                && next.output.contains("to send      1\n"), "\(next.errors) \(next.output)")
+        let over = try nights.run(["--dry-run", "--date", nights.date(1)], at: (1, "21:00"))
+        #expect(over.exitCode == 0 && over.output.isEmpty, "\(over.output)")
+        #expect(
+            over.errors == "the night of \(nights.date(1)) is finished: nothing would be sent\n")
+        #expect(try requests(server) == Self.rows)
+    }
+
     @Test func `A night whose waves last longer than a night continues is a warning`() throws {
         let server = try RecordingServer()
         let nights = try Nights(rows: 3, endpoint: server.endpoint)

@@ -106,24 +106,47 @@ struct NightCall {
     func check() throws(BroadsideError) -> Int32 {
         let history = try NightNotes.history(folder: folder.path) ?? NightHistory()
         var date = try date(history)
+        let mayBeNext = given == nil && options.send.retry.isEmpty
         // During the day the check applies to the next night, not to the finished one.
-        if given == nil, options.send.retry.isEmpty, isOver(date, history) { date = today }
+        if mayBeNext, isOver(date, history) { date = today }
         let ledger = folder.ledger(date)
+        if given != nil, try isRemoved(date, history) { return ExitCode.complete }
         try refuseLost(date, history)
         try folder.refuseElsewhere(date)
         try refuseToBegin(date, history)
         var send = options.send
+        if mayBeNext, isOver(date, history) {
+            // The list and payload may be those of the next night by now.
+            standardErrorLine(
+                "the night of \(date) is finished, and would not be sent again: the next night would be this"
+            )
+            return try CampaignRun.run(send)
+        }
         if send.preview == nil {
+            if let code = try finished(ledger, date, history) { return code }
             send.ledger = ledger
             send.ledgerUse = .resumeOrBegin
         }
         let isThere = try LedgerDirectory.isBegunLedger(ledger, ifThere: true)
-        let what =
-            isOver(date, history)
-            ? "is finished, and would not be sent again"
-            : "would \(isThere ? "continue" : "begin") in \(ledger)"
-        standardErrorLine("the night of \(date) \(what)")
+        standardErrorLine(
+            "the night of \(date) would \(isThere ? "continue" : "begin") in \(ledger)")
         return try CampaignRun.run(send)
+    }
+
+    /// Whether the night's ledger was removed, and says so.
+    private func isRemoved(
+        _ date: NightDate, _ history: NightHistory
+    ) throws(BroadsideError) -> Bool {
+        guard history[date]?.state == .removed, try !fileExists(folder.ledger(date)) else {
+            return false
+        }
+        standardErrorLine(
+            "the night of \(date) is finished, and --keep has removed its ledger: \(nothingIsSent)")
+        return true
+    }
+
+    private var nothingIsSent: String {
+        options.send.opensNoConnection ? "nothing would be sent" : "nothing is sent"
     }
 
     private func isOver(_ date: NightDate, _ history: NightHistory) -> Bool {
@@ -137,12 +160,7 @@ struct NightCall {
     func run(_ date: NightDate, _ notes: NightNotes) throws(BroadsideError) -> Int32 {
         let ledger = folder.ledger(date)
         let history = notes.history
-        if history[date]?.state == .removed, try !fileExists(ledger) {
-            standardErrorLine(
-                "the night of \(date) is finished, and --keep has removed its ledger: nothing is sent"
-            )
-            return ExitCode.complete
-        }
+        if try isRemoved(date, history) { return ExitCode.complete }
         try refuseLost(date, history)
         try refuseOtherCampaign(date, history)
         try folder.refuseElsewhere(date)
@@ -300,10 +318,10 @@ struct NightCall {
             reader.manifest.epochs.last?.stop?.cause?.isAbort != true
         else { return nil }
         let open = try reader.openRows()
-        if options.send.summary != nil {
+        if options.send.summary != nil, !options.send.opensNoConnection {
             try reader.statistics().write(to: options.send, nil)
         }
-        var line = "the night of \(date) is finished: nothing is sent"
+        var line = "the night of \(date) is finished: \(nothingIsSent)"
         if given == nil, date != today, let start = history[date]?.startedAtMilliseconds {
             let end = start + options.nightLength / millisecond
             line +=

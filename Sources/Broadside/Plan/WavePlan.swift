@@ -1,3 +1,4 @@
+import BroadsideLedgerFormat
 package import BroadsideLists
 package import BroadsideObservability
 package import BroadsidePolicy
@@ -21,16 +22,18 @@ package struct WavePlan: Sendable {
     ///
     /// - Parameters:
     ///   - selection: Rows of the run, and those that it skips.
+    ///   - left: Work that earlier runs left, if only its rows are in the waves; nil: all rows.
     ///   - startedAt: First start of the campaign, milliseconds since 1970.
     /// - Returns: nil if all rows are sent at once.
     init?(
         _ options: DeliveryOptions, _ list: TokenList, _ selection: ListSelection,
-        startedAt: UInt64
+        left: consuming ResumePlan? = nil, startedAt: UInt64
     ) throws(BroadsideError) {
         guard options.isUsed else { return nil }
         let database = ZoneDatabase()
         let schedule = options.schedule(try options.zone(database), startedAt: startedAt)
-        let zones = try RowZones(list, selection, rule: options.zoneRule(database))
+        let zones = try RowZones(
+            list, selection, left: left, rule: options.zoneRule(database))
         self.init(
             zones, rules: zones.zones.map { database.rules(named: $0.name) ?? .utc }, schedule)
     }

@@ -13,6 +13,8 @@ enum DryRun {
     /// Number of rows of a list for each result.
     private struct Tally {
         var rows: UInt64 = 0
+        /// Rows that earlier runs left in doubt, and that this one would settle as unknown.
+        var doubtful: UInt64 = 0
         private var skipped: [SkipReason: UInt64] = [:]
         private var invalid: UInt64 = 0
         private var reasons: [Reason: Int] = [:]
@@ -31,59 +33,95 @@ enum DryRun {
         }
 
         var sendable: UInt64 {
-            let skippedCount = skipped.values.reduce(0, +)
-            assert(invalid + skippedCount <= rows, "each row is counted once")
-            return rows - invalid - skippedCount
+            assert(
+                invalid + skippedCount + doubtful <= rows, "each row is counted once")
+            return rows - invalid - skippedCount - doubtful
+        }
+
+        private var skippedCount: UInt64 { skipped.values.reduce(0, +) }
+
+        /// Warning that nothing is left to send because rows are skipped; nil if a row is sent.
+        var allSkippedWarning: String? {
+            guard skippedCount > 0, sendable == 0, doubtful == 0 else { return nil }
+            let counts = SkipReason.allCases.compactMap { reason in
+                skipped[reason].map { (reason: reason, count: $0) }
+            }
+            return Summary.allSkippedWarning(counts, invalid: invalid)
         }
 
         /// - Parameters:
+        ///   - settled: Number of rows that earlier runs settled; nil if there was no run.
         ///   - possibleSkips: Reasons for which the options may skip rows.
         ///   - split: Rule that puts devices into arms; nil if there are none.
-        func print(possibleSkips: [SkipReason], split: ArmSplit?) {
-            let skippedCount = skipped.values.reduce(0, +)
+        func print(settled: UInt64?, possibleSkips: [SkipReason], split: ArmSplit?) {
             assert(arms.reduce(0, +) == sendable, "each row to send is counted with its arm")
-            Swift.print("to send      \(sendable)")
+            Swift.print("to send      \(grouped(sendable))")
             if let split {
                 let counts = split.names.enumerated().filter { $0.element != ArmSplit.holdoutName }
-                    .map { "\($0.element) \(arms[$0.offset + 1])" }
+                    .map { "\($0.element) \(grouped(arms[$0.offset + 1]))" }
                 Swift.print("             by arm: \(counts.joined(separator: ", "))")
             }
+            if let settled {
+                Swift.print("settled      \(grouped(settled)) by earlier runs, and not sent again")
+            }
+            if doubtful > 0 {
+                Swift.print(
+                    "unknown      \(grouped(doubtful)): an earlier run sent them and got no response "
+                        + "(--on-lost)")
+            }
             if !possibleSkips.isEmpty {
-                let counts = possibleSkips.map { "\($0.reason.text) \(skipped[$0] ?? 0)" }
-                Swift.print("skipped      \(skippedCount): \(counts.joined(separator: ", "))")
+                let counts = possibleSkips.map { "\($0.reason.text) \(grouped(skipped[$0] ?? 0))" }
+                Swift.print(
+                    "skipped      \(grouped(skippedCount)): \(counts.joined(separator: ", "))")
             }
             let location = firstInvalidLine.map { ", the first on line \($0)" } ?? ""
-            Swift.print("invalid      \(invalid)\(location)")
+            Swift.print("invalid      \(grouped(invalid))\(location)")
             for (reason, count) in reasons.sorted(by: { $0.key.text < $1.key.text }) {
-                Swift.print("             \(count) \(reason.text)")
+                Swift.print("             \(grouped(count)) \(reason.text)")
             }
         }
     }
 
     static func run(_ run: CheckedRun) throws(BroadsideError) -> Int32 {
         let (plan, list) = (run.plan, run.list)
-        if let ledger = plan.options.ledger {
-            try LedgerSession.checkBeforehand(ledger, plan, list: list, skips: run.skips)
+        let earlier = try plan.options.ledger.flatMap { (ledger) throws(BroadsideError) in
+            try LedgerSession.checkBeforehand(
+                ledger, plan, list: list, skips: run.skips, rows: run.rows)
         }
         let selection = try run.rows.selection()
-        let waves = try run.rows.waves()
-        if !run.isBegun { try waves?.check(plan.options) }
+        let waves: WavePlan?
+        if let earlier {
+            waves = try WavePlan(
+                plan.options.delivery, list, selection, left: earlier.rowsLeft(),
+                startedAt: earlier.startedAtMilliseconds)
+        } else {
+            waves = try run.rows.waves()
+            try waves?.check(plan.options)
+        }
+        let settled = earlier?.kept.settled
         var dueSelection = selection
         dueSelection.due = waves?.anyTime
-        var rows = try RowCursor(list, dueSelection)
+        var rows = try RowCursor(list, dueSelection, left: earlier?.rowsLeft())
         var tally = Tally()
         var inspector = RowInspector(plan.payloads.set, layout: list.layout)
-        var invalid = InvalidRows(maximumPercent: plan.options.maxInvalid)
+        var invalid = InvalidRows(
+            maximumPercent: plan.options.maxInvalid,
+            earlier: (settled ?? 0, earlier?.kept[.invalid] ?? 0))
         var lengths = TokenLengths()
         var missing = MissingWords(list.layout)
         while let row = try rows.next() {
+            if rows.disposition.isPassedOver { continue }
             tally.rows += 1
+            if rows.disposition == .becomesUnknown {
+                tally.doubtful += 1
+                invalid.noteValid()
+                continue
+            }
             if case .skipped(let reason) = rows.disposition {
                 tally.countSkipped(reason)
                 invalid.noteValid()
                 continue
             }
-            assert(rows.disposition != .settled, "no earlier run has settled a row")
             var finding = inspector.finding(in: rows.reader)
             if finding == nil, rows.disposition == .invalid(.badZone) { finding = .badZone }
             _ = invalid.note(finding, row, of: rows.reader)
@@ -101,21 +139,26 @@ enum DryRun {
         let alert = AlertText(plan, firstRow: try FirstRow.find(plan, list, selection))
         print(
             plan.description(
-                of: list, size: .exact(tally.rows),
-                ahead: RowsAhead(sendable: tally.sendable, of: tally.rows), alert: alert,
+                of: list, size: .exact(tally.rows + (settled ?? 0)),
+                ahead: RowsAhead(sendable: tally.sendable, of: tally.rows + (settled ?? 0)),
+                alert: alert,
                 waves: waves, for: STDOUT_FILENO))
         tally.print(
+            settled: settled,
             possibleSkips: (run.skips?.possibleReasons ?? [])
                 + (plan.options.delivery.late == .skip ? [.late] : []),
             split: plan.options.split)
         if let words = inspector.fallbackCounts.words { print("other values \(words)") }
         if inspector.shortenedRows > 0 {
-            let rows = inspector.shortenedRows == 1 ? "1 row's" : "\(inspector.shortenedRows) rows'"
+            let rows =
+                inspector.shortenedRows == 1
+                ? "1 row's" : "\(grouped(inspector.shortenedRows)) rows'"
             print("shortened    \(rows) \(plan.payloads.fittedColumns.joined(separator: ", "))")
         }
         if let verdict = invalid.finish(), try !verdict.isEmptyPart(of: list, plan.options.shard) {
             throw invalid.refusal(verdict, of: list, plan.options.maxInvalid)
         }
+        if settled ?? 0 == 0, let warning = tally.allSkippedWarning { standardErrorLine(warning) }
         print("dry run: nothing was sent, nothing was written")
         return 0
     }

@@ -20,8 +20,13 @@ struct InvalidRows {
     /// Limit on the invalid rows whose kind is examined.
     private static let examinedLimit: UInt64 = 20_000
 
-    /// - Parameter maximumPercent: Value of `--max-invalid`.
-    init(maximumPercent: Double) { rows = InvalidRowsGuard(maximumPercent: maximumPercent) }
+    /// - Parameters:
+    ///   - maximumPercent: Value of `--max-invalid`.
+    ///   - earlier: Numbers of rows, and of invalid rows, that earlier runs read.
+    init(maximumPercent: Double, earlier: (rows: UInt64, invalid: UInt64) = (0, 0)) {
+        rows = InvalidRowsGuard(
+            maximumPercent: maximumPercent, rows: earlier.rows, invalid: earlier.invalid)
+    }
 
     /// Number of rows so far.
     var rowCount: UInt64 { rows.rows }

@@ -183,18 +183,24 @@ final class LedgerSession {
     /// Whether there is a claim to renew at the end.
     var hasClaim: Bool { !isFinishedAlready && directory.claim != nil }
 
-    /// Makes the checks of a run that need no segments, without creating or locking anything.
+    /// Makes the checks of a run without creating or locking anything.
+    ///
+    /// - Returns: What earlier runs did; nil if none has begun the campaign.
     static func checkBeforehand(
-        _ ledger: String, _ plan: Plan, list: TokenList, skips: ExclusionScan?
-    ) throws(BroadsideError) {
+        _ ledger: String, _ plan: Plan, list: TokenList, skips: ExclusionScan?, rows: RunRows
+    ) throws(BroadsideError) -> EarlierRuns? {
         try LedgerDirectory.checkForRun(
             ledger, resumes: plan.options.resumes, begins: plan.options.ledgerUse != .resume)
         let directory = LedgerDirectory.unlocked(ledger)
-        guard try directory.hasManifest else { return }
+        guard try directory.hasManifest else { return nil }
+        let manifest = try directory.readManifest()
         let identity = Self.identity(plan, list: list, skips: skips)
-        if let difference = try directory.readManifest().identity.firstDifference(from: identity) {
+        if let difference = manifest.identity.firstDifference(from: identity) {
             throw otherCampaign(directory, difference, plan.options)
         }
+        let earlier = try EarlierRuns(directory, manifest, plan, rows: rows.rows())
+        try earlier.check(list, in: directory)
+        return earlier
     }
 
     private static func otherCampaign(
@@ -234,7 +240,7 @@ final class LedgerSession {
 
     /// Checks that the list is the campaign's list. Compares its size and header. Also compares the
     /// whole content if it was hashed before, otherwise each part that was begun.
-    private static func check(
+    static func check(
         _ list: TokenList, _ manifest: Manifest, _ index: LedgerIndex,
         _ directory: LedgerDirectory, _ options: SendOptions
     ) throws(BroadsideError) {

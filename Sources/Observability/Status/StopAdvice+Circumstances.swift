@@ -43,6 +43,18 @@ extension Summary {
         let counts = SkipReason.allCases.compactMap { skip in
             self.reasons[skip.reason.text].map { (reason: skip, count: $0) }
         }
+        return Self.allSkippedWarning(counts, invalid: invalid)
+    }
+
+    /// Warning that all rows that could be sent are skipped.
+    ///
+    /// - Parameters:
+    ///   - counts: Number of skipped rows for each reason, at least one.
+    ///   - invalid: Number of rows that can't be sent.
+    package static func allSkippedWarning(
+        _ counts: [(reason: SkipReason, count: UInt64)], invalid: UInt64
+    ) -> String {
+        let skipped = counts.reduce(0) { $0 + $1.count }
         let reasons = counts.map { "\(grouped($0.count)) \($0.reason.reason.text)" }
         let advice =
             switch counts.max(by: { $0.count < $1.count })?.reason {

@@ -1,0 +1,42 @@
+internal import BroadsideLedgerFormat
+import BroadsideLedgers
+import BroadsideLists
+internal import BroadsideRows
+import BroadsideSupport
+
+/// Work of a campaign's earlier runs, read from its ledger without a lock, for a dry run.
+struct EarlierRuns {
+    private let manifest: Manifest
+    private let index: LedgerIndex
+    private let plan: Plan
+    /// Counts of the rows that the next run does not send again.
+    let kept: RowCounts
+
+    var startedAtMilliseconds: UInt64 { manifest.firstStartedAtMilliseconds }
+
+    /// - Parameter rows: Rows that the next run covers.
+    init(
+        _ directory: LedgerDirectory, _ known: Manifest, _ plan: Plan, rows: CampaignRows
+    ) throws(BroadsideError) {
+        self.plan = plan
+        let (manifest, segments) = try directory.segments(knownTo: known)
+        do throws(LedgerError) {
+            var index = try LedgerIndex(segments: segments, manifest: manifest)
+            index.rows.limit = rows.limit
+            kept = try LedgerSummary(index).kept(reopening: plan.options.retry)
+            (self.index, self.manifest) = (index, manifest)
+        } catch {
+            throw LedgerReader.unreadable(error, directory)
+        }
+    }
+
+    /// Checks that the list is the campaign's list, as the next run does.
+    func check(_ list: TokenList, in directory: LedgerDirectory) throws(BroadsideError) {
+        try LedgerSession.check(list, manifest, index, directory, plan.options)
+    }
+
+    /// Work that the next run has.
+    func rowsLeft() -> ResumePlan {
+        ResumePlan(index: index, lostRows: plan.options.onLost, reopens: plan.options.retry)
+    }
+}
