@@ -314,6 +314,7 @@ struct NightTests {
         try files.removeItem(atPath: "\(nights.ledger(2))/export.csv")
         #expect(try nights.run(["--keep", "1"], at: (5, "23:58")).exitCode == 0)
         #expect((1...5).map(nights.has) == [true, false, false, false, true])
+        #expect(!kept.errors.contains("removed 1 ledger"), "\(kept.errors)")
         // Nor are their claims left, but that of the night that is not complete.
         let claims = try nights.campaign.directory.names(in: "\(nights.folder)/evening")
             .filter { $0.hasPrefix(".") }
@@ -326,6 +327,43 @@ struct NightTests {
             try nights.run(["--keep", "1"] + Self.cutShort, at: (6, "23:55")).exitCode == 3)
         #expect(nights.has(5))
         #expect(try requests(server) < 6 * Self.rows)
+    }
+
+    @Test func `Removed ledgers are named, and those that the next night would ask are a warning`()
+        throws
+    {
+        let server = try RecordingServer()
+        let nights = try Nights(rows: 3, endpoint: server.endpoint)
+        let warned = "but the ledger of \(nights.date(2)) was removed: --keep"
+        func last(_ more: [String]) throws -> String {
+            try? files.removeItem(atPath: "\(nights.folder)/evening")
+            for day in 1...3 { #expect(try nights.run(at: (day, "20:00")).exitCode == 0) }
+            let kept = try nights.run(["--keep", "1"] + more, at: (3, "20:05"))
+            #expect(kept.exitCode == 0 && !nights.has(1) && !nights.has(2), "\(kept.errors)")
+            return kept.errors
+        }
+        let told = try last(["--progress", "auto"])
+        #expect(
+            told.contains("--keep 1 removed 2 ledgers: \(nights.date(2)), \(nights.date(1))\n"),
+            "\(told)")
+        #expect(told.contains("--skip-dead counts what the nights of the last 30 d"), "\(told)")
+        #expect(told.contains("\(warned) 30 keeps enough"), "\(told)")
+        let place = "\(nights.folder)/evening"
+        #expect(
+            told.contains("\npages: \(nights.ledger(3))/report.html, \(place)/index.html\n"),
+            "\(told)")
+        // For cron, only the warning.
+        let quiet = try last([])
+        #expect(
+            quiet.contains(warned) && !quiet.contains("pages:") && !quiet.contains("2 ledgers"),
+            "\(quiet)")
+        // Two days after the removed night, the next one would not ask it.
+        #expect(!(try last(["--dead-for", "2d"])).contains("warning"))
+        #expect(try last(["--dead-for", "60h"]).contains("\(warned) 3 keeps enough"))
+        #expect(!(try last(["--skip-dead", "none"])).contains("warning"))
+        #expect(
+            try last(["--skip-dead", "none", "--cap", "1/7d", "--history", nights.folder])
+                .contains("--cap counts what the nights of the last 7 d"))
     }
 
     @Test func `Rows that failed or are unknown are exit 6, and the retry is named`() throws {

@@ -162,10 +162,7 @@ struct NightFolder {
             if other < date { unfinished.append(other) }
         }
         guard let last = unfinished.last else { return }
-        let rest = unfinished.count - Self.namedLimit
-        let names =
-            unfinished.suffix(Self.namedLimit).reversed().map(\.description).joined(separator: ", ")
-            + (rest > 0 ? " and \(rest) more" : "")
+        let names = Self.names(unfinished)
         let words =
             unfinished.count == 1
             ? (night: "night of \(names) is", verb: "is not continued", rest: "it")
@@ -175,7 +172,21 @@ struct NightFolder {
                 + "--date \(last) sends the rest of \(words.rest)")
     }
 
+    /// Names the latest of some dates, and the number of the others.
+    private static func names(_ dates: [NightDate]) -> String {
+        let rest = dates.count - namedLimit
+        return dates.suffix(namedLimit).reversed().map(\.description).joined(separator: ", ")
+            + (rest > 0 ? " and \(rest) more" : "")
+    }
+
     // MARK: Pages
+
+    /// Paths of a night's page and of the page about all nights; nil if the night has none.
+    func pages(of date: NightDate) -> String? {
+        let paths = ["\(ledger(date))/\(LedgerDirectory.pageName)", "\(path)/index.html"]
+            .filter { (try? fileExists($0)) == true }
+        return paths.count == 2 ? paths.map { printable($0) }.joined(separator: ", ") : nil
+    }
 
     /// Writes the page about a night from its ledger, if no run has written one. A failure does not
     /// affect the exit code.
@@ -217,11 +228,13 @@ struct NightFolder {
     /// Removes the ledgers of finished nights, except the newest ones. Warns about ledgers that
     /// can't be removed.
     ///
+    /// - Returns: Dates whose ledgers were removed, oldest first.
     /// - Parameters:
     ///   - count: Number of dates that keep their ledgers, regardless of their outcome.
     ///   - sent: Night that was just sent; its ledger remains until the next night has been sent.
-    func removeOld(keeping count: Int, sent: NightDate, _ notes: NightNotes) {
+    func removeOld(keeping count: Int, sent: NightDate, _ notes: NightNotes) -> [NightDate] {
         assert(count > 0, "the newest is never removed")
+        var removed: [NightDate] = []
         do throws(BroadsideError) {
             let dates = try ledgerDates()
             for date in dates.dropLast(max(1, count)) {
@@ -238,10 +251,40 @@ struct NightFolder {
                     continue
                 }
                 try finishRemoval(of: date, notes)
+                removed.append(date)
             }
         } catch {
             standardErrorLine("broadside: warning: --keep: \(error.message)")
         }
+        return removed
+    }
+
+    /// Names the nights whose ledgers were removed.
+    func tellRemoved(_ dates: [NightDate], keeping count: Int) {
+        standardErrorLine(
+            "--keep \(count) removed \(dates.count == 1 ? "1 ledger" : "\(grouped(dates.count)) ledgers"): "
+                + Self.names(dates))
+    }
+
+    /// Warns if the next night could have used one of the removed ledgers.
+    ///
+    /// - Parameters:
+    ///   - date: The night that was just sent.
+    ///   - memory: Option that asks earlier nights, and the age up to which it does.
+    func warnOfForgotten(
+        _ removed: [NightDate], keeping count: Int, sent date: NightDate,
+        memory: (option: String, milliseconds: UInt64)
+    ) {
+        let day: UInt64 = 86_400_000
+        guard let latest = removed.last,
+            (date.days(since: latest) + 1) * day < memory.milliseconds
+        else { return }
+        let age = durationText(Double(memory.milliseconds) / 1000)
+        let enough = (memory.milliseconds + day - 1) / day
+        standardErrorLine(
+            "broadside: warning: --keep \(count): \(memory.option) counts what the nights of the last "
+                + "\(age) report, but the ledger of \(latest) was removed: --keep \(enough) keeps enough "
+                + "for a campaign of every night")
     }
 
     /// Continues removals that were interrupted because the process was killed.

@@ -297,10 +297,23 @@ struct NightCall {
         guard code != ExitCode.inUse else { return }
         folder.writeMissingPage(of: date)
         if let keep = options.keep, code == ExitCode.complete || code == ExitCode.openRows {
-            folder.removeOld(keeping: keep, sent: date, notes)
+            let removed = folder.removeOld(keeping: keep, sent: date, notes)
+            if !removed.isEmpty {
+                if isTalkative { folder.tellRemoved(removed, keeping: keep) }
+                if let memory = options.send.memory(of: folder.path) {
+                    folder.warnOfForgotten(removed, keeping: keep, sent: date, memory: memory)
+                }
+            }
         }
         folder.writeIndex()
+        if isTalkative, let pages = folder.pages(of: date) {
+            standardErrorLine("pages: \(pages)")
+        }
     }
+
+    /// Whether lines that are no warnings are printed. `--progress none` is for cron, which mails
+    /// them.
+    private var isTalkative: Bool { options.send.progress == .auto }
 
     // MARK: A finished night
 

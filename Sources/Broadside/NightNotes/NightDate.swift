@@ -1,3 +1,4 @@
+internal import BroadsidePolicy
 import BroadsideSupport
 
 /// A calendar day, the name of a night's ledger: `2026-11-20`.
@@ -21,6 +22,13 @@ struct NightDate: Hashable, Comparable, Sendable, CustomStringConvertible {
     init?(localDayOf milliseconds: UInt64) {
         guard let text = localDate(milliseconds) else { return nil }
         self.init(text)
+    }
+
+    /// Number of days from another date to this one; 0 if that date is later.
+    func days(since other: NightDate) -> UInt64 {
+        guard let first = CalendarDate(other.description), let last = CalendarDate(description)
+        else { return 0 }
+        return UInt64(max(0, last.days - first.days))
     }
 
     private static func number(_ digits: ArraySlice<UInt8>) -> Int? {

@@ -74,6 +74,23 @@ extension SendOptions {
             directories, own: ledger)
     }
 
+    /// Option that asks the ledgers in a folder about the most distant past, and the age up to
+    /// which it counts what they report, in milliseconds; nil if no option has such a limit.
+    func memory(of folder: String) -> (option: String, milliseconds: UInt64)? {
+        let path = Self.identity(of: folder)
+        func asks(_ directories: [String]) -> Bool {
+            directories.map(Self.identity).contains {
+                path == $0 || $0 == "/" || path.hasPrefix("\($0)/")
+            }
+        }
+        var rules: [(option: String, milliseconds: UInt64)] = []
+        if asks(deadDirectories), let deadForMilliseconds {
+            rules.append(("--skip-dead", deadForMilliseconds))
+        }
+        if let cap, asks(history) { rules.append(("--cap", cap.milliseconds)) }
+        return rules.max { $0.milliseconds < $1.milliseconds }
+    }
+
     /// Description of the rules that skip rows because of earlier ledgers; nil: there are none.
     var earlierDescription: String? {
         var parts: [String] = []
