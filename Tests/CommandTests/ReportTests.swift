@@ -87,6 +87,58 @@ struct ReportTests {
         #expect(measured == #"{"wide":[],"charts":3,"tables":3,"page":true}"#, "\(width)")
     }
 
+    /// Cells of the table of runs, by run.
+    private func runs(_ page: String) throws -> [[String]] {
+        let table = try #require(page.split(separator: "<h2>Runs</h2>").dropFirst().first)
+        return table.prefix { $0 != "\u{0}" }.split(separator: "</table>")[0]
+            .split(separator: "<tr>").map { row in
+                row.matches(of: /<td[^>]*>([^<]*)<\/td>/).map { String($0.1) }
+            }.filter { !$0.isEmpty }
+    }
+
+    @Test func `A killed run has its time and its rows on the page, and all pages agree`() throws {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 4000)
+        let killed = try Broadside.start(
+            campaign.arguments(to: server.endpoint, ["--rate", "1000"]), in: campaign.directory)
+        try killed.wait {
+            let status = try Broadside.run(
+                ["status", "--json", campaign.ledger], in: campaign.directory)
+            let settled = status.output.firstMatch(of: /"settled":(\d+)/).flatMap { Int($0.1) }
+            return settled ?? 0 >= 2500
+        }
+        killed.send(signal: SIGKILL)
+        _ = try killed.wait()
+        try report(campaign)
+        let interrupted = try String(
+            contentsOfFile: "\(campaign.directory.path)/ledger.html", encoding: .utf8)
+        #expect(interrupted.contains(">interrupted, ") && interrupted.contains("Interrupted after"))
+
+        let page = "\(campaign.directory.path)/second.html"
+        let resumed = try campaign.send(
+            to: server.endpoint, ["--rate", "1000", "--resume", "--report", page])
+        #expect(resumed.exitCode == 0, "\(resumed.errors)")
+        try report(campaign)
+        let nights = try Broadside.run(
+            ["report", "--all", "--json", campaign.ledger], in: campaign.directory)
+        let seconds = try #require(
+            nights.output.firstMatch(of: /"running_seconds":([0-9.]+)/).flatMap { Double($0.1) })
+        #expect(seconds >= 3.4, "\(seconds)")
+        for name in ["second", "ledger"] {
+            let text = try String(
+                contentsOfFile: "\(campaign.directory.path)/\(name).html", encoding: .utf8)
+            let runs = try runs(text)
+            #expect(runs.map { $0[6] } == ["interrupted", "complete"], "\(name): \(runs)")
+            let taken = runs.compactMap { Double($0[3].prefix { $0 != " " }) }
+            #expect(taken.count == 2 && taken[0] >= 2, "\(name): \(runs)")
+            #expect(abs(taken.reduce(0, +) - seconds) <= 2, "\(name): \(runs), \(seconds) s")
+            let rate = try #require(
+                text.firstMatch(of: /([0-9,]+) rows per second on average/)
+                    .flatMap { Double($0.1.replacing(",", with: "")) })
+            #expect(abs(rate - 4000 / seconds) <= 4000 / seconds * 0.05, "\(name): \(rate)")
+        }
+    }
+
     @Test func `A ledger whose telemetry is missing or damaged still has a report`() throws {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 50)

@@ -348,7 +348,8 @@ struct LiveRun {
             try summary.write(to: plan.options, signals, isUrgent: isUrgent)
             guard plan.options.report != nil || plan.options.night != nil else { return }
             let page = monitor.reportPage(
-                summary, cause: conclusion.cause, advice: advice, now: Clock.now())
+                summary, cause: conclusion.cause, advice: advice, isUrgent: isUrgent,
+                now: Clock.now())
             if let night = plan.options.night, !isDiscarded, code != ExitCode.inUse {
                 report = night.write(page: page, into: session.directory, signals, isUrgent)
             }

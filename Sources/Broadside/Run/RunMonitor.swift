@@ -196,11 +196,20 @@ final class RunMonitor {
     }
 
     /// Page of `--report`.
+    ///
+    /// - Parameter isUrgent: Whether to omit the curves of killed runs, for which the ledger's rows
+    ///   have to be read.
     func reportPage(
-        _ summary: Summary, cause: StopCause, advice: StopAdvice, now: Now
+        _ summary: Summary, cause: StopCause, advice: StopAdvice, isUrgent: Bool, now: Now
     ) -> [UInt8] {
+        let epochs = session.manifest.epochs
+        var course: SettlementTimeline?
+        let untimed = telemetry.runsWithoutEnd(epochs)
+        if !untimed.isEmpty, !isUrgent {
+            course = session.earlierCourse(telemetry.withoutWaits(epochs), of: untimed)
+        }
         var data = ReportData(
-            summary: summary, telemetry: telemetry, epochs: session.manifest.epochs, course: nil,
+            summary: summary, telemetry: telemetry, epochs: epochs, course: course,
             ledgerPath: session.directory.path, listPath: session.manifest.listPath,
             createdAtMilliseconds: now.wallMilliseconds)
         data.cause = cause

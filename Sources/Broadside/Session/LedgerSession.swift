@@ -3,6 +3,7 @@ import BroadsideEngine
 internal import BroadsideLedgerFormat
 import BroadsideLedgers
 import BroadsideLists
+import BroadsideObservability
 internal import BroadsidePolicy
 internal import BroadsideRows
 import BroadsideSupport
@@ -428,6 +429,25 @@ final class LedgerSession {
     /// - Parameter ofOwnRuns: Whether to ignore segments of runs that this process does not know.
     func count(ofOwnRuns: Bool = false) throws(BroadsideError) -> LedgerSummary {
         try read(ofOwnRuns: ofOwnRuns) { try LedgerSummary($0) }
+    }
+
+    /// Times at which earlier runs settled rows.
+    ///
+    /// - Parameters:
+    ///   - epochs: All runs of the ledger.
+    ///   - runs: Numbers of the runs whose rows count.
+    /// - Returns: nil if the campaign is new or its ledger can't be read.
+    func earlierCourse(
+        _ epochs: [Manifest.Epoch], of runs: Set<UInt32>
+    ) -> SettlementTimeline? {
+        guard let index else { return nil }
+        var course = SettlementTimeline(epochs: epochs, only: runs)
+        do {
+            try course.add(index)
+        } catch {
+            return nil
+        }
+        return course
     }
 
     /// The apns-unique-id of the campaign's first row; nil if none was recorded.

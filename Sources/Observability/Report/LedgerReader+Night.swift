@@ -33,14 +33,14 @@ extension Night {
         let summary = try ledger.statistics()
         let telemetry = Telemetry.read(from: ledger.directory) ?? Telemetry()
         let epochs = ledger.manifest.epochs
-        // The rows are read only if the telemetry lacks a run.
-        let isTimed = epochs.allSatisfy { epoch in
-            telemetry.runs.contains { $0.number == epoch.number }
-        }
+        // The rows are read only if the telemetry lacks the end of a run. That of a run in progress
+        // is recent enough.
+        var untimed = telemetry.runsWithoutEnd(epochs)
+        if summary.outcome == .running, let run = telemetry.runs.last { untimed.remove(run.number) }
         let data = ReportData(
             summary: summary, telemetry: telemetry, epochs: epochs,
-            course: isTimed
-                ? nil : try ledger.course(telemetry.withoutWaits(ledger.manifest.epochs)),
+            course: untimed.isEmpty
+                ? nil : try ledger.course(telemetry.withoutWaits(epochs), only: untimed),
             ledgerPath: path, listPath: nil,
             createdAtMilliseconds: 0)
         var figures = Figures(summary)

@@ -67,17 +67,17 @@ extension LedgerReader {
 
     /// Reads the times at which rows were settled.
     ///
-    /// - Parameter epochs: Runs of the ledger.
-    func course(_ epochs: [Manifest.Epoch]) throws(BroadsideError) -> SettlementTimeline {
-        var course = SettlementTimeline(epochs: epochs)
+    /// - Parameters:
+    ///   - epochs: Runs of the ledger.
+    ///   - runs: Numbers of the runs whose rows count; nil: all runs.
+    func course(
+        _ epochs: [Manifest.Epoch], only runs: Set<UInt32>? = nil
+    ) throws(BroadsideError) -> SettlementTimeline {
+        var course = SettlementTimeline(epochs: epochs, only: runs)
         for ledger in ledgers {
             let index = try index(ledger)
             do {
-                var verdicts = ChunkVerdicts(of: index)
-                for chunk in 0..<index.chunkCount {
-                    try verdicts.load(chunk: chunk)
-                    course.add(verdicts)
-                }
+                try course.add(index)
             } catch {
                 throw Self.unreadable(error, ledger.directory)
             }

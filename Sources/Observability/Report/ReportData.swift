@@ -21,6 +21,7 @@ package struct ReportData {
         var startedAtMilliseconds: UInt64
         var start: Double
         var elapsed: Double
+        /// Word for the run's end; nil if the ledger does not tell it.
         var outcome: String?
         var cause: String?
         var retries: UInt64
@@ -63,8 +64,17 @@ package struct ReportData {
     var receipts: ReceiptFindings?
     var createdAtMilliseconds: UInt64 = 0
 
-    /// - Parameter course: Times of settlement from the ledger's rows; nil if the telemetry has all
-    ///   runs.
+    /// Outcome of a run that did not record its end because it was killed. `broadside status` uses
+    /// the same word.
+    static let interrupted = "interrupted"
+
+    /// Whether the latest run was killed.
+    var isInterrupted: Bool {
+        !isInProgress && summary.outcome == .stopped && runs.last?.outcome == Self.interrupted
+    }
+
+    /// - Parameter course: Times of settlement from the ledger's rows, at least for the runs whose
+    ///   end the telemetry lacks; nil if it has the ends of all runs.
     package init(
         summary: Summary, telemetry: Telemetry, epochs: [Manifest.Epoch],
         course: SettlementTimeline?,
@@ -87,17 +97,18 @@ package struct ReportData {
         for epoch in telemetry.withoutWaits(epochs) {
             let run = telemetry.runs.first { $0.number == epoch.number }
             let bins = course?.bins(of: epoch.number) ?? []
-            let elapsed =
-                run.map { max($0.elapsedSeconds, bins.last?.start ?? 0) }
-                ?? bins.last.map { $0.start + $0.duration } ?? 0
+            // A killed run recorded its time only every few seconds. Its last verdict is later.
+            let settled =
+                run?.hasEnd == true ? bins.last?.start : course?.seconds(of: epoch.number)
+            let elapsed = max(run?.elapsedSeconds ?? 0, settled ?? 0)
             runs.append(
                 RunMark(
                     number: epoch.number, startedAtMilliseconds: epoch.startedAtMilliseconds,
-                    start: axis, elapsed: elapsed, outcome: run?.outcome,
+                    start: axis, elapsed: elapsed, outcome: telemetry.outcome(of: epoch),
                     cause: Self.cause(epoch, run),
                     retries: run?.retries ?? 0, pauses: run?.pauses ?? []))
             count(run, bins)
-            add(run, bins, at: axis)
+            add(run, bins, elapsed: elapsed, at: axis)
             assert(elapsed >= 0 && elapsed.isFinite, "run \(epoch.number) lasted \(elapsed) s")
             axis += elapsed
         }
@@ -126,14 +137,11 @@ package struct ReportData {
     }
 
     private mutating func add(
-        _ run: Telemetry.Run?, _ bins: [SettlementTimeline.Bin], at axis: Double
+        _ run: Telemetry.Run?, _ bins: [SettlementTimeline.Bin], elapsed: Double, at axis: Double
     ) {
         for var bin in bins {
             // The last period ends with the run.
-            if let run, run.elapsedSeconds > bin.start {
-                let duration = min(bin.duration, run.elapsedSeconds - bin.start)
-                bin.duration = duration
-            }
+            bin.duration = min(bin.duration, max(0.001, elapsed - bin.start))
             add(
                 Throughput(
                     start: axis + bin.start, duration: bin.duration, accepted: bin.accepted,

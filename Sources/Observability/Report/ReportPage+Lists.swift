@@ -53,12 +53,13 @@ extension ReportPage {
         let axis = axis
         let rows = data.runs.indices.suffix(100).map { index in
             let run = data.runs[index]
+            let isRunning = data.isInProgress && index == data.runs.count - 1
             return [
                 "\(run.number)", axis.text(atMilliseconds: run.startedAtMilliseconds),
-                data.isInProgress && index == data.runs.count - 1
-                    ? "running" : axis.text(atMilliseconds: run.endedAtMilliseconds),
+                isRunning ? "running" : axis.text(atMilliseconds: run.endedAtMilliseconds),
                 durationText(run.elapsed), data.gap(before: index).map(durationText) ?? "",
-                grouped(run.retries), run.outcome ?? "not recorded", run.cause ?? "",
+                grouped(run.retries), isRunning ? "running" : run.outcome ?? "not recorded",
+                run.cause ?? "",
             ]
         }
         return "<h2>Runs</h2>\n<div class=\"box\">"

@@ -42,8 +42,10 @@ extension ReportPage {
 
     var statusText: String {
         if data.isInProgress { return "running" }
-        guard allRows > 0 else { return "\(data.summary.outcome.rawValue), no rows" }
-        return "\(data.summary.outcome.rawValue), "
+        let word =
+            data.isInterrupted ? ReportData.interrupted : data.summary.outcome.rawValue
+        guard allRows > 0 else { return "\(word), no rows" }
+        return "\(word), "
             + "\(Self.percent(data.summary.accepted, of: allRows)) accepted"
     }
 

@@ -87,7 +87,8 @@ package struct ReportPage {
             let left =
                 summary.remaining.map { "\(grouped($0)) of \(rows ?? "the") rows are left" }
                 ?? "rows are left"
-            return "Stopped after \(time): \(left), \(grouped(summary.accepted)) were accepted."
+            let word = data.isInterrupted ? "Interrupted" : "Stopped"
+            return "\(word) after \(time): \(left), \(grouped(summary.accepted)) were accepted."
         case .aborted:
             let cause = data.cause?.message ?? "APNs refuses the campaign"
             return "Ended early: \(cause). \(grouped(summary.accepted)) of "

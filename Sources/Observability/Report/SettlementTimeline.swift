@@ -26,6 +26,10 @@ package struct SettlementTimeline {
     }
 
     private let epochs: [Manifest.Epoch]
+    /// Numbers of the runs whose rows count; nil: all runs.
+    private let runs: Set<UInt32>?
+    /// Time of the last verdict that counts, by index of the epoch; 0 if there is none.
+    private var lastMilliseconds: [UInt64]
     private var widthMilliseconds: UInt64 = 1000
     /// Counts by index of the epoch and by number of the bin.
     private var counts: [[UInt64: Counts]]
@@ -33,9 +37,23 @@ package struct SettlementTimeline {
     /// Maximum number of bins over all runs.
     static let binsLimit = 1200
 
-    init(epochs: [Manifest.Epoch]) {
+    /// - Parameters:
+    ///   - epochs: All runs of the ledger.
+    ///   - runs: Numbers of the runs whose rows count; nil: all runs.
+    package init(epochs: [Manifest.Epoch], only runs: Set<UInt32>? = nil) {
         self.epochs = epochs
+        self.runs = runs
         counts = Array(repeating: [:], count: epochs.count)
+        lastMilliseconds = Array(repeating: 0, count: epochs.count)
+    }
+
+    /// Counts the settled rows of a ledger.
+    package mutating func add(_ index: LedgerIndex) throws(LedgerError) {
+        var verdicts = ChunkVerdicts(of: index)
+        for chunk in 0..<index.chunkCount {
+            try verdicts.load(chunk: chunk)
+            add(verdicts)
+        }
     }
 
     /// Counts the settled rows of a chunk.
@@ -53,6 +71,8 @@ package struct SettlementTimeline {
         // The clock may have been set back. A time before all runs counts for the first run.
         let epoch = epochs.lastIndex { $0.startedAtMilliseconds <= milliseconds } ?? 0
         guard epoch < epochs.count else { return }
+        if let runs, !runs.contains(epochs[epoch].number) { return }
+        lastMilliseconds[epoch] = max(lastMilliseconds[epoch], milliseconds)
         let start = epochs[epoch].startedAtMilliseconds
         let bin = (milliseconds - min(milliseconds, start)) / widthMilliseconds
         switch state {
@@ -71,6 +91,16 @@ package struct SettlementTimeline {
             assert(wider.count <= counts[epoch].count, "wider bins are not more")
             counts[epoch] = wider
         }
+    }
+
+    /// Seconds from a run's start to its last verdict, at least a millisecond; nil if no verdict of
+    /// the run counts.
+    func seconds(of number: UInt32) -> Double? {
+        guard let epoch = epochs.firstIndex(where: { $0.number == number }),
+            !counts[epoch].isEmpty
+        else { return nil }
+        let start = epochs[epoch].startedAtMilliseconds
+        return Double(max(1, lastMilliseconds[epoch] - min(lastMilliseconds[epoch], start))) / 1000
     }
 
     /// Bins of a run in order, from its start to its last verdict.

@@ -37,6 +37,10 @@ package struct Telemetry: Codable, Sendable {
         /// Nanoseconds of the connections, indexed by `LimitedBy`.
         var limited: [UInt64] = []
         var points: [TimeSeries.Point] = []
+
+        /// Whether the run recorded its end, or the end of the wave that it sent. The times of any
+        /// other run end with its latest record.
+        var hasEnd: Bool { outcome != nil || failed != nil }
     }
 
     /// Event of the log that the telemetry keeps.
@@ -150,7 +154,7 @@ package struct Telemetry: Codable, Sendable {
 
     /// Returns the runs of the ledger, each starting when it began to send. Waits for a wave do not
     /// count.
-    func withoutWaits(_ epochs: [Manifest.Epoch]) -> [Manifest.Epoch] {
+    package func withoutWaits(_ epochs: [Manifest.Epoch]) -> [Manifest.Epoch] {
         guard waves != nil else { return epochs }
         var epochs = epochs
         for index in epochs.indices {
@@ -162,6 +166,25 @@ package struct Telemetry: Codable, Sendable {
             epochs[index].startedAtMilliseconds = run.startedAtMilliseconds
         }
         return epochs
+    }
+
+    /// Numbers of the runs whose end is not recorded: killed runs, a run in progress, and runs that
+    /// this file lacks.
+    package func runsWithoutEnd(_ epochs: [Manifest.Epoch]) -> Set<UInt32> {
+        Set(epochs.map(\.number)).subtracting(runs.filter(\.hasEnd).map(\.number))
+    }
+
+    /// Word for the end of a run that is not in progress; nil if it is unknown.
+    func outcome(of epoch: Manifest.Epoch) -> String? {
+        let run = runs.first { $0.number == epoch.number }
+        if let outcome = run?.outcome { return outcome }
+        if run?.hasEnd == true { return "wave ended" }
+        guard epoch.stop == nil else { return nil }
+        // Only the latest run, or one that this file would have, certainly recorded no end.
+        let isKnown =
+            run != nil || epoch.segments == nil
+            || !runs.isEmpty && (runs.count < Self.runsLimit || epoch.number > runs[0].number)
+        return isKnown ? ReportData.interrupted : nil
     }
 
     /// Records that the current run begins to send after a wait.

@@ -99,6 +99,51 @@ import Testing
         return Self.data(accepted: 100, telemetry: telemetry, epochs: epochs)
     }
 
+    /// Run 1 was killed 5.25 s after its latest record, run 2 before its first one. Run 3 ended.
+    @Test func `A killed run lasts to its last verdict, and its outcome is interrupted`() {
+        let start: UInt64 = 1_795_264_562_000
+        var telemetry = Telemetry()
+        var epochs: [Manifest.Epoch] = []
+        for number in 1...3 as ClosedRange<UInt32> {
+            let began = start + UInt64(number - 1) * 60_000
+            epochs.append(.init(number: number, startedAtMilliseconds: began))
+            guard number != 2 else { continue }
+            telemetry.begin(number, atMilliseconds: began, settings: [])
+            var snapshot = RunSnapshot()
+            snapshot.elapsedSeconds = number == 1 ? 15 : 4
+            telemetry.take(snapshot, TimeSeries(), ReactorReport())
+        }
+        telemetry.end(outcome: "complete", cause: nil, atMilliseconds: start)
+        #expect(telemetry.runsWithoutEnd(epochs) == [1, 2])
+        var course = SettlementTimeline(epochs: epochs, only: [1, 2])
+        for (state, time) in [
+            (.accepted, 100), (.rejected, 20_250), (.accepted, 9_000), (.accepted, 62_500),
+            (.accepted, 123_000),
+        ] as [(RowState, UInt64)] {
+            course.add(state, at: start + time)
+        }
+        var data = Self.data(accepted: 4, rejected: 1)
+        data = ReportData(
+            summary: data.summary, telemetry: telemetry, epochs: epochs, course: course,
+            ledgerPath: "tonight", listPath: nil, createdAtMilliseconds: 0)
+        #expect(data.runs.map(\.elapsed) == [20.25, 2.5, 4])
+        #expect(data.runs.map(\.outcome) == ["interrupted", "interrupted", "complete"])
+        #expect(data.runs.map(\.accepted) == [2, 1, 0] && data.runs[0].rejected == 1)
+        #expect(data.runningSeconds == 26.75)
+        #expect(data.throughput.map { $0.accepted + $0.rejected }.reduce(0, +) == 4)
+        #expect(data.throughput.allSatisfy { $0.start + $0.duration <= 22.75 })
+        #expect(data.gap(before: 1) == 39.75 && !data.isInterrupted)
+        data = ReportData(
+            summary: Self.data(.stopped, accepted: 3, rejected: 1, remaining: 2).summary,
+            telemetry: telemetry, epochs: Array(epochs.prefix(2)), course: course,
+            ledgerPath: "tonight", listPath: nil, createdAtMilliseconds: 0)
+        let page = ReportPage(data: data)
+        #expect(page.statusText == "interrupted, 50.0% accepted")
+        #expect(page.sentence.hasPrefix("Interrupted after 1 m 03 s"), "\(page.sentence)")
+        data.isInProgress = true
+        #expect(ReportPage(data: data).statusText == "running")
+    }
+
     @Test
     func `A wave has the runs from its time on, and an earlier one without a run went with it`() {
         let start: UInt64 = 1_795_264_562_000
