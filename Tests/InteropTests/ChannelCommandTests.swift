@@ -231,6 +231,8 @@ struct ChannelCommandTests {
         let again = try caller.broadcast(server.endpoint, more)
         #expect(again.exitCode == 0 && again.output == sent.output, "\(again.errors)")
         #expect(try Self.seen(server).count == 1, "nothing was sent again")
+        #expect(sent.errors.isEmpty && again.errors.contains("this start sent nothing"))
+        #expect(again.errors.contains("as accepted; to send it again, name another --ledger"))
 
         func ledger(_ words: [String]) throws -> String {
             let ended = try Broadside.run(words, in: caller.directory)

@@ -67,10 +67,10 @@ public enum BroadcastRun {
                 try ledger.settle(
                     .unknown, status: 0, reason: .connectionLost,
                     attempts: max(1, ledger.outcome.attempts), Clock.now())
-                return broadcast.report(ledger)
+                return reportEarlier(broadcast, ledger)
             }
         case let state where options.retry.contains(state): break
-        default: return broadcast.report(ledger)
+        default: return reportEarlier(broadcast, ledger)
         }
         // Nothing is reserved before a connection is open, so an unreachable server does not change
         // the broadcast's state.
@@ -85,6 +85,18 @@ public enum BroadcastRun {
         try ledger.reserve(reopening: options.retry, Clock.now())
         try attempt(broadcast, ledger, options, over: first)
         return broadcast.report(ledger)
+    }
+
+    /// Reports the outcome of an earlier start, and that this one sent nothing.
+    private static func reportEarlier(
+        _ broadcast: Broadcast, _ ledger: BroadcastLedger
+    ) -> Int32 {
+        let code = broadcast.report(ledger)
+        let state = ledger.outcome.state
+        standardErrorLine(
+            "broadside: this start sent nothing: the ledger has the broadcast as \(state.name)"
+                + (state == .accepted ? "; to send it again, name another --ledger" : ""))
+        return code
     }
 
     /// Sends the request until an outcome is recorded. Repeats it only if APNs certainly did not
