@@ -158,6 +158,15 @@ public struct LedgerCollection {
         line("left out, \(describe(errno: EACCES)) (a ledger there is its owner's)", closed)
     }
 
+    /// Prints the notes as warnings to standard error.
+    ///
+    /// - Parameter option: The option with the directories, without dashes.
+    public func warn(option: String) {
+        for note in [note, closedNote] {
+            if let note { standardErrorLine("broadside: warning: --\(option): \(note)") }
+        }
+    }
+
     private func line(_ what: String, _ directories: [String]) -> String? {
         guard !directories.isEmpty else { return nil }
         let rest = directories.count - Self.namedLimit

@@ -26,9 +26,7 @@ public enum LedgerErasure {
         let collection = try LedgerCollection(directories, option: "ledger")
         var devices = DeviceSet()
         try read(tokens, tokenColumn, into: &devices)
-        for note in [collection.note, collection.closedNote] {
-            if let note { standardErrorLine("broadside: warning: --ledger: \(note)") }
-        }
+        collection.warn(option: "ledger")
         for path in collection.paths {
             try SignalWatch.stopIfRequested()
             devices.beginLedger()

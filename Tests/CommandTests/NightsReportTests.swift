@@ -39,6 +39,54 @@ struct NightsReportTests {
         try bytes.write(to: URL(fileURLWithPath: "\(ledger)/\(name)"))
     }
 
+    @Test func `find, prune and status take a folder of the nights of several campaigns`() throws {
+        for campaign in ["news", "sport"] {
+            try FileManager.default.createDirectory(
+                atPath: "\(nights)/\(campaign)", withIntermediateDirectories: false)
+            for date in ["2026-11-27", "2026-11-28"] {
+                try send("\(nights)/\(campaign)/\(date)")
+            }
+        }
+        try FileManager.default.createDirectory(
+            atPath: "\(nights)/notes", withIntermediateDirectories: false)
+        func run(_ arguments: [String]) throws -> Finished {
+            try Broadside.run(arguments, in: campaign.directory)
+        }
+        let folders = [
+            "news/2026-11-27", "news/2026-11-28", "sport/2026-11-27", "sport/2026-11-28",
+        ]
+        let found = try run(
+            ["ledger", "find", "--ledger", nights, "--token", campaign.tokens.token(7)])
+        #expect(found.exitCode == 0 && found.errors.contains("left out"), "\(found.errors)")
+        #expect(
+            found.output.split(separator: "\n").map { $0.prefix { $0 != ":" } }
+                == folders.map { "\(nights)/\($0)" }[...], "\(found.output)")
+        let missing = try run(
+            ["ledger", "find", "--ledger", nights, "--token", String(repeating: "ab", count: 32)])
+        #expect(missing.exitCode == 1 && missing.errors.contains("in these ledgers"))
+
+        var pruned: [String] = []
+        for ledgers in [[nights], folders.map { "\(nights)/\($0)" }] {
+            let output = campaign.directory.fresh("pruned")
+            let prune = try run(
+                ["prune", "--tokens", campaign.list, "--output", output]
+                    + ledgers.flatMap { ["--ledger", $0] })
+            #expect(prune.exitCode == 0, "\(prune.errors)")
+            pruned.append(try String(contentsOfFile: output, encoding: .utf8))
+        }
+        #expect(pruned[0] == pruned[1] && pruned[0].count < campaign.tokens.list().utf8.count)
+
+        let status = try run(["status", nights])
+        #expect(status.exitCode == 0 && status.output.split(separator: "\n").count == 5)
+        for arguments in [
+            ["ledger", "find", "--ledger", "\(nights)/notes", "--apns-id", "x"],
+            ["prune", "--ledger", "\(nights)/notes", "--tokens", campaign.list, "--dry-run"],
+        ] {
+            let refused = try run(arguments)
+            #expect(refused.exitCode == 2 && refused.errors.contains("neither a ledger nor"))
+        }
+    }
+
     @Test func `The summary page links a report that only the campaign file names`() throws {
         let folder = "\(nights)/files"
         try FileManager.default.createDirectory(

@@ -16,8 +16,8 @@ enum LedgerCommand {
                     settle, until the run ends
             verify  checks every checksum, and that every row is settled once; exit 5 names the first
                     bad record
-            find    one row by --apns-id, or the rows of a --token, in one or several ledgers; exit 1
-                    if there is none
+            find    one row by --apns-id, or the rows of a --token, in one or several ledgers; DIR may
+                    have ledgers up to three levels below it; exit 1 if there is none
             merge   copies the ledgers of all shards of a list, or of all parts of a campaign, into one,
                     after verifying each and checking that they belong together
             repair  copies the provably intact part of a damaged ledger; all other rows become in doubt
@@ -73,7 +73,8 @@ enum LedgerCommand {
         options: [
             .repeated(
                 "ledger", .file(.ledger), "DIR", \.ledgers,
-                "the ledger's directory; find, forget: may be repeated"),
+                "the ledger's directory; find, forget: may be repeated, and may have ledgers below it"
+            ),
             .flag("json", \.isJSON, "stats, find: print JSON"),
             .file(
                 "tokens", \.tokens,
@@ -266,23 +267,23 @@ enum LedgerCommand {
             throw .request("find needs either --apns-id ID or --token TOKEN")
         }
         var rows: [FoundRow] = []
-        let ledgers = try values.ledgers.map { (path) throws(BroadsideError) in
-            try LedgerReader(path: path)
-        }
-        for ledger in ledgers {
-            rows += try ledger.find(
+        let ledgers = try LedgerCollection(values.ledgers, option: "ledger")
+        ledgers.warn(option: "ledger")
+        for path in ledgers.paths {
+            rows += try LedgerReader(path: path).find(
                 notificationID: values.notificationID, token: values.token, tokens: values.tokens)
         }
         if values.isJSON {
             print("[" + rows.map { "\n" + $0.json }.joined(separator: ",") + "\n]")
         } else {
             for row in rows {
-                printText((ledgers.count > 1 ? "\(row.ledger): " : "") + row.text + "\n")
+                printText((ledgers.paths.count > 1 ? "\(row.ledger): " : "") + row.text + "\n")
             }
         }
         if rows.isEmpty {
             standardErrorLine(
-                "broadside: no such row in \(ledgers.count == 1 ? "this ledger" : "these ledgers")"
+                "broadside: no such row in "
+                    + (ledgers.paths.count == 1 ? "this ledger" : "these ledgers")
                     + (otherPart(values.notificationID).map { ": \($0)" } ?? ""))
         }
         return rows.isEmpty ? 1 : 0

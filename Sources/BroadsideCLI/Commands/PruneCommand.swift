@@ -42,7 +42,10 @@ enum PruneCommand {
         ],
         campaignKeys: ["tokens", "format", "token-column", "ledger"],
         run: { (arguments) throws(BroadsideError) in
-            let options = try options(from: arguments)
+            var options = try options(from: arguments)
+            let ledgers = try LedgerCollection(options.ledgers, option: "ledger")
+            ledgers.warn(option: "ledger")
+            options.ledgers = ledgers.paths
             standardError(try PruneRun.run(options))
             return 0
         })
@@ -52,7 +55,8 @@ enum PruneCommand {
         options: [
             .repeated(
                 "ledger", .file(.ledger), "DIR", \.ledgers,
-                "a ledger to read; may be repeated"),
+                "a ledger to read, or a directory with ledgers up to three levels below it; may be repeated"
+            ),
             .custom("tokens", .file(.read), "FILE", "the token list") {
                 (text, options) throws(BroadsideError) in options.tokens = text
             },
