@@ -1,3 +1,4 @@
+internal import BroadsideAPNs
 internal import BroadsidePrimitives
 
 /// Replacement for an erased device's token: eight bytes of a keyed hash, whose key was discarded,
@@ -12,5 +13,24 @@ enum ErasedToken {
     static func appendPlaceholder(_ bytes: ArraySlice<UInt8>, to output: inout [UInt8]) {
         output += prefix.utf8
         HexDigits.append(bytes.prefix(hashByteCount), to: &output)
+    }
+
+    /// Appends the placeholder of an accepted row's device.
+    ///
+    /// - Parameter fingerprint: The hash that replaces the fingerprint of the row's token.
+    static func appendPlaceholder(_ fingerprint: UInt64, to output: inout [UInt8]) {
+        let bytes = (0..<hashByteCount).map { UInt8(truncatingIfNeeded: fingerprint >> (8 * $0)) }
+        appendPlaceholder(bytes[...], to: &output)
+    }
+
+    /// Whether an accepted row's device was erased from the ledger, while the list still has its
+    /// token.
+    ///
+    /// - Parameters:
+    ///   - fingerprint: Fingerprint in the ledger; 0 if the ledger has none.
+    ///   - digits: Lower-case digits of the row's token in the list.
+    @inline(__always)
+    static func isErased(_ fingerprint: UInt64, _ digits: RawSpan) -> Bool {
+        fingerprint != 0 && TokenText.fingerprint(digits) != fingerprint
     }
 }

@@ -10,6 +10,9 @@ public struct ExportRow: Sendable {
     public var line: UInt64?
     /// Digits of the token, or the list's text that is not a token; empty if unavailable.
     var token: [UInt8] = []
+    /// Fingerprint of an accepted row's token, or the hash that replaces it, until the row is
+    /// completed from the list; not a column.
+    var fingerprint: UInt64 = 0
     /// State of the row.
     public var state: RowState = .remaining
     /// HTTP status; nil if there was no response.

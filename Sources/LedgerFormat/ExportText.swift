@@ -101,6 +101,11 @@ internal import BroadsideSupport
             if let listIndex {
                 let text = list.text(of: listIndex)
                 guard list.isToken(listIndex) || ExportText.isPlain(text) else { return false }
+                if case .fingerprint(let fingerprint) = verdict.token,
+                    ErasedToken.isErased(fingerprint, text)
+                {
+                    return false
+                }
                 cursor.put(pieces.tokenStart)
                 cursor.put(text)
                 cursor.put(pieces.tokenEnd)

@@ -30,7 +30,16 @@ struct RowDescriber {
         row.token.removeAll(keepingCapacity: true)
         verdicts.appendToken(ofRow: rowIndex, to: &row.token)
         if case .text = verdict.token { TextExcerpt.mark(&row.token) }
-        if row.token.isEmpty, let listIndex { row.token.append(list.text(of: listIndex)) }
+        if row.token.isEmpty, let listIndex {
+            let text = list.text(of: listIndex)
+            if case .fingerprint(let fingerprint) = verdict.token,
+                ErasedToken.isErased(fingerprint, text)
+            {
+                ErasedToken.appendPlaceholder(fingerprint, to: &row.token)
+            } else {
+                row.token.append(text)
+            }
+        }
         row.state = verdict.state
         let hasNone = verdict.status == 0 || (acceptsBySilence && verdict.state == .accepted)
         row.status = hasNone ? nil : verdict.status
@@ -97,8 +106,9 @@ struct RowDescriber {
         switch record {
         case .reserve, .release, .releaseSome:
             assertionFailure("a reservation or release settles no row")
-        case .accepted(let number, _, let attempts, let milliseconds):
+        case .accepted(let number, let fingerprint, let attempts, let milliseconds):
             row.row = number
+            row.fingerprint = fingerprint
             row.state = .accepted
             row.status = acceptsBySilence ? nil : 200
             row.attempts = attempts
@@ -119,7 +129,8 @@ struct RowDescriber {
             row.settledAtMilliseconds = settled.milliseconds
             describeArm(of: &row, recorded: settled.arm, isToken: false)
             switch settled.token {
-            case .none, .fingerprint: break
+            case .none: break
+            case .fingerprint(let fingerprint): row.fingerprint = fingerprint
             case .text(let range):
                 reader.copy(range, to: &row.token)
                 TextExcerpt.mark(&row.token)

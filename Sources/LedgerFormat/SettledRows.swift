@@ -139,7 +139,13 @@ package struct SettledRows: ~Copyable {
         _ row: inout ExportRow, at place: Int, of list: borrowing ListRows
     ) {
         row.line = list.line(of: place)
-        if row.token.isEmpty { row.token.append(list.text(of: place)) }
+        guard row.token.isEmpty else { return }
+        let text = list.text(of: place)
+        if ErasedToken.isErased(row.fingerprint, text) {
+            ErasedToken.appendPlaceholder(row.fingerprint, to: &row.token)
+        } else {
+            row.token.append(text)
+        }
     }
 
     private mutating func load(

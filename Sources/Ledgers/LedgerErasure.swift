@@ -14,19 +14,34 @@ public enum LedgerErasure {
     ///   - tokens: List of the devices, or one device.
     ///   - tokenColumn: Column of the list with the tokens; nil: `token`.
     ///   - directories: Directories of ledgers, or with ledgers below them.
+    ///   - isDryRun: Whether to report what would be erased, and to change nothing.
+    ///   - isConfirmed: Whether to erase without a question. Only a person at a terminal is asked.
     ///   - report: Receives a line about each ledger once its erasure is durable, and a final line
     ///     about all ledgers.
-    /// - Throws: Exit code 2 if the list or a directory is wrong, 5 if a disk fails, 7 if another
-    ///   process uses a ledger. Earlier ledgers are done then. The failing ledger is unchanged or
-    ///   done.
+    /// - Throws: Exit code 2 if the list or a directory is wrong or the person does not confirm, 5
+    ///   if a disk fails, 7 if another process uses a ledger. Earlier ledgers are done then. The
+    ///   failing ledger is unchanged or done.
     public static func run(
         tokens: TokenSource, tokenColumn: String? = nil, ledgers directories: [String],
-        report: (String) -> Void
+        isDryRun: Bool = false, isConfirmed: Bool = true, report: (String) -> Void
     ) throws(BroadsideError) {
         let collection = try LedgerCollection(directories, option: "ledger")
         var devices = DeviceSet()
         try read(tokens, tokenColumn, into: &devices)
         collection.warn(option: "ledger")
+        let asks = !isConfirmed && isatty(STDIN_FILENO) == 1
+        if isDryRun || asks {
+            let affectedCount = try preview(collection.paths, &devices) { line in
+                if isDryRun { report(line) } else { standardError(line) }
+            }
+            guard !isDryRun else {
+                report(
+                    "\(found(devices)) in \(Erasure.counted(affectedCount, "ledger")); "
+                        + "dry run: nothing was changed")
+                return
+            }
+            if affectedCount > 0 { try confirm(devices, affectedCount) }
+        }
         for path in collection.paths {
             try SignalWatch.stopIfRequested()
             devices.beginLedger()
@@ -34,8 +49,42 @@ public enum LedgerErasure {
             report("\(path): \(try erasure.write(&devices))")
         }
         report(
-            "\(grouped(devices.foundAnywhereCount)) of \(Erasure.counted(devices.count, "device")) found; "
-                + "lists, exports, summaries and backups elsewhere are unchanged")
+            "\(found(devices)); lists, exports, summaries and backups elsewhere are unchanged")
+    }
+
+    private static func found(_ devices: borrowing DeviceSet) -> String {
+        "\(grouped(devices.foundAnywhereCount)) of "
+            + "\(Erasure.counted(devices.count, "device")) found"
+    }
+
+    /// Reads all ledgers, and describes what an erasure would change.
+    ///
+    /// - Parameter report: Receives a line about each ledger.
+    /// - Returns: Number of ledgers that would change.
+    private static func preview(
+        _ paths: [String], _ devices: inout DeviceSet, report: (String) -> Void
+    ) throws(BroadsideError) -> Int {
+        var affectedCount = 0
+        for path in paths {
+            try SignalWatch.stopIfRequested()
+            devices.beginLedger()
+            let erasure = try Erasure(path, &devices)
+            if erasure.isAffected { affectedCount += 1 }
+            report("\(path): \(erasure.preview(devices))")
+        }
+        return affectedCount
+    }
+
+    /// Asks a person at a terminal to confirm the erasure.
+    private static func confirm(
+        _ devices: borrowing DeviceSet, _ ledgerCount: Int
+    ) throws(BroadsideError) {
+        standardError(
+            "\(found(devices)) in \(Erasure.counted(ledgerCount, "ledger")). Erased devices can't be "
+                + "restored. Type yes to erase them:")
+        guard readLine() == "yes" else {
+            throw .request("not confirmed: nothing was erased; a script confirms with --yes")
+        }
     }
 
     /// Reads the devices. Each row must have a token: the erasure would miss a device whose row
@@ -251,9 +300,16 @@ private final class Erasure {
     }
 
     /// Whether any file contains data of a device.
-    private var isAffected: Bool {
+    var isAffected: Bool {
         !spools.isEmpty || !texts.isEmpty || hasManifestText
             || parts.contains { $0.segments.contains(where: \.isAffected) }
+    }
+
+    /// Human-readable description of the changes that `write` would make.
+    func preview(_ devices: borrowing DeviceSet) -> String {
+        isAffected
+            ? "would forget \(description(devices.foundCount))"
+            : "none of the devices, nothing would change"
     }
 
     /// Writes the files that contain data of a device.
@@ -299,7 +355,7 @@ private final class Erasure {
             }
         }
         try finish()
-        return description(foundCount)
+        return "forgot \(description(foundCount))"
     }
 
     private func randomWord() -> UInt64 { randomBytes(8).reduce(0) { $0 << 8 | UInt64($1) } }
@@ -397,7 +453,7 @@ private final class Erasure {
         if spooled > 0 { words += ", \(Self.counted(spooled, "row")) of its list" }
         if hasManifestText { words += ", texts in manifest.json" }
         for name in files.sorted() { words += ", \(name)" }
-        return "forgot " + words
+        return words
     }
 }
 

@@ -6,7 +6,7 @@ import Testing
 @Suite(.timeLimit(.minutes(60)))
 struct ConfirmationTests {
     /// Runs a command on a terminal of its own and types an answer.
-    private static let typing = """
+    static let typing = """
         import os, pty, sys
         child, terminal = pty.fork()
         if child == 0:

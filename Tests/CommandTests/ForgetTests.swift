@@ -86,11 +86,90 @@ struct ForgetTests {
         let again = try campaign.send(to: server.endpoint, ["--resume"])
         #expect(again.exitCode == 0, "\(again.errors)")
         for (row, exported) in try campaign.export().enumerated() {
-            let isErased = Self.rows.contains(row) && exported.state != "accepted"
+            let isErased = Self.rows.contains(row)
             #expect(exported.token.hasPrefix("forgotten-") == isErased, "row \(row)")
             if isErased { #expect(exported.token.utf8.count == "forgotten-".utf8.count + 16) }
             #expect(exported.timestamp == rows[row].timestamp)
+            #expect(exported.line == rows[row].line)
         }
+        // A follower, and a search for a row, show the same.
+        let followed = try ExportedRow.read(campaign.ledger("export", ["--follow"]).output)
+        #expect(followed.count { $0.token.hasPrefix("forgotten-") } == 21)
+        let found = try campaign.ledger("find", ["--json", "--apns-id", rows[3].identifier])
+        #expect(found.exitCode == 0 && !found.output.contains(token(3)), "\(found.output)")
+    }
+
+    @Test func `--dry-run counts the devices in each ledger and changes no byte`() throws {
+        #expect(try campaign.send(to: server.endpoint).exitCode == 0)
+        let list = try campaign.directory.write(token(399), to: "one.txt")
+        let other = try campaign.send(
+            to: server.endpoint, ["--tokens", list, "--ledger", "\(folder)/one"])
+        #expect(other.exitCode == 0, "\(other.errors)")
+        let before = try copy(campaign.ledger)
+        for (rows, ledgers, lines) in [
+            (
+                Self.rows, "2 ledgers",
+                ["would forget 21 devices, 21 verdicts (", "would forget 1 device, "]
+            ),
+            ([5], "1 ledger", ["would forget 1 device, 1 verdict (", "nothing would change"]),
+        ] {
+            let finished = try Broadside.run(
+                [
+                    "ledger", "forget", "--dry-run", "--tokens", devices(rows), "--ledger",
+                    campaign.ledger, "--ledger", "\(folder)/one",
+                ], in: campaign.directory)
+            #expect(finished.exitCode == 0 && finished.errors.isEmpty, "\(finished.errors)")
+            for line in lines { #expect(finished.output.contains(line), "\(finished.output)") }
+            #expect(
+                finished.output.hasSuffix(
+                    "\(rows.count) of \(rows.count) device\(rows.count == 1 ? "" : "s") found in "
+                        + "\(ledgers); dry run: nothing was changed\n"), "\(finished.output)")
+        }
+        let difference = try Subprocess(
+            "diff", ["-r", before, campaign.ledger], in: campaign.directory
+        ).wait(limit: 60)
+        #expect(difference.exitCode == 0, "\(difference.output)")
+    }
+
+    @Test func `A person at a terminal confirms an erasure, and --yes leaves the question out`()
+        throws
+    {
+        #expect(try campaign.send(to: server.endpoint).exitCode == 0)
+        let before = try copy(campaign.ledger)
+        func forget(_ typed: String, _ rows: [Int] = Self.rows, _ more: [String] = []) throws
+            -> Finished
+        {
+            try Subprocess(
+                "python3",
+                [
+                    "-c", ConfirmationTests.typing, typed, Broadside.path(), "ledger", "forget",
+                    "--tokens", devices(rows), "--ledger", campaign.ledger,
+                ] + more, in: campaign.directory
+            ).wait(limit: 60)
+        }
+        for typed in ["no", "", "YES", "21"] {
+            let refused = try forget(typed)
+            #expect(refused.exitCode == 2, "\(typed): \(refused.output)")
+            for words in [
+                "would forget 21 devices", "21 of 21 devices found in 1 ledger. ", "Type yes",
+                "not confirmed: nothing was erased",
+            ] {
+                #expect(refused.output.contains(words), "\(refused.output)")
+            }
+        }
+        let difference = try Subprocess(
+            "diff", ["-r", before, campaign.ledger], in: campaign.directory
+        ).wait(limit: 60)
+        #expect(difference.exitCode == 0, "\(difference.output)")
+        let confirmed = try forget("yes", [3, 4])
+        #expect(confirmed.exitCode == 0, "\(confirmed.output)")
+        #expect(confirmed.output.contains("forgot 2 devices, 2 verdicts"))
+        let rest = try forget("", Self.rows, ["--yes"])
+        #expect(rest.exitCode == 0 && !rest.output.contains("Type yes"), "\(rest.output)")
+        #expect(rest.output.contains("forgot 19 devices"), "\(rest.output)")
+        // Nothing is left to erase, so nothing is asked.
+        let again = try forget("")
+        #expect(again.exitCode == 0 && !again.output.contains("Type yes"), "\(again.output)")
     }
 
     @Test func `prune, --skip-dead, --cap and find do not know an erased device any more`() throws {

@@ -24,8 +24,9 @@ enum LedgerCommand {
             forget  erases devices from ledgers, for good: their tokens and fingerprints are replaced by
                     a hash with a key that is thrown away. Counts and states stay, exports show
                     forgotten- and the hash, and prune, --skip-dead, --cap and find do not know the
-                    devices any more. DIR may have ledgers up to three levels below it. A ledger
-                    in use is exit 7. Lists, exports, summaries and backups elsewhere are not touched
+                    devices any more. A person at a terminal is asked first. DIR may have ledgers
+                    up to three levels below it. A ledger in use is exit 7. Lists, exports,
+                    summaries and backups elsewhere are not touched
 
             The list is read from where the run read it, or from --tokens; without it, exports lack
             line numbers and the tokens of accepted rows. Each part of a merged campaign has its own list
@@ -64,6 +65,8 @@ enum LedgerCommand {
         var notificationID: String?
         var token: String?
         var tokenColumn: String?
+        var isDryRun = false
+        var isConfirmed = false
 
         static let defaults = Values()
     }
@@ -111,6 +114,9 @@ enum LedgerCommand {
             .text(
                 "token-column", "NAME", \.tokenColumn,
                 "forget: column of --tokens with the device tokens (default: token)"),
+            .flag(
+                "dry-run", \.isDryRun, "forget: say what would be erased, and change nothing"),
+            .flag("yes", \.isConfirmed, "forget: do not ask for confirmation"),
         ])
 
     /// Returns the columns that `--columns` adds.
@@ -140,7 +146,7 @@ enum LedgerCommand {
             case "find": ["ledger", "apns-id", "token", "tokens", "json"]
             case "merge": ["output", "tokens"]
             case "repair": ["ledger", "output", "tokens"]
-            case "forget": ["ledger", "tokens", "token-column", "token"]
+            case "forget": ["ledger", "tokens", "token-column", "token", "dry-run", "yes"]
             default: ["ledger"]
             }
         for option in description.options where arguments.has(option.name) {
@@ -199,6 +205,7 @@ enum LedgerCommand {
         try LedgerErasure.run(
             tokens: values.token.map { .single($0) } ?? .file(values.tokens ?? ""),
             tokenColumn: values.tokenColumn, ledgers: directories,
+            isDryRun: values.isDryRun, isConfirmed: values.isConfirmed,
             report: { printText($0 + "\n") })
         return 0
     }
