@@ -78,9 +78,10 @@ extension ClientConnectionStateMachine {
         return streams[slot].id
     }
 
-    /// Whether a payload of `payloadCount` bytes has to be sent in pieces: a stream is free, but
-    /// the stream's window can't hold the payload, or the connection's can't and no response is
-    /// awaited that could cause the server to widen it.
+    /// Whether a payload of `payloadCount` bytes has to be sent in pieces. A stream must be free.
+    /// Then there are two cases: the payload does not fit into the stream's window, or it does not
+    /// fit into the connection's window and no open stream could cause the server to widen that
+    /// window.
     public func mustSendInParts(payloadCount: Int) -> Bool {
         guard freeStreams > 0, partial.count < PartialStreams.limit, sendWindow.available > 0,
             payloadCount > 0
@@ -89,8 +90,8 @@ extension ClientConnectionStateMachine {
             || payloadCount > sendWindow.available && streams.openCount == 0
     }
 
-    /// Opens a stream for the request `tag` although the windows may not hold its payload of
-    /// `payloadCount` bytes. The caller writes HEADERS without END_STREAM and, if `allowed` is not
+    /// Opens a stream for the request `tag`, even if its payload of `payloadCount` bytes does not
+    /// fit into the windows. The caller writes HEADERS without END_STREAM and, if `allowed` is not
     /// 0, that many bytes of DATA; `nextContinuation` returns the remaining pieces, the last with
     /// END_STREAM. nil: not possible now.
     public mutating func openPartialStream(

@@ -163,14 +163,14 @@ internal import Synchronization
     /// Bytes of control frames that wait for `takeOutput`.
     public var pendingOutputCount: Int { output.count }
 
-    /// Moves waiting control bytes into `output`, in order, as many as fit. A frame may be split;
-    /// its rest must be sent next.
+    /// Moves waiting control bytes into `output`, in order, until it is full. If this splits a
+    /// frame, the rest of the frame must be sent next.
     public mutating func takeOutput(into output: inout OutputRawSpan) {
         self.output.take(into: &output)
     }
 
-    /// First 512 bytes of the body of the response in the last event; the text of its apns-unique-id
-    /// with `identifiedStatus`.
+    /// First 512 bytes of the body of the response in the last event; the text of its
+    /// apns-unique-id with `identifiedStatus`.
     public var responseBody: RawSpan {
         @_lifetime(borrow self)
         get {

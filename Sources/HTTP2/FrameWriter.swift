@@ -53,7 +53,7 @@ enum FrameWriter {
     /// Number of waiting bytes.
     var count: Int { end - start }
 
-    /// Moves waiting bytes to the end of `output`, as many as fit.
+    /// Moves waiting bytes to the end of `output`, until it is full or no byte waits.
     mutating func take(into output: inout OutputRawSpan) {
         let taken = min(count, output.freeCapacity)
         assert(start <= end, "what was taken was there")

@@ -3,7 +3,7 @@ struct Stream {
     enum State: UInt8 {
         /// Never used.
         case unused
-        /// The response is awaited or incomplete.
+        /// The response has not arrived or is incomplete.
         case open
         /// Ended by the server; no frame may follow.
         case closedByServer

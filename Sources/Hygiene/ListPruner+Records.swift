@@ -66,7 +66,7 @@ extension ListPruner {
         return window.byte(at: next - 1) == UInt8(ascii: "\n")
     }
 
-    /// Offset behind the last whole line, if only blank lines follow the last row; an unterminated
+    /// Offset after the last whole line, if only blank lines follow the last row; an unterminated
     /// line may be the start of a row.
     private mutating func endOfLastLine(_ window: PrunerWindow, from start: Int) -> Int {
         var offset = window.count

@@ -63,7 +63,7 @@ public struct WrittenTime: Sendable, Equatable {
         return nil
     }
 
-    /// - Parameter fraction: Fraction behind the number, in thousandths of its unit; nil: none.
+    /// - Parameter fraction: Fraction after the number, in thousandths of its unit; nil: none.
     private static func since1970(_ value: Int64, fraction: Int64?) -> WrittenTime {
         if value >= firstNanoseconds { return WrittenTime(value / 1_000_000) }
         if value >= firstMicroseconds { return WrittenTime(value / 1_000) }

@@ -4,7 +4,8 @@ internal import BroadsidePrimitives
 /// Replacement for an erased device's token: eight bytes of a keyed hash, whose key was discarded,
 /// then zeros up to the length of the token.
 enum ErasedToken {
-    /// Maximum number of bytes of the hash. If the token has fewer bytes, so does the hash.
+    /// Maximum number of bytes of the hash. If the token is shorter, the hash is as short as the
+    /// token.
     static let hashByteCount = 8
     private static let prefix = "forgotten-"
 

@@ -24,7 +24,7 @@ public struct SegmentErasure {
     private let sound: ValidatedSegment
     private let changedPages: PageSet
 
-    /// Limit on the bytes after the last sound block that are searched. If there are more, the
+    /// Limit on the bytes to search after the last valid block. If there are more bytes, the
     /// segment counts as affected.
     private static let searchedTailMax: UInt64 = 1 << 22
 
@@ -207,7 +207,7 @@ private struct RecordEraser {
         case oneRowChunk
     }
 
-    /// Key of the hashes; nil: records are searched and not changed.
+    /// Key of the hashes; nil to look for records without changing them.
     let key: KeyedHash?
     let changedPages: PageSet
     let clearsOneRowChunks: Bool

@@ -8,8 +8,8 @@ public struct LedgerCollection {
     public private(set) var paths: [String] = []
     /// Directories that contain no ledger, below the directories that the user named.
     public private(set) var leftOut: [String] = []
-    /// Directories that this user may not list, below the directories that the user named:
-    /// `lost+found`, or a ledger of another user.
+    /// Directories that this user has no permission to list, below the directories that the user
+    /// named: `lost+found`, or a ledger of another user.
     public private(set) var closed: [String] = []
 
     /// Limit on the ledgers of a collection.
@@ -66,8 +66,8 @@ public struct LedgerCollection {
         return .file(name, errno: number, "name a directory of ledgers")
     }
 
-    /// Whether this user may not list a directory. Such a directory may be a ledger; the code that
-    /// reads the ledger then reports why it can't be read.
+    /// Whether this user has no permission to list a directory. Such a directory may be a ledger;
+    /// the code that reads the ledger then reports why it can't be read.
     private static func isClosed(_ directory: String) -> Bool {
         SystemCall.names(inDirectory: directory) == nil && errno == EACCES
     }
@@ -153,7 +153,7 @@ public struct LedgerCollection {
     /// One-line note about directories without a ledger; nil if there are none.
     public var note: String? { line("left out, no ledger is in it", leftOut) }
 
-    /// One-line note about directories that this user may not read; nil if there are none.
+    /// One-line note about directories that this user can't read; nil if there are none.
     public var closedNote: String? {
         line("left out, \(describe(errno: EACCES)) (a ledger there is its owner's)", closed)
     }

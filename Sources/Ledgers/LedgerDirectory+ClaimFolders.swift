@@ -10,7 +10,7 @@ extension LedgerDirectory {
     static let claimAdvice = "the folder of the ledger must be writable"
 
     /// Opens the folder beside the ledger; nil if it is on another file system, does not exist, or
-    /// may not be read.
+    /// can't be read.
     ///
     /// - Throws: Exit code 5 if a disk fails, because a claim may exist.
     func parentFolder(_ manifest: Manifest) throws(BroadsideError) -> ClaimFolder? {

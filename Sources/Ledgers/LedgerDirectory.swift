@@ -150,7 +150,7 @@ package final class LedgerDirectory {
         return directory
     }
 
-    /// Returns the names of all files; nil if the path is not a directory or may not be read.
+    /// Returns the names of all files; nil if the path is not a directory, or can't be read.
     ///
     /// - Throws: Exit code 5 if a disk fails.
     func namesUnlessUnusable() throws(BroadsideError) -> [String]? {

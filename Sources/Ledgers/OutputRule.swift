@@ -170,7 +170,7 @@ public struct OutputRule {
         }
     }
 
-    /// Returns the absolute path of a file that may not exist.
+    /// Returns the absolute path of a file. The file need not exist.
     private static func location(of path: String) -> String {
         var path = path[...]
         while path.count > 1, path.hasSuffix("/") { path = path.dropLast() }

@@ -18,7 +18,7 @@ public struct CampaignError: Error, Sendable, CustomStringConvertible {
         /// The run was stopped or has ended; `RunOptions.ledgerUse` can continue it. For a push:
         /// its task was cancelled, or its client was closed.
         case stopped
-        /// Too many pushes are awaited at once.
+        /// Too many pushes wait for a response.
         case busy
         /// A push was sent and its response was lost: the device may have it.
         case responseLost

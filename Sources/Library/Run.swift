@@ -21,8 +21,9 @@ public final class Run: Sendable {
 
     /// End of the run.
     ///
-    /// Cancelling a task that waits stops the run: no request begins, responses to requests in
-    /// flight are awaited, and the task gets the result. A later run can continue the ledger.
+    /// Cancelling a task that waits stops the run: no request begins, the run waits for the
+    /// responses to requests in flight, and the task gets the result. A later run can continue the
+    /// ledger.
     ///
     /// - Throws: If the campaign was refused or the run could not continue; `CampaignError.result`
     ///   has the counts.

@@ -21,7 +21,7 @@ package struct EarlierQuestions: OptionSet, Sendable {
 ///
 ///     each ledger ──▶ first reading: dead tokens ──▶ second reading: rescues, acceptances
 ///
-/// Only verdicts from before the campaign's first start count, so that a resume gets the same
+/// Only verdicts from before the campaign's first start are used, so that a resume gets the same
 /// result. Memory is bounded by `DeadTokens.memoryLimit` and `AcceptanceCounts.memoryLimit`.
 package final class EarlierVerdicts {
     /// Rules for skipping rows.

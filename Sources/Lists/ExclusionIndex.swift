@@ -26,7 +26,7 @@ internal import Glibc
     private var windowStart: UInt64 = 0
     /// Index of the first entry for `nextRow` or a later row.
     private var next: UInt64 = 0
-    /// End of the chunk that was marked last. For any other chunk, `next` is searched for again.
+    /// End of the chunk that was marked last. For any other chunk, a search finds `next` again.
     private var nextRow: UInt64 = 0
 
     deinit { close(descriptor) }

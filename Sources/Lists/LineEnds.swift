@@ -15,7 +15,8 @@ struct LineEnds: Sendable {
     static let lineFeeds = LineEnds(areReturns: false)
 
     private static let (carriageReturn, lineFeed) = (UInt8(ascii: "\r"), UInt8(ascii: "\n"))
-    /// Number of bytes within which the first line must end. A row may not have as many.
+    /// Number of bytes within which the first line must end. It is above the maximum length of a
+    /// row.
     private static let searchLimit = RowChunk.rowByteCountMax + RowChunk.capacity
 
     private init(areReturns: Bool) { self.areReturns = areReturns }

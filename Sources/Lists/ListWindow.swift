@@ -5,7 +5,7 @@ package import BroadsideSupport
 @safe package struct ListWindow: ~Copyable {
     /// Bytes per read.
     static let byteCount = 1 << 20
-    /// Limit on the bytes kept for one long row. A row may not have as many.
+    /// Limit on the bytes kept for one long row. It is above the maximum length of a row.
     static let maximumByteCount = 2 << 20
 
     private let list: TokenList

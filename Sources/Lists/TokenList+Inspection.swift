@@ -62,7 +62,7 @@ extension TokenList {
                 + kind.remedy(command, isColumn: format != .lines))
     }
 
-    /// Limit on the rows that are searched for a device token. Reading them takes a few seconds.
+    /// Limit on the rows in which to look for a device token. Reading them takes a few seconds.
     private static let searchRowLimit: UInt64 = 10_000_000
     /// Limit on the bytes of that search, for a list that can be read only once.
     private static let searchByteLimit: UInt64 = 1 << 20

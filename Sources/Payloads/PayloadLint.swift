@@ -466,8 +466,8 @@ extension PayloadLint {
         return value
     }
 
-    /// Message about an escape that was escaped twice, behind an escaped backslash; nil if there is
-    /// none.
+    /// Message about an escape that was escaped twice, so that it follows an escaped backslash; nil
+    /// if there is none.
     ///
     /// - Parameter isShown: Whether devices show the text; a path elsewhere may contain such
     ///   letters.

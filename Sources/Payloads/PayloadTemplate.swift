@@ -81,7 +81,7 @@ public struct PayloadTemplate: Sendable, Equatable {
 /// Splits a well-formed payload at its placeholders.
 private struct TemplateCompiler {
     var segments: [PayloadTemplate.Segment] = []
-    /// Bytes behind the last placeholder.
+    /// Bytes after the last placeholder.
     var constant: [UInt8] = []
 
     mutating func compile(_ payload: RawSpan) throws(TemplateError) {

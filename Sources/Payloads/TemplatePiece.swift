@@ -11,7 +11,7 @@ struct Placeholder: Sendable, Equatable {
         /// `true` or `false` in place of a string.
         case boolean
 
-        /// Whether the value is inside a string, perhaps with other text before and behind it.
+        /// Whether the value is inside a string, perhaps with other text before and after it.
         var isText: Bool { self == .text || self == .fit }
     }
 

@@ -1,8 +1,8 @@
 /// Limits the rate of requests: the generic cell rate algorithm in exact integers.
 ///
 /// The state is one instant, up to which the requests released so far use the rate up. The instant
-/// may be ahead of the clock by one burst, but not behind the clock: unused rate is not made up for
-/// (ITU-T I.371 annex A, "virtual scheduling").
+/// may be ahead of the clock by one burst, but not behind the clock: unused rate is lost (ITU-T
+/// I.371 annex A, "virtual scheduling").
 ///
 /// The rate applies to the arrival of requests, which is a little later than their release: a
 /// thread may be stopped in between, or a send may wait. The contract's burst allows for that: from
@@ -89,8 +89,8 @@ public struct RateLimiter: Sendable {
         remainder = rest
     }
 
-    /// How far the state may fall behind the clock, nanoseconds; 0 if bursts are allowed to catch up
-    /// instead.
+    /// How far the state may fall behind the clock, nanoseconds; 0 if bursts are allowed to catch
+    /// up instead.
     private var latenessForgiven: UInt64 {
         guard let milliRate, milliRate > 0, burst == 1 else { return 0 }
         // A window of 100 ms permits rate x 0.1 + 1 requests, rounded down. The part that rounding

@@ -5,7 +5,7 @@ public import BroadsideAPNs
 public enum StopCause: Sendable, Hashable {
     /// The list ended.
     case complete
-    /// A signal; responses in flight are awaited.
+    /// A signal. The run ends when the requests in flight have their responses.
     case signal
     /// The operator's command on the control socket; like a signal.
     case control
@@ -50,8 +50,8 @@ public enum StopCause: Sendable, Hashable {
     case ledgerGone
     /// A newer attempt has claimed the ledger: nothing more is reserved or recorded.
     case superseded
-    /// The list cannot be read further: responses in flight are awaited, and the ledger is
-    /// complete.
+    /// The list cannot be read further. The run ends when the requests in flight have their
+    /// responses, and the ledger is complete.
     case listFailed(detail: String)
     /// From an offset in the list on, the beginnings of rows are unknown, because of an unclosed
     /// quote or a carriage return. The rows before it are sent.

@@ -47,7 +47,7 @@ public enum JSONEscapes {
         return nil
     }
 
-    /// Value of four hexadecimal digits, which the tokenizer found behind `\u`.
+    /// Value of four hexadecimal digits, which the tokenizer found after `\u`.
     private static func unit(_ text: RawSpan, at start: Int) -> UInt32 {
         var unit: UInt32 = 0
         for offset in start..<start + 4 {

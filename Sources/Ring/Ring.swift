@@ -171,7 +171,7 @@ import Glibc
         }
     }
 
-    /// Moves completions from the queue to the batch, as many as it can hold; returns their number.
+    /// Moves completions from the queue to the batch until the batch is full; returns their number.
     /// The batch's previous content is overwritten.
     @discardableResult
     public mutating func reap(into batch: inout CompletionBatch) -> Int {

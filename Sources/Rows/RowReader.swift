@@ -21,7 +21,7 @@ internal import BroadsideSupport
         public internal(set) var count: Int
     }
 
-    /// A field of the last row read, as a range of its text.
+    /// A field of the row that was read last, as a range of the row's text.
     public struct Field: Sendable, Equatable {
         /// Start of the text: an offset in the chunk, or in the decoded texts of the row.
         var start: Int
@@ -67,14 +67,14 @@ internal import BroadsideSupport
     public var line: UInt64 = 0
     var index = 0
     var firstNumber: UInt64 = 0
-    /// Whether the last row read was incomplete at the end of the text.
+    /// Whether the row that was read last was incomplete at the end of the text.
     public var isRowOpen = false
     /// Current mode of reading rows.
     private var mode: Mode
     /// Mode for rows that do not exceed the maximum length.
     private let usualMode: Mode
     let separator: UInt8
-    /// The fields of the last row read.
+    /// The fields of the row that was read last.
     // SAFETY: `fieldCount` fields, allocated and set in `init`, freed in `deinit`; accessed only
     // through this value.
     private let fields: UnsafeMutablePointer<Field>
@@ -122,7 +122,7 @@ internal import BroadsideSupport
         unsafe decoded?.deallocate()
     }
 
-    /// Offset in the chunk after the line end of the last row read.
+    /// Offset in the chunk after the line end of the row that was read last.
     public var position: Int { offset }
 
     /// Starts at the first row of a chunk, which stays alive until `close`.
@@ -183,7 +183,7 @@ internal import BroadsideSupport
         return nil
     }
 
-    /// Field of the column `layout.names[index]` in the last row read.
+    /// Field of the column `layout.names[index]` in the row that was read last.
     @inline(__always)
     public func field(_ index: Int) -> Field {
         precondition(index >= 0 && index < fieldCount)
@@ -239,7 +239,7 @@ internal import BroadsideSupport
         }
     }
 
-    /// Text of the last row read, as it is in the list.
+    /// Text of the row that was read last, unchanged from the list.
     @_lifetime(borrow self)
     public func text(of row: Row) -> RawSpan {
         text(Field(start: row.start, count: row.count, form: .plain))

@@ -355,7 +355,7 @@ struct NightCall {
 }
 
 extension LedgerDirectory {
-    /// Whether a path, which may not exist, is a ledger that has begun.
+    /// Whether a path is a ledger that has begun. The path need not exist.
     static func isBegunLedger(
         _ path: String, ifThere: Bool
     ) throws(BroadsideError) -> Bool {

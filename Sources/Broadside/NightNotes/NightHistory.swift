@@ -160,7 +160,7 @@ extension NightHistory {
         return "\(date) \(note.rawValue) \(milliseconds)\(file)\n"
     }
 
-    /// Parses the lines behind the header.
+    /// Parses the lines after the header.
     ///
     /// - Parameters:
     ///   - text: Complete lines.

@@ -140,8 +140,8 @@ public struct SendOptions: Sendable {
     public var maxBadTokens = 50.0
     /// Limit on invalid rows among those read so far, percent; 100: unlimited.
     public var maxInvalid = defaultMaxInvalid
-    /// Number of rows in the canary, whose responses are awaited before other rows are sent; nil:
-    /// no canary.
+    /// Number of rows in the canary. Other rows are sent only after the responses to these rows.
+    /// nil: no canary.
     public var canary: Int?
     /// Limit on refused rows in the canary, percent.
     public var canaryMaxRejected = 20.0

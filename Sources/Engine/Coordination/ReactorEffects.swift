@@ -29,7 +29,7 @@ struct ReactorEffects: Sendable {
         indirect case trouble(ConnectionTrouble)
         /// The run has to stop.
         indirect case stop(StopCause)
-        /// No response came for this long although some were awaited: the run has to stop.
+        /// No response came for this long although requests were in flight: the run has to stop.
         case noResponse(seconds: UInt64)
         /// No address can be reached: the run has to stop.
         case unreachable

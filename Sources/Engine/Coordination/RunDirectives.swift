@@ -4,7 +4,7 @@ import BroadsideSupport
 /// Directives of a run to a reactor. They are read together at the start of an iteration and apply
 /// to all of it.
 struct RunDirectives: Sendable {
-    /// Whether the run stops: no new requests, but responses in flight are awaited.
+    /// Whether the run stops: it sends no new requests, but waits for responses in flight.
     var isStopping: Bool
     /// Whether the run ends without waiting for responses in flight.
     var isStoppingAtOnce: Bool

@@ -131,8 +131,8 @@ struct AddressBook {
         health.succeeded(entries[index].address, owner(slot), now: now)
     }
 
-    /// Releases the trial of a slot. Its connection has no requests in flight, or may not send any
-    /// now, so it can find out nothing more about the address.
+    /// Releases the trial of a slot. The slot's connection has no requests in flight, or must not
+    /// send requests now, so it can't find out more about the address.
     func releaseTrial(_ slot: Int) {
         health.release(owner(slot))
     }

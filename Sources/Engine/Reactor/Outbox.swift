@@ -3,8 +3,8 @@
 ///     0 ..... sent ..... sealed ..... capacity
 ///      gone       waits         room
 ///
-/// Bytes are appended behind those that wait, also while the driver sends some of them. When all
-/// are sent, the buffer is filled from its start again.
+/// New bytes are appended after the waiting bytes, also while the driver sends some of these. When
+/// all bytes are sent, the buffer is filled from its start again.
 @safe struct Outbox: ~Copyable {
     // SAFETY: `capacity` bytes, freed with the slot, after the driver's ring has ended; the first
     // `sealedCount` are set, and `sentCount <= sealedCount <= capacity`. Set bytes do not change

@@ -92,7 +92,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     /// Whether the connection may end now without counting as failed: one side has announced the
-    /// end, and no response is awaited (RFC 9113, section 6.8). A legacy gateway announces an end
+    /// end, and no request is in flight (RFC 9113, section 6.8). A legacy gateway announces an end
     /// only by its error packet.
     func endsInOrder(_ index: Int) -> Bool {
         guard connections[index].openCount == 0 else { return false }

@@ -216,8 +216,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         settleRejected(tag, status: status, text: text, timestamp: timestamp, now: now)
     }
 
-    /// Delays a row that the server did not process, and its connection, because the next request
-    /// may not be processed either. The attempt does not count.
+    /// Delays a row that the server did not process. Also delays the row's connection, because the
+    /// server may leave the next request unprocessed, too. The attempt does not count.
     mutating func requeueAfterRefusal(_ tag: RowTag, refusedOn index: Int, now: Now) {
         forgetRefusals(index)
         let due = connections[index].trust.recordRefusal(now: now.nanoseconds)

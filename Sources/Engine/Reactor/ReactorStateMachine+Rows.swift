@@ -90,7 +90,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         if admission.leave() { run.shareRate(false) }
     }
 
-    /// Reserves chunks ahead of use, as many as share a sync. Rows that need no request wait for no
+    /// Reserves the chunks that share one sync, ahead of use. Rows that need no request wait for no
     /// sync. Among such rows, each chunk is reserved only when its first row is reached, so that a
     /// kill leaves none of the following chunks in doubt.
     mutating func reserveAhead(_ now: Now) {
@@ -382,7 +382,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         return run.resources.handoff.leave(run.reactor)
     }
 
-    /// Takes the next of this reactor's own rows that is to be sent.
+    /// Takes the next row to send from this reactor's own rows.
     private mutating func takeOwnRow(_ now: Now) -> RowTag? {
         rows.takeRequeued(now: now.nanoseconds) ?? takeListRow(now)
     }

@@ -1,13 +1,13 @@
 import BroadsideLedgerFormat
 import BroadsideSupport
 
-/// End of the run: no new requests start, responses are awaited, the ledger becomes durable, and
-/// connections close.
+/// End of the run: no new requests start, requests in flight get their responses, the ledger
+/// becomes durable, and connections close.
 extension ReactorStateMachine where Records: ~Copyable {
     /// Time limit for an orderly close of the connections, once everything is recorded.
     private static var closeLimit: UInt64 { 2 * second }
 
-    /// Handles a stop request: no new requests start, and responses in flight are awaited.
+    /// Handles a stop request: no new requests start, and requests in flight get their responses.
     mutating func handleStopRequest(_ now: Now) {
         guard run.directives.isStopping else { return }
         switch phase {

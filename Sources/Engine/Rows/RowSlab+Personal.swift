@@ -82,7 +82,7 @@ import BroadsidePayloads
 }
 
 extension RowSlab {
-    /// Number of blocks for field values that do not fit behind the tokens, in addition to half a
+    /// Number of blocks for field values that do not fit after the tokens, in addition to half a
     /// block per row in flight. The reactors of a run divide these blocks.
     static let sharedBlocks = 16 << 20 / BlockArena.blockSize
 

@@ -29,7 +29,7 @@ struct PendingRow {
     var mayHaveBeenSent: Bool = false
     /// Layout of the row's field values, which are stored in the slab.
     var personal = PayloadRenderer.Shape()
-    /// First block of the field values that did not fit behind the token.
+    /// First block of the field values that did not fit after the token.
     var firstBlock: UInt32 = .max
 }
 
@@ -60,7 +60,7 @@ struct PendingRow {
     /// - Parameters:
     ///   - fieldValueByteCountMax: Limit on bytes of a row's field values; 0 for a constant
     ///     payload.
-    ///   - blockCount: Blocks for field values that do not fit behind the tokens.
+    ///   - blockCount: Blocks for field values that do not fit after the tokens.
     init(capacity: Int, fieldValueByteCountMax: Int = 0, blockCount: Int = 0) {
         blocksPerRow = BlockArena.blocks(for: fieldValueByteCountMax)
         precondition(blockCount >= blocksPerRow)

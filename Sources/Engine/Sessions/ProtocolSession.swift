@@ -149,7 +149,7 @@ struct ProtocolSession: ~Copyable {
         http2?.value.prepareParts(&writer)
     }
 
-    /// Writes the first part of a row's request; returns false if it may not start.
+    /// Writes the first part of a row's request; returns false if the request can't start now.
     mutating func writeFirstPart(
         _ tag: RowTag, of slab: borrowing RowSlab, with writer: inout RequestWriter
     ) -> Bool {

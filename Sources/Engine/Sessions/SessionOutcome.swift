@@ -17,7 +17,7 @@ enum SessionOutcome: Equatable {
     /// Any other response. The session's `responseReason`, `copyResponse` and `retryAfter` refer to
     /// it until the next outcome.
     case response(RowTag, status: UInt16)
-    /// The server did not act on the request. It may not act on the next one either.
+    /// The server did not act on the request, and perhaps will not act on the next one.
     case notProcessed(RowTag)
     /// The request was written after the request that ended the connection, so the server did not
     /// act on it.

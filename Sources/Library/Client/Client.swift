@@ -69,7 +69,7 @@ public final class Client: Sendable {
         }
     }
 
-    /// Number of pushes that are awaited.
+    /// Number of pushes that wait for a response.
     public var pushesAwaited: Int { queue.count }
 
     /// Sends a notification and waits for its response.
@@ -98,7 +98,7 @@ public final class Client: Sendable {
         return try outcome.get()
     }
 
-    /// Refuses further pushes, waits for the responses to those that are awaited, and ends the
+    /// Refuses further pushes, waits for the responses to all earlier pushes, and ends the
     /// connections.
     public func close() async {
         queue.close()

@@ -55,7 +55,7 @@ final class ClientLoop {
         }
     }
 
-    /// Runs until the client is closed and no push is awaited.
+    /// Runs until the client is closed and no push waits for a response.
     func run() {
         while true {
             let new = queue.takeNew()

@@ -7,7 +7,8 @@ public struct ClientOptions: Sendable {
     /// Limit on connections. A further connection is opened only if the streams of all others are
     /// in use.
     public var connectionsLimit = 4
-    /// Limit on pushes that are awaited at once; further ones fail with `CampaignError.Code.busy`.
+    /// Limit on pushes that wait for a response; further pushes fail with
+    /// `CampaignError.Code.busy`.
     public var pushesLimit = 10_000
     /// Time limit for the response to a push.
     public var timeout = Duration.seconds(30)

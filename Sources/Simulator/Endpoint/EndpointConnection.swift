@@ -113,7 +113,7 @@ final class EndpointConnection {
         return strike
     }
 
-    /// Whether the processing of received bytes is to be deferred.
+    /// Whether the connection must not process received bytes yet.
     var holdsInput: Bool { stalledUntil > 0 || reading != nil }
 
     /// Time at which the next work is due, nanoseconds; `.max` for none.

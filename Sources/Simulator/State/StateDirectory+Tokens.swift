@@ -12,7 +12,7 @@ extension StateDirectory {
 
     /// Writes the device tokens issued by this APNs, which then accepts no others:
     ///
-    ///     tokens.txt                    as many as asked for, of this environment and the topic
+    ///     tokens.txt                    the requested number, of this environment and the topic
     ///     tokens-voip.txt               up to 10,000 for the VoIP topic: a device has one of its own
     ///     tokens-mdm.txt                up to 10,000 for the topic of device management
     ///     tokens-other-environment.txt  up to 100 of the other environment: BadDeviceToken

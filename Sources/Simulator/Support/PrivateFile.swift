@@ -6,8 +6,8 @@ enum PrivateFile {
     static let limit = 1 << 20
     private static let pieceCount = 1 << 16
 
-    /// Creates a file that has its mode from the beginning. An existing file is left unchanged, and
-    /// so is the target of a symbolic link.
+    /// Creates a file that has its mode from the beginning. An existing file, or the target of a
+    /// symbolic link, is left unchanged.
     static func create(_ path: String, _ bytes: [UInt8], mode: mode_t) throws(SimulatorError) {
         try create(path, mode: mode) { append throws(SimulatorError) in try append(bytes) }
     }

@@ -1,7 +1,7 @@
 internal import Glibc
 
-/// A Unix stream socket for status and control requests from the owner of the process: each request
-/// is one line, and so is each response.
+/// A Unix stream socket for status and control requests from the owner of the process. Each request
+/// and each response is one line.
 ///
 /// The socket file is accessible only to its owner (mode 0600). A stale socket at the path is
 /// replaced, any other file is left unchanged, and at the end only the server's own file is

@@ -8,7 +8,7 @@ package struct SignalWatch {
     /// The event that woke the main thread.
     package enum Event {
         case stop
-        /// The credentials are to be reloaded.
+        /// The run must reload the credentials.
         case reload
         /// A reactor thread has ended.
         case finished
