@@ -8,7 +8,7 @@ extension ClientConnectionStateMachine {
         if slotsToCheck > 0, let event = nextUnprocessedStream() { return event }
         while phase != .failed {
             if output.isOverrun {
-                return fail(.enhanceYourCalm, "the server requests more replies than it reads")
+                return fail(.enhanceYourCalm, "the server requests replies but does not read them")
             }
             let event: Event?
             switch reader.next(in: bytes, at: &offset) {

@@ -11,7 +11,8 @@ struct FlowControlWindow: Sendable {
 
     mutating func debit(_ count: Int) {
         assert(
-            count == 0 || count > 0 && count <= available, "no more is sent than the window lets")
+            count == 0 || count > 0 && count <= available,
+            "no more bytes are sent than the window allows")
         available -= count
     }
 

@@ -124,7 +124,7 @@ public struct ListPruner: ~Copyable {
         assert(checkedCount >= 0, "what is handed out was checked")
         assert(
             keptEnd <= consumed && consumed <= window.count,
-            "what is kept is in what was gone through")
+            "the kept bytes are among the consumed bytes")
         return Outcome(keptCount: keptEnd, consumedCount: consumed)
     }
 

@@ -142,7 +142,7 @@ public struct LedgerWriter: ~Copyable {
         }
         assert(
             writtenPosition + UInt64(flightByteCount) == fillOffset,
-            "what is written and what is filled meet")
+            "the bytes to fill follow the bytes to write")
         isWriting = true
         let rest = unsafe UnsafeRawBufferPointer(
             start: UnsafeRawPointer(flightWords) + flightDoneCount,

@@ -75,8 +75,8 @@ extension LedgerDirectory {
                 removeFile(Self.epochName)
             }
             return
-                "\(here.path): \(describe(errno: -made)): it will not be noticed if a copy of the "
-                + "ledger is older than the ledger itself"
+                "\(here.path): \(describe(errno: -made)): broadside will not notice whether a copy of "
+                + "the ledger is older than the ledger itself"
         }
         guard made >= 0 else { throw claimFailure(here, next, -made) }
         let held = HeldClaim(made, in: here, number: next)

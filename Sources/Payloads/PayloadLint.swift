@@ -226,7 +226,7 @@ extension PayloadLint {
                 } else if document.members.isEmpty {
                     warn(nil, "is empty, which is right for a Wallet pass update only: add aps")
                 } else {
-                    error(nil, "has no 'aps': add it, keys of your own go beside it")
+                    error(nil, "has no 'aps': add it; your own keys go beside it")
                 }
             default: warn(nil, "has no 'aps', which Apple requires in every payload: add it")
             }

@@ -92,7 +92,7 @@ enum PeerVerification {
             return TLSError(
                 .hostNameMismatch,
                 "the server certificate is for \(names.isEmpty ? "no name at all" : shown) and not "
-                    + "for \(name?.text ?? ""): connect to a name that it holds, "
+                    + "for \(name?.text ?? ""): connect to a name that the certificate has, "
                     + "or give the server a certificate for this one")
         default:
             let reason = unsafe String(cString: X509_verify_cert_error_string(Int(code)))

@@ -71,7 +71,7 @@ struct TokenKeyTests {
         #expect(dry.exitCode == 0, "\(dry.errors)")
         #expect(
             (dry.output + dry.errors).split(whereSeparator: \.isWhitespace).joined(separator: " ")
-                .contains("in a PKCS#11 token (each process makes other provider tokens)"))
+                .contains("in a PKCS#11 token (each process signs different provider tokens)"))
         let server = try RecordingServer(
             "plain", ["--detail", (1...600).map(String.init).joined(separator: ",")])
         let sending = try Broadside.start(

@@ -121,7 +121,7 @@ struct ChannelCall {
         guard let channel = response?.field("apns-channel-id"), BroadcastChannel.isID(channel.utf8)
         else {
             throw BroadsideError(
-                "\(server.hostAndPort) accepted the create, but its response names no channel: look in "
+                "\(server.hostAndPort) accepted the request, but its response names no channel: look in "
                     + "broadside channel list, and check --endpoint",
                 exitCode: ExitCode.openRows)
         }

@@ -34,7 +34,7 @@ enum ChannelRefusal {
         let other = "is the channel of the other environment? --environment \(environment.other)"
         switch response.reason {
         case .featureNotEnabled, .broadcastFeatureNotEnabled:
-            return "switch the broadcast capability of \(app) on in Apple's developer portal"
+            return "in Apple's developer portal, switch on the broadcast capability of \(app)"
         case .missingChannelID: return "is there a proxy that removes headers? check --endpoint"
         case .badChannelID: return "copy the ID as channel create printed it; \(other)"
         case .channelNotRegistered:
@@ -47,7 +47,7 @@ enum ChannelRefusal {
             return "an app has at most \(grouped(BroadcastChannel.countMax)) channels: delete some "
                 + "that are no longer used; broadside channel list shows all"
         case .badExpirationDate:
-            return "a channel that stores nothing takes --expiration 0 only"
+            return "for a channel that stores nothing, --expiration must be 0"
         case .badPriority: return "use --priority 10, 5 or 1"
         case .topicDisallowed: return "write the bundle ID alone after --app, without a suffix"
         case .topicMismatch:

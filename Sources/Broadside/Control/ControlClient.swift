@@ -97,7 +97,7 @@ public enum ControlClient {
         let message =
             failure == .silent
             ? "\(process) does not respond within \(UnixLineClient.timeoutSeconds) s: if it is suspended, "
-                + "kill -CONT with its process ID continues it"
+                + "continue it with kill -CONT and its process ID"
             : "\(path) does not respond: the process may just have ended"
         return BroadsideError(message, exitCode: 1)
     }

@@ -45,7 +45,7 @@ extension Credential {
         case .key(let key, let keyID, let teamID):
             "signing key \(keyID) of team \(teamID)"
                 + (key.isInToken
-                    ? ", in a PKCS#11 token (each process makes other provider tokens)" : "")
+                    ? ", in a PKCS#11 token (each process signs different provider tokens)" : "")
         case .suppliedToken(let token):
             "provider token by key \(token.claims.keyID) of team \(token.claims.teamID)"
         case .certificate(let identity, let scope):

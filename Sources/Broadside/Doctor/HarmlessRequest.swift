@@ -80,7 +80,7 @@ struct HarmlessRequest {
         func field(_ name: String, _ purpose: String, _ field: String, _ value: String) {
             add(name, purpose) { $0.fields = [(field, value)] }
         }
-        add("impossible-token", "as it should be, to a token of zeros")
+        add("impossible-token", "a valid request, to a token of zeros")
         addPaths(add)
         addMethods(add)
         add("topic-missing", "without apns-topic") { $0.without = ["apns-topic"] }

@@ -94,7 +94,7 @@ package struct MachineDescription: Sendable, Equatable {
         if libraryHasVectorGCM { return ("\(library) uses VAES and AVX-512", nil) }
         return (
             "\(library) does not use this processor's VAES and AVX-512",
-            "use OpenSSL 3.1 or later, which does and needs less CPU per notification: Debian 13 "
+            "OpenSSL 3.1 or later uses both, and needs less CPU time per notification: Debian 13 "
                 + "and the container image have 3.5"
         )
     }

@@ -230,7 +230,8 @@ struct NightCall {
         throw .usage(
             "campaign",
             "\(options.campaign): the night of \(date) in \(folder.path) belongs to campaign "
-                + "\(night.campaign): add a --name of its own, or if that file was moved, put it back"
+                + "\(night.campaign): give this campaign another --name, or, if "
+                + "that file was moved, put it back"
         )
     }
 

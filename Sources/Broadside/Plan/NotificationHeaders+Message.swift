@@ -50,7 +50,7 @@ extension NotificationHeaders.Problem {
         case .expirationInMilliseconds: "is in seconds; this looks like milliseconds"
         case .collapseIDLength(let count): "must have 1 to 64 bytes; this has \(count)"
         case .collapseIDCharacters:
-            "holds control characters, or a blank at one of its ends"
+            "contains control characters, or begins or ends with a blank"
         }
     }
 

@@ -144,11 +144,12 @@ struct BenchResult: Encodable {
             let each = Self.hundredths(h2load.cpu_microseconds_per_notification)
             let share = Self.hundredths(
                 cpu_microseconds_per_notification / h2load.cpu_microseconds_per_notification)
-            lines.append(("h2load", "\(each) us of CPU each; Broadside needs \(share) of that"))
+            lines.append(
+                ("h2load", "\(each) us of CPU time each; Broadside needs \(share) times that"))
         }
         if let simulator {
             let each = Self.hundredths(simulator.cpu_microseconds_per_notification)
-            lines.append(("simulator", "\(each) us of CPU each, in addition"))
+            lines.append(("simulator", "\(each) us of CPU time each, in addition"))
         }
         if let bytes = bytes_per_notification {
             let text = "\(Self.tenths(bytes)) in HTTP/2 frames, \(payload_bytes) of them payload"

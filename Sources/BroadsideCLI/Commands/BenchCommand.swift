@@ -115,8 +115,8 @@ enum BenchCommand {
         guard !BenchOptions.isApples(endpoint) else {
             throw .usage(
                 "endpoint",
-                "\(endpoint) is Apple's: a benchmark's made-up tokens don't go there; "
-                    + "use another server, or leave it out for the simulator")
+                "\(endpoint) is Apple's server, which must not get the made-up tokens of a benchmark: "
+                    + "name another server, or leave --endpoint out to use the simulator")
         }
         _ = try arguments.required("ca-file", "FILE")
         for name in ["endpoint"] + forEndpoint {

@@ -56,7 +56,7 @@ enum DoctorCommand {
                     --team-id YYYYYYYYYY
                 """#),
             .init(
-                "Check this machine, and all that a campaign file names",
+                "Check this machine, and everything that a campaign file names",
                 "broadside doctor --campaign evening.json5 --ledger tonight"),
             .init(
                 "Note how APNs responds to harmless requests, to compare it with the simulator",

@@ -6,7 +6,7 @@ import BroadsideSupport
 enum PruneCommand {
     static let description: CommandDescription = CommandDescription(
         name: "prune",
-        summary: "remove the dead tokens that ledgers name from a token list",
+        summary: "remove from a token list the tokens that ledgers report as dead",
         usage: "--ledger DIR [--ledger DIR]... --tokens FILE --output FILE|--dry-run [OPTIONS]",
         discussion: """
             Copies a list byte for byte, except the rows whose token APNs reported as dead. For each

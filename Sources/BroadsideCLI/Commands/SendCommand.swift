@@ -171,7 +171,7 @@ enum SendCommand {
                     + "if more are faster)"),
             .integer(
                 "max-streams", 1...100_000, \.maxStreams,
-                "most requests in flight per connection; the server's limit always applies"),
+                "at most N requests in flight per connection; the server's limit always applies"),
             .integer(
                 "reactors", 1...256, \.reactors,
                 "event-loop threads (default: 1, and more if that is faster)"),

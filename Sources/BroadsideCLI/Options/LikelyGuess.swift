@@ -50,7 +50,8 @@ struct LikelyGuess {
     private static let all: [LikelyGuess] = [
         .init(
             "passphrase password passwd pass p12-password key-password", "passphrase-file",
-            "write --passphrase-file FILE: its first line opens the key, no secret is an argument"),
+            "write --passphrase-file FILE, whose first line opens the key: a secret must not be an argument"
+        ),
         .init(
             "bundle bundle-id app app-id bundle-identifier", "topic",
             "write --topic TOPIC, the app's bundle ID"),
@@ -142,7 +143,8 @@ struct LikelyGuess {
         .init("tail watch", "follow", "write --follow: rows are written as they settle"),
         .init(
             "opens clicks receipt", "receipts",
-            "write --receipts FILE, what devices reported with an apns_id or a token, and a time"),
+            "write --receipts FILE, a file with what devices reported: an apns_id or a token, and a time"
+        ),
         .init(
             "newest-column", "newest",
             "write --newest COLUMN: the row with the newest time is kept"),

@@ -90,7 +90,7 @@ final class RowHandoff: Sendable {
             assert(
                 state.fieldValueByteCount >= 0
                     && (!state.rows.isEmpty || state.fieldValueByteCount == 0),
-                "the pieces are those of the rows")
+                "field values belong to rows")
             waiting.store(state.rows.count, ordering: .releasing)
             return row
         }

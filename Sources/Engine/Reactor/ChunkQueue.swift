@@ -258,7 +258,7 @@ struct ChunkQueue: ~Copyable {
         // A reactor reserves rows in list order.
         return reserved == reservedCount
             && waiting.dropFirst(reserved).allSatisfy { $0.reservedAt == nil }
-            ? nil : "\(reservedCount) chunks reserved, and \(reserved) come first"
+            ? nil : "\(reservedCount) chunks are reserved, but \(reserved) of them come first"
     }
 
     /// Writes the token of the row that was read last; returns the reason if it is invalid.

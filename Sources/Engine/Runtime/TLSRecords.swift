@@ -45,7 +45,7 @@ struct TLSRecords: RecordLayer, ~Copyable {
         case .ciphertextFull:
             return .failed(
                 RecordLayerError(
-                    message: "the server requests more handshakes than it reads responses",
+                    message: "the server requests handshakes but does not read the replies",
                     isLasting: false))
         case .closed: return .closed
         case .failed(let error): return .failed(RecordLayerError(error))

@@ -45,7 +45,7 @@ final class PushQueue: Sendable {
                 return (
                     CampaignError(
                         .busy,
-                        "\(limit) pushes are awaited already: await some before the next, or raise "
+                        "\(limit) pushes already wait for a response: await some before the next, or raise "
                             + "ClientOptions.pushesLimit"), false
                 )
             }

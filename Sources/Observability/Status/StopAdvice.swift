@@ -313,14 +313,14 @@ package struct StopAdvice {
     private mutating func afterForeignCredential() {
         let text =
             "the credential is for the other environment: check --environment, which is part of the "
-            + "campaign, so another one needs a new ledger"
+            + "campaign, so another environment needs a new ledger"
         guard let other else {
             doctor(text + "; doctor tries it without sending to a device")
             return
         }
         doctor(text + "; doctor tries the other one") { $0.with("environment", other) }
         add(
-            "if the list is of that environment too, start again there",
+            "if the list belongs to that environment, too, start again there",
             circumstances.command?.beginningAnew(ledger: circumstances.ledger)
                 .with("environment", other))
     }

@@ -286,7 +286,8 @@ struct ControlCommands: Sendable {
         guard let token = DeviceCondition.normalized(Array((request.arguments["token"] ?? "").utf8))
         else {
             throw ControlProblem(
-                .invalid, "no device token: an even count of 2 to 200 hexadecimal digits")
+                .invalid, "not a device token: write an even number of hexadecimal digits, 2 to 200"
+            )
         }
         return token
     }

@@ -147,7 +147,7 @@ final class DeviceStore: Sendable {
         state.stored[token, default: []].append(new)
         state.counts.stored += 1
         assert(
-            state.offline.holds(token), "a notification is stored for devices that are away alone")
+            state.offline.holds(token), "notifications are stored only for offline devices")
     }
 
     /// Holds a notification for a device that saves power. "Notifications with this priority might

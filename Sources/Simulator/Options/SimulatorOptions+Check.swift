@@ -15,7 +15,7 @@ extension SimulatorOptions {
         }
         guard (0...SimulatorLimits.keptRequests).contains(keptRequests) else {
             throw SimulatorError(
-                "--keep-requests is a number from 0 to \(SimulatorLimits.keptRequests)",
+                "--keep-requests must be a number from 0 to \(SimulatorLimits.keptRequests)",
                 exitCode: 2)
         }
         guard serverNames.count <= SimulatorLimits.serverNames else {
@@ -43,11 +43,11 @@ extension SimulatorOptions {
             badToken + unregistered <= 1
         else {
             throw SimulatorError(
-                "--bad-token and --unregistered are shares from 0 to 1 that add up to at most 1",
+                "--bad-token and --unregistered must be shares from 0 to 1 that add up to at most 1",
                 exitCode: 2)
         }
         guard threads >= 1, threads <= 256 else {
-            throw SimulatorError("--threads is a number from 1 to 256", exitCode: 2)
+            throw SimulatorError("--threads must be a number from 1 to 256", exitCode: 2)
         }
         guard maxStreams >= 1 else {
             throw SimulatorError("--max-streams is a number above 0", exitCode: 2)
@@ -73,7 +73,8 @@ extension SimulatorOptions {
         }
         if let issuedTokens, !(0...SimulatorLimits.issuedTokens).contains(issuedTokens) {
             throw SimulatorError(
-                "--issue-tokens is a number from 0 to \(SimulatorLimits.issuedTokens)", exitCode: 2)
+                "--issue-tokens must be a number from 0 to \(SimulatorLimits.issuedTokens)",
+                exitCode: 2)
         }
     }
 

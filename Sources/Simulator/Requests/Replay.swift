@@ -103,8 +103,8 @@ final class Replay: Sendable {
             guard let token = line.token else { continue }
             guard TokenOutcome.head(ofDigits: Array(token.utf8).span.rawBytes) != nil else {
                 throw wrong(
-                    "'\(ForeignText.escaped(token))' is not a device token: write an even count of 2 "
-                        + "to 200 hexadecimal digits")
+                    "'\(ForeignText.escaped(token))' is not a device token: write an even number "
+                        + "of hexadecimal digits, 2 to 200")
             }
             guard let response = line.response else {
                 throw wrong(

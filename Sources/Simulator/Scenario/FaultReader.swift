@@ -123,7 +123,8 @@ enum FaultReader {
         default: break
         }
         throw ScenarioError(
-            message: "'code' is an error code of HTTP/2, such as \"REFUSED_STREAM\", or a number",
+            message:
+                "'code' must be an error code of HTTP/2, such as \"REFUSED_STREAM\", or a number",
             position: value.position)
     }
 }

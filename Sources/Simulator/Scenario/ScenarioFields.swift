@@ -62,7 +62,7 @@ struct ScenarioFields {
     private static func text(_ value: JSON5Value, _ name: String) throws(ScenarioError) -> String {
         guard case .string(let text) = value.content else {
             throw ScenarioError(
-                message: "'\(name)' is a text: put it in quotes", position: value.position)
+                message: "'\(name)' must be a text: put it in quotes", position: value.position)
         }
         return text
     }
@@ -85,7 +85,7 @@ struct ScenarioFields {
             range.contains(whole)
         else {
             throw ScenarioError(
-                message: "'\(name)' is a whole number from \(range.lowerBound) to "
+                message: "'\(name)' must be a whole number from \(range.lowerBound) to "
                     + "\(range.upperBound)",
                 position: value.position)
         }
@@ -99,7 +99,8 @@ struct ScenarioFields {
         guard let value = value(name) else { return nil }
         guard let number = value.number, range.contains(number) else {
             throw ScenarioError(
-                message: "'\(name)' is a number from \(range.lowerBound) to \(range.upperBound)",
+                message:
+                    "'\(name)' must be a number from \(range.lowerBound) to \(range.upperBound)",
                 position: value.position)
         }
         return number
@@ -116,7 +117,8 @@ struct ScenarioFields {
             return nanoseconds
         }
         throw ScenarioError(
-            message: "'\(name)' is a duration: write it like \"50us\", \"20ms\", \"2s\" or \"15m\"",
+            message:
+                "'\(name)' must be a duration: write it like \"50us\", \"20ms\", \"2s\" or \"15m\"",
             position: value.position)
     }
 
