@@ -190,8 +190,8 @@ public struct ListPruner: ~Copyable {
         return start
     }
 
-    /// Moves the bytes from `runStart` to `end` to the end of the bytes kept earlier; returns the
-    /// new end.
+    /// Moves the bytes in `runStart..<end`, so that they follow the bytes kept earlier. Returns the
+    /// end of the kept bytes.
     func moved(_ window: PrunerWindow, upTo end: Int) -> Int {
         let count = end - runStart
         assert(count >= 0 && keptEnd <= runStart, "rows move towards the start only")

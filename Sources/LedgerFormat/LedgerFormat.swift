@@ -55,7 +55,7 @@ public enum LedgerFormat {
         return "segment-\(padded(epoch, 4))-\(padded(reactor, 2))"
     }
 
-    /// Parses the file name of a segment; nil if it is not one.
+    /// Parses the file name of a segment; nil for any other name.
     public static func parseSegmentName(_ name: String) -> (epoch: UInt32, reactor: UInt16)? {
         let parts = name.split(separator: "-", omittingEmptySubsequences: false)
         guard parts.count == 3, let epoch = UInt32(parts[1]), let reactor = UInt16(parts[2]),

@@ -56,7 +56,7 @@ public struct SettledRecord {
 }
 
 extension BlockReader {
-    /// Returns the block's next record if it is a well-formed one of an accepted row; otherwise
+    /// Returns the block's next record if it is a well-formed record of an accepted row; otherwise
     /// returns nil and does not advance.
     @inline(__always)
     mutating func nextAccepted() -> AcceptedRecord? {

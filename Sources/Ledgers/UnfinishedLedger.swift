@@ -79,7 +79,7 @@ final class UnfinishedLedger {
     /// Files that identify a whole ledger, removed first.
     private static let removedFirst = [LedgerDirectory.manifestName]
     /// Files removed last. The lock, which allows a campaign to start, is removed before the
-    /// markers, which prevent it.
+    /// markers, which prevent a start.
     private static let removedLast = [
         LedgerDirectory.lockName, LedgerDirectory.originName, LedgerDirectory.unfinishedName,
     ]

@@ -186,7 +186,7 @@ package struct ZoneNumbers: ~Copyable {
 
     /// What the column of a row contains.
     enum Naming {
-        /// A known zone. Also if there is no column.
+        /// The zone is known, or there is no column of zones.
         case known
         /// No text.
         case unnamed

@@ -40,7 +40,7 @@ public enum StopCause: Sendable, Hashable {
     /// More than `--canary-max-rejected` of the canary's rows were unsuccessful, counting those
     /// without a response; or no row had a response.
     case canaryWithoutResponses
-    /// APNs reports a provider token as expired that cannot be renewed.
+    /// APNs reports as expired a provider token that the run can't renew.
     case expiredToken(isSupplied: Bool)
     /// The signing key can no longer sign.
     case signingFailed

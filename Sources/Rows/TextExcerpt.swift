@@ -28,7 +28,7 @@ public enum TextExcerpt {
         return text[..<count] + (0..<ellipsis.utf8CodeUnitCount).map { ellipsisByte($0) }
     }
 
-    /// Whether the text may be the beginning of a longer one that an earlier version cut off. Such
+    /// Whether the text may be the beginning of a longer text that an earlier version cut off. Such
     /// a text looks like a token.
     @inlinable
     public static func wasCut(_ text: RawSpan) -> Bool {

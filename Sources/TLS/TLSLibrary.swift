@@ -9,8 +9,8 @@ public enum TLSLibrary {
     }
 
     /// Prevents OpenSSL from freeing its state when the process exits; must be called before any
-    /// other use of it. The process does not wait for threads that are blocked in a system call,
-    /// and such a thread may still use OpenSSL objects at that time.
+    /// other use of OpenSSL. The process does not wait for threads that are blocked in a system
+    /// call, and such a thread may still use OpenSSL objects at that time.
     public static func keepAtExit() {
         _ = OPENSSL_init_crypto(UInt64(OPENSSL_INIT_NO_ATEXIT), nil)
     }

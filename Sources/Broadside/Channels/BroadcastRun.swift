@@ -87,7 +87,7 @@ public enum BroadcastRun {
         return broadcast.report(ledger)
     }
 
-    /// Reports the outcome of an earlier start, and that this one sent nothing.
+    /// Reports the outcome of an earlier start, and that this start sent nothing.
     private static func reportEarlier(
         _ broadcast: Broadcast, _ ledger: BroadcastLedger
     ) -> Int32 {

@@ -31,7 +31,7 @@ struct SingleRequestServer {
     /// Reads the credential and checks the options.
     ///
     /// - Parameters:
-    ///   - options: Send options, of which those of credential, environment and endpoint are used.
+    ///   - options: Send options. Only those of credential, environment and endpoint are used.
     ///   - host: Apple's host for the environment, used if the options name no endpoint.
     ///   - port: Port of that host, and of an endpoint that names no port.
     ///   - bodyLimit: Limit on the bytes of a response's body.

@@ -14,7 +14,8 @@ enum DoctorMachine {
     /// Size of a test write in bytes, and number of test writes. Each is synced, like the writes of
     /// a reactor.
     private static let (syncByteCount, syncs) = (16_384, 5)
-    /// Duration of a sync from which it slows down a fast run, which syncs about once per second.
+    /// Minimum duration of a sync that slows down a fast run. Such a run syncs about once per
+    /// second.
     private static let slowSync = 500 * millisecond
 
     /// Checks io_uring, the limits, OpenSSL's encryption, and the disk of a ledger.

@@ -40,7 +40,7 @@ final class ListEnd {
         isFree = services.hasListEnded
     }
 
-    /// Number that follows that of the list's last row; nil if unknown.
+    /// Number of the list's last row plus 1; nil if unknown.
     ///
     /// If rows may remain, the rest of the list is read to count them. A list that can't be read
     /// further was reported earlier.

@@ -21,8 +21,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         assert(brokenInvariant == nil, brokenInvariant ?? "")
     }
 
-    /// Reports rows accepted since the last call. Guards count responses in order, so this precedes
-    /// any other response.
+    /// Reports rows accepted since the last call. Guards count responses in order, so accepted rows
+    /// are reported before any other response.
     mutating func reportAccepted(_ now: Now) {
         guard metrics.acceptedSinceReport > 0 else { return }
         assert(

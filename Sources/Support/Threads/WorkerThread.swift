@@ -10,8 +10,8 @@ package final class WorkerThread: @unchecked Sendable {
         let number = Atomic<Int>(0)
     }
 
-    /// The state retained only by the thread: when it ends, everything captured by the closure is
-    /// released, even if that retains this object.
+    /// State that only the thread retains. When the thread ends, it releases everything that the
+    /// closure captured, even if the closure retains this object.
     private final class Body: Sendable {
         let run: @Sendable () -> Void
         let end: End
