@@ -79,7 +79,7 @@ extension Endpoints {
         }
     }
 
-    /// Host that accepts broadcasts. Apple's pages name this one and, in other places, the host of
+    /// Host that accepts broadcasts. Apple's pages name this host and, in other places, the host of
     /// device pushes; both are known to work.
     public static func broadcastHost(_ environment: Environment) -> String {
         switch environment {

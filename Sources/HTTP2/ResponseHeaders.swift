@@ -275,7 +275,7 @@ struct ResponseHeaders {
         return true
     }
 
-    /// Parses a decimal number; nil if `text` is not one with that many digits.
+    /// Parses a decimal number; nil if `text` is not a number with that many digits.
     private func number(
         _ text: RawSpan, isHuffman: Bool, digits: ClosedRange<Int> = 1...9
     ) throws(HPACKError) -> UInt32? {

@@ -17,7 +17,7 @@ public struct TokenLengths: Sendable {
         public var rows: UInt64
     }
 
-    /// Factor by which a usual length must occur more often than the sum.
+    /// A usual length must occur more often than the sum by this factor.
     private static let usualFactor: UInt64 = 4
 
     /// Number of rows by the number of their token's digits.

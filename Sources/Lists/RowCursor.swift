@@ -24,8 +24,8 @@ package struct RowCursor: ~Copyable {
     ///
     /// - Parameters:
     ///   - selection: Rows to return. Rows that the run skips are included.
-    ///   - left: Work that earlier runs left, so that rows which need none are not returned; nil:
-    ///     all rows of the selection.
+    ///   - left: Work that earlier runs left. Only rows that need work are returned; nil: all rows
+    ///     of the selection.
     ///   - layout: Columns to read; nil for the list's layout.
     ///   - rowsAtOnce: Limit on the rows that are read ahead of use. A fault of the list beyond
     ///     these rows is found later.

@@ -118,7 +118,7 @@ public struct ConnectionGrowth: Sendable {
     static let heldShare = 0.8
     /// A thread counts as busy if it uses a CPU for more than this share of the elapsed time.
     static let saturatedShare = 0.85
-    /// Share of the rate limit from which a rate counts as having reached the limit.
+    /// Minimum share of the rate limit at which the limit counts as reached.
     static let rateKeptShare = 0.9
     /// Share of the possible gain that a step must bring: a quarter more for twice as many
     /// connections.

@@ -26,7 +26,7 @@ public struct DeliverySchedule: Hashable, Sendable {
 
     /// Time of day at which rows are sent; nil: at once.
     public var deliverAt: TimeOfDay?
-    /// Date on which they are sent.
+    /// Date on which rows are sent.
     public var date: CalendarDate
     /// Treatment of rows whose time had passed at the first start.
     public var late: LateRule

@@ -1,8 +1,8 @@
 /// Limits the rate of requests: the generic cell rate algorithm in exact integers.
 ///
-/// The state is one instant, up to which the requests released so far use the rate up. The instant
-/// may be ahead of the clock by one burst, but not behind the clock: unused rate is lost (ITU-T
-/// I.371 annex A, "virtual scheduling").
+/// The state is one instant: the requests released so far use up the rate until that instant. The
+/// instant may be ahead of the clock by one burst, but not behind the clock: unused rate is lost
+/// (ITU-T I.371 annex A, "virtual scheduling").
 ///
 /// The rate applies to the arrival of requests, which is a little later than their release: a
 /// thread may be stopped in between, or a send may wait. The contract's burst allows for that: from
@@ -16,8 +16,9 @@ public struct RateLimiter: Sendable {
     public private(set) var milliRate: UInt64?
     /// Maximum number of requests released at one instant.
     private(set) var burst: UInt64
-    /// Number of requests for which a reactor wakes up: those of one millisecond. Sent one by one,
-    /// each request would cost a TLS record, a send and an iteration. `Int.max` without a limit.
+    /// Minimum number of requests for which a reactor wakes up: the requests of one millisecond.
+    /// Sent one by one, each request would cost a TLS record, a send and an iteration. `Int.max`
+    /// without a limit.
     public private(set) var quantum: Int
     /// Instant up to which the rate is used up, nanoseconds, rounded down.
     private var usedUntil: UInt64

@@ -147,7 +147,8 @@ import Glibc
     /// Returns early on a signal and after the timeout; neither is an error.
     ///
     /// - Parameters:
-    ///   - count: Completions to wait for; 0 only submits and lets the kernel post what is ready.
+    ///   - count: Completions to wait for; 0 only submits and lets the kernel post ready
+    ///     completions.
     ///   - timeoutNanoseconds: Maximum wait; nil: unlimited.
     public mutating func submitAndWait(
         atLeast count: UInt32, timeoutNanoseconds: UInt64? = nil

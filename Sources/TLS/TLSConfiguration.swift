@@ -37,7 +37,7 @@ public struct TLSIdentity: Sendable {
         secret = .pem(privateKey)
     }
 
-    /// Creates an identity from a chain in PEM and a decoded key, of which no text is kept.
+    /// Creates an identity from a chain in PEM and a decoded key. The text of the key is not kept.
     init(certificateChain: [UInt8], key: PrivateKey) {
         self.certificateChain = certificateChain
         secret = .read(key)

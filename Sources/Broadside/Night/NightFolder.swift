@@ -270,7 +270,8 @@ struct NightFolder {
     ///
     /// - Parameters:
     ///   - date: The night that was just sent.
-    ///   - memory: Option that asks earlier nights, and the age up to which it does.
+    ///   - memory: Option that uses the reports of earlier nights, and the maximum age of these
+    ///     nights.
     func warnOfForgotten(
         _ removed: [NightDate], keeping count: Int, sent date: NightDate,
         memory: (option: String, milliseconds: UInt64)

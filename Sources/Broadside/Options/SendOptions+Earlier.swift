@@ -74,8 +74,8 @@ extension SendOptions {
             directories, own: ledger)
     }
 
-    /// Option that asks the ledgers in a folder about the most distant past, and the age up to
-    /// which it counts what they report, in milliseconds; nil if no option has such a limit.
+    /// Option that looks back furthest in the ledgers of a folder, and the maximum age of the
+    /// reports that it counts, in milliseconds; nil if no option has such a limit.
     func memory(of folder: String) -> (option: String, milliseconds: UInt64)? {
         let path = Self.identity(of: folder)
         func asks(_ directories: [String]) -> Bool {

@@ -25,7 +25,7 @@ struct RowsAhead {
         self.sentSeconds = sentSeconds
     }
 
-    /// Creates the value for a list of which only the size is known.
+    /// Creates the value if only the size of the list is known.
     init(listed count: UInt64, _ options: SendOptions) {
         self.init(count, mayBeFewer: options.skipsAny || options.resumes, .listed)
     }

@@ -22,7 +22,8 @@ package struct WavePlan: Sendable {
     ///
     /// - Parameters:
     ///   - selection: Rows of the run, and those that it skips.
-    ///   - left: Work that earlier runs left, if only its rows are in the waves; nil: all rows.
+    ///   - left: Work that earlier runs left. The waves have only rows that need work; nil: all
+    ///     rows.
     ///   - startedAt: First start of the campaign, milliseconds since 1970.
     /// - Returns: nil if all rows are sent at once.
     init?(

@@ -5,7 +5,7 @@ import BroadsideObservability
 import BroadsideSupport
 
 /// Notices changes in a run that operators should read about, and makes an event of each change
-/// once. It holds what was noticed so far, and writes nothing.
+/// once. It keeps the changes noticed so far, and writes nothing.
 struct RunNotices {
     private let coordinator: RunCoordinator
     private let services: ReactorServices

@@ -284,8 +284,8 @@ final class LedgerSession {
         }
     }
 
-    /// Verdicts of earlier runs that this one does not reopen. Added to this run's counts, they
-    /// give those of the campaign.
+    /// Verdicts of earlier runs that this run does not reopen. Their sum with this run's counts is
+    /// the count of the campaign.
     var kept: RowCounts { earlier.kept(reopening: plan.options.retry) }
 
     /// Whether rows of waves that have begun may still be unsettled; false if all of them are
@@ -462,7 +462,7 @@ final class LedgerSession {
         return bytes.map { String(decoding: $0, as: UTF8.self) }
     }
 
-    /// Reads the ledger as it is now.
+    /// Reads the current state of the ledger.
     private func read<Value>(
         ofOwnRuns: Bool = false, _ body: (LedgerIndex) throws -> Value
     ) throws(BroadsideError) -> Value {

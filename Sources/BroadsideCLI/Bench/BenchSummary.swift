@@ -29,7 +29,7 @@ struct BenchSummary: Decodable {
         case limitedBy = "limited_by"
     }
 
-    /// Parses a summary; nil if the text is not one.
+    /// Parses a summary; nil if the text is not a summary.
     init?(_ json: String) {
         guard let read = try? JSONCoding.decode(Self.self, from: Array(json.utf8)) else {
             return nil

@@ -49,8 +49,8 @@ struct ChunkQueue: ~Copyable {
     private(set) var reservedAt: UInt64 = 0
     /// Number of the current chunk's rows that needed a request, so far.
     private var requestCount = 0
-    /// Number of rows in the previous chunk, and of those that needed a request; nil if there was
-    /// no previous chunk.
+    /// Number of rows in the previous chunk, and how many of these rows needed a request; nil if
+    /// there was no previous chunk.
     private var lastRead: (rows: Int, requests: Int)?
     private var waiting: [Waiting] = []
     /// Number of waiting chunks that are reserved; these come first.

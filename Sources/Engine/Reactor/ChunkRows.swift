@@ -12,7 +12,7 @@ struct ChunkRows {
     private(set) var aheadLimit: Int
     /// Lower bound of `limit` and `aheadLimit`.
     let minimum: Int
-    /// Number of rows processed since the last adaptation, and of those that were sent.
+    /// Number of rows processed since the last adaptation, and how many of them were sent.
     var taken = 0
     var sent = 0
     private var perSecond = 0

@@ -20,7 +20,7 @@ import BroadsideSupport
     /// `HOST:PORT` of the server behind a proxy, for messages; nil without a proxy.
     let tunnelTarget: String?
     var addresses: AddressBook
-    /// Number of connections that this reactor keeps open, and of those that it opens at its start.
+    /// Number of connections that this reactor keeps open, and number that it opens at its start.
     var share: Int
     let initialCount: Int
     /// One entry for each ExpiredProviderToken response that awaits the run's decision: the

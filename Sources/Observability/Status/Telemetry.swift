@@ -7,8 +7,8 @@ import BroadsideRows
 import BroadsideSupport
 
 /// History of a campaign's runs, for the report. It is a file of bounded size in the ledger's
-/// directory, replaced every few seconds. Only reports depend on it, and the value at which a
-/// rising rate continues.
+/// directory, replaced every few seconds. Only reports, and the value at which a rising rate
+/// continues, depend on it.
 package struct Telemetry: Codable, Sendable {
     /// Period for which the operator paused a run, in milliseconds since 1970.
     struct Pause: Codable, Sendable, Equatable {

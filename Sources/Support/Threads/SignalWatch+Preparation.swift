@@ -4,8 +4,8 @@ internal import Synchronization
 extension SignalWatch {
     /// Does work before the first send on another thread, so that a blocked disk delays neither a
     /// signal nor the deadline. A first signal and the deadline end the work when it next calls
-    /// `stopIfRequested`; after a second signal, or if it no longer calls it, the work is
-    /// abandoned.
+    /// `stopIfRequested`; after a second signal, or if the work does not call it any more, the work
+    /// is abandoned.
     ///
     /// - Parameters:
     ///   - deadline: Nanoseconds from now; nil for none.
