@@ -10,6 +10,10 @@ import Testing
         + "40" + "07" + hex("apns-id") + "24" + hex("eabeae54-14a8-11e5-b60b-1697f925ec7b") + "00"
         + "0a" + hex("apns-topic") + "03" + hex("a.b")
 
+    /// A request about the broadcast channels of an app.
+    static let channels =
+        "8287" + "04" + "18" + hex("/1/apps/a.b/all-channels") + "01" + "09" + hex("localhost")
+
     private func context(_ change: (inout SimulatorOptions) -> Void = { _ in }) -> WorkerContext {
         var options = SimulatorOptions(state: "")
         change(&options)
@@ -100,6 +104,87 @@ import Testing
         let text = String(decoding: output.bytes)
         #expect(text.contains("Maximum active streams violated for this endpoint."))
         #expect(other.isFinished)
+    }
+
+    /// RFC 9113 section 6.8: the client may repeat what is above the last stream, and only that.
+    @Test func `GOAWAY for too many streams names the last processed one; the others are ignored`()
+        throws
+    {
+        let folder = Folder()
+        let journal = folder.file("journal")
+        var options = SimulatorOptions(state: "")
+        options.maxStreams = 3
+        options.latencyNanoseconds = 1
+        let context = WorkerContext(
+            options: options, tokenTopics: TopicTable(app: "a.b", otherApp: "a.c"), keys: [],
+            journal: try JournalFile(path: journal), start: .now(), seed: 1)
+        let session = session(context, slot: 0)
+        _ = Frames.all(session)
+        // Stream 3 is complete, 7 is one too many.
+        let opened =
+            Frames.headers(1, Self.block, pieces: 1) + Frames.request(3, Self.block)
+            + Frames.headers(5, Self.block, pieces: 1) + Frames.headers(7, Self.block, pieces: 1)
+            + Frames.request(9, Self.block)
+        let acknowledgement = Frames.frame(4, 1, 0, [])
+        #expect((Frames.preface + acknowledgement + opened).withBytes { session.receive($0) })
+        let goAways = Frames.all(session).filter { $0.type == 7 }
+        #expect(goAways.map { Array($0.payload.prefix(8)) } == [[0, 0, 0, 3, 0, 0, 0, 7]])
+        let bodies = [5, 7, 1].flatMap { Frames.frame(0, 1, $0, [0x7b, 0x7d]) }
+        #expect(bodies.withBytes { session.receive($0) })
+        #expect(!session.isFinished && context.totals.violations == 1)
+        while let response = context.queue.pop(now: .max) { session.deliver(response) }
+        #expect(Frames.all(session).filter { $0.type == 1 }.map(\.streamID) == [3, 1])
+        #expect(session.isFinished && context.totals.accepted == 2)
+        context.journal?.flush()
+        #expect(try journalRows(journal).map { $0[2] } == ["3", "1"])
+    }
+
+    @Test func `A client that opened too many streams is not waited for without end`() {
+        let context = context { $0.maxStreams = 1 }
+        let session = session(context, slot: 0)
+        let opened =
+            Frames.headers(1, Self.block, pieces: 1) + Frames.request(3, Self.block)
+            + Frames.headers(5, Self.block, pieces: 1) + Frames.headers(7, Self.block, pieces: 1)
+        _ = Frames.all(session)
+        // Stream 3 is processed before the acknowledgement, so that 1 is awaited.
+        let acknowledgement = Frames.frame(4, 1, 0, [])
+        #expect(
+            (Frames.preface + opened + acknowledgement
+                + Frames.headers(9, Self.block, pieces: 1)).withBytes { session.receive($0) })
+        _ = Frames.all(session)
+        #expect(context.totals.violations == 1 && !session.isFinished)
+        #expect(session.alarm <= context.now + SimulatorLimits.violationNanoseconds)
+        session.violationEnd = 0
+        session.tick()
+        #expect(session.isFinished)
+    }
+
+    /// Stream 1 is complete when the client makes an error, stream 5 is not.
+    @Test(
+        arguments: [
+            Frames.frame(6, 0, 0, [1]), Frames.frame(1, 4, 7, hexBytes("ff00")),
+            Frames.headers(3, block, pieces: 1),
+        ], [block, channels])
+    func `GOAWAY for a client's error names the last processed stream`(
+        _ fault: [UInt8], first: String
+    ) {
+        let bytes =
+            Frames.preface + Frames.request(1, first) + Frames.headers(5, Self.block, pieces: 1)
+            + fault + Frames.frame(0, 1, 5, [0x7b, 0x7d]) + Frames.request(9, Self.block)
+        let strict = context()
+        let session = session(strict, slot: 0)
+        #expect(bytes.withBytes { session.receive($0) })
+        let fast = context { $0.isFast = true }
+        let fastSession = fastSession(fast)
+        #expect(bytes.withBytes { fastSession.receive($0) })
+        var output = ByteBuffer(capacity: 0)
+        fastSession.takeOutput(into: &output)
+        for frames in [Frames.all(session), Frames.split(Array(output.bytes))] {
+            #expect(frames.last { $0.type == 7 }?.payload.prefix(4) == [0, 0, 0, 1])
+        }
+        #expect(session.isFinished && fastSession.isFinished)
+        let accepted: UInt64 = first == Self.block ? 1 : 0
+        #expect(strict.totals.accepted == accepted && fast.totals.accepted == accepted)
     }
 
     /// Until the client acknowledged the limit it may not know it.

@@ -4,6 +4,7 @@ extension FastSession {
         guard let index = streams.find(streamID) else { return }
         let stream = streams[index]
         let response = stream.verdict.response(bodyCount: Int(stream.bodyCount))
+        highestTaken = max(highestTaken, streamID)
         context.totals.count(response)
         let pending = PendingResponse(
             slot: slot, generation: generation, streamID: streamID,

@@ -28,6 +28,8 @@ final class FastSession {
     private var blockStreamID: UInt32 = 0
     private var blockEndsStream = false
     private var lastStreamID: UInt32 = 0
+    /// The highest stream whose request was processed.
+    var highestTaken: UInt32 = 0
     private var skippedStreams = SkippedStreams()
     /// The client's flow-control windows. Only the bodies of refusals need them.
     var sendWindow = 65_535
@@ -297,6 +299,6 @@ final class FastSession {
         guard !isFinished else { return }
         isFinished = true
         context.totals.violations += 1
-        FrameBytes.appendGoAway(lastStreamID, code, text, to: &output)
+        FrameBytes.appendGoAway(highestTaken, code, text, to: &output)
     }
 }

@@ -58,6 +58,7 @@ extension ServerSession {
                 microseconds: context.nowMicroseconds)
             response = exchange.result.response
         }
+        highestTaken = max(highestTaken, streams[stream].streamID)
         context.totals.countChannel(exchange.request?.operation, response)
         record(stream, response)
         guard !isBroken else { return }

@@ -172,6 +172,20 @@ extension ServerSession {
             lastStream: 0)
     }
 
+    /// Ends the connection because the client opened more streams than it may: with GOAWAY that
+    /// names the last stream that was processed. That one and those below it still get their
+    /// responses, and all others are ignored.
+    func exceedStreams() {
+        context.totals.violations += 1
+        goAwayDue = nil
+        violationEnd = context.now + SimulatorLimits.violationNanoseconds
+        // APNs sends exactly this text.
+        let text = "Maximum active streams violated for this endpoint."
+        begin(
+            GoAway(code: ErrorCode.refusedStream.rawValue, debug: Array(text.utf8)),
+            lastStream: highestTaken)
+    }
+
     private var lastProcessed: UInt32 {
         UInt32(session.lastProcessed)
     }
@@ -195,7 +209,7 @@ extension ServerSession {
 
     /// Time at which the next work is due, nanoseconds; `.max` for none.
     var alarm: UInt64 {
-        var due = min(windowDue, goAwayDue?.at ?? .max)
+        var due = min(windowDue, goAwayDue?.at ?? .max, violationEnd)
         if lastTaken == nil, let idle = context.idleNanoseconds {
             due = min(due, lastRequest + idle)
         }
@@ -204,6 +218,11 @@ extension ServerSession {
 
     /// Performs the work that is due.
     func tick() {
+        if violationEnd <= context.now {
+            violationEnd = .max
+            isEnding = true
+            return
+        }
         if let due = goAwayDue, due.at <= context.now {
             goAwayDue = nil
             var goAway = due.goAway

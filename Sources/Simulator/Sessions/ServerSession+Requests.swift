@@ -39,8 +39,7 @@ extension ServerSession {
         streams[stream].streamID = UInt32(streamID)
         session.setStream(streamID, stream)
         if openStreams > max(acknowledgedLimit, announcedLimit) {
-            // APNs sends exactly this text.
-            violate(.refusedStream, "Maximum active streams violated for this endpoint.")
+            exceedStreams()
         }
     }
 

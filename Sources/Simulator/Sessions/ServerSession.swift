@@ -56,6 +56,8 @@ final class ServerSession {
     var lastTaken: UInt32?
     /// The highest stream whose request was processed. Requests may be complete in any order.
     var highestTaken: UInt32 = 0
+    /// Time at which a connection with too many streams ends at the latest, nanoseconds.
+    var violationEnd: UInt64 = .max
     /// The highest stream that HEADERS opened, and the lower numbers that the client skipped.
     var highestOpened: UInt32 = 0
     var skippedStreams = SkippedStreams()
@@ -197,9 +199,10 @@ final class ServerSession {
             let start = output.count
             output.append(frame)
             // SETTINGS without ACK: the frame type is the fourth byte, the flags are the fifth.
-            if frame.byteCount > 9, frame[3] == 4, frame[4] & 1 == 0 {
+            if frame.byteCount > 9, frame[3] == FrameBytes.settings, frame[4] & 1 == 0 {
                 patchStreamLimit(in: &output, from: start)
             }
+            if frame[3] == FrameBytes.goAway { patchLastStream(in: &output, from: start) }
         }) {}
     }
 
@@ -219,6 +222,16 @@ final class ServerSession {
         }
     }
 
+    /// Lowers the last stream of the GOAWAY frame at the end of the output to the last one that is
+    /// processed.
+    ///
+    /// nghttp2 names the last stream that HEADERS opened when it ends a session because of an error,
+    /// and clients repeat only requests above the stream that is named (RFC 9113 section 6.8).
+    private func patchLastStream(in output: inout ByteBuffer, from start: Int) {
+        let named = output.bytes.integer(at: start + 9)
+        output.overwrite(at: start + 9, bigEndian: min(named, lastTaken ?? highestTaken))
+    }
+
     /// Whether the session is over: nghttp2 accepts no input and has no output.
     var isFinished: Bool {
         if isEnding { return true }
@@ -227,13 +240,14 @@ final class ServerSession {
         return !session.wantsRead
     }
 
-    /// Ends the session with a GOAWAY and a text, because the client exceeded a limit.
+    /// Ends the session with a GOAWAY and a text, because the client violated the protocol. No
+    /// further request is processed.
     func violate(_ code: ErrorCode, _ text: String) {
         guard !isEnding else { return }
         isEnding = true
         context.totals.violations += 1
         session.submitGoAway(
-            code.rawValue, Array(text.utf8), lastStream: session.lastProcessed)
+            code.rawValue, Array(text.utf8), lastStream: Int32(highestTaken))
     }
 
     /// Handles the acknowledgement of the oldest unacknowledged SETTINGS.

@@ -21,6 +21,9 @@ enum SimulatorLimits {
     static let handshakeNanoseconds: UInt64 = 15_000_000_000
     /// Time for which pending responses are still sent after the endpoint was stopped, nanoseconds.
     static let stopNanoseconds: UInt64 = 1_000_000_000
+    /// Time for which pending responses are still sent to a client that opened too many streams,
+    /// nanoseconds.
+    static let violationNanoseconds: UInt64 = 60_000_000_000
     /// Maximum number of bytes whose processing a connection defers. The kernel buffers all others.
     static let heldInputCount = 1 << 18
     /// Maximum number of host names in the server's certificate besides localhost.
