@@ -387,15 +387,37 @@ import Testing
         #expect(session.isFinished && context.totals.accepted == 1001)
     }
 
-    @Test func `Frames on a stream that the client has reset are ignored`() {
+    /// RFC 7540 section 5.1: "An endpoint that receives any frames other than PRIORITY after
+    /// receiving a RST_STREAM MUST treat that as a stream error of type STREAM_CLOSED"; RFC 9113
+    /// permits a connection error.
+    @Test(arguments: ["HEADERS", "DATA"], [false, true])
+    func `A frame on a stream that the client has reset is a connection error STREAM_CLOSED`(
+        _ kind: String, isAtOnce: Bool
+    ) {
         let context = context()
         let session = session(context, slot: 0)
         let reset = Frames.frame(3, 0, 1, [0, 0, 0, 8])
-        #expect(
-            (Frames.preface + Frames.headers(1, Self.block, pieces: 1) + reset).withBytes {
-                session.receive($0)
-            })
-        _ = Frames.all(session)
+        let opened = Frames.preface + Frames.headers(1, Self.block, pieces: 1) + reset
+        let late =
+            kind == "DATA"
+            ? Frames.frame(0, 1, 1, [0x7b, 0x7d]) : Frames.headers(1, Self.block, pieces: 1)
+        let next = late + Frames.request(3, Self.block)
+        for bytes in isAtOnce ? [opened + next] : [opened, next] {
+            #expect(bytes.withBytes { session.receive($0) })
+        }
+        let goAway = Frames.all(session).first { $0.type == 7 }
+        #expect(goAway?.payload.prefix(8) == [0, 0, 0, 0, 0, 0, 0, 5])
+        #expect(session.isFinished && context.totals.accepted == 0)
+    }
+
+    @Test func `Frames on a stream that the simulator has reset are ignored`() {
+        let context = context()
+        let session = session(context, slot: 0)
+        // A field host that differs from :authority.
+        let block = Self.block + "00" + "04" + Self.hex("host") + "01" + Self.hex("x")
+        let opened = Frames.headers(1, block, pieces: 1)
+        #expect((Frames.preface + opened).withBytes { session.receive($0) })
+        #expect(Frames.all(session).contains { $0.type == 3 && $0.streamID == 1 })
         let late = Frames.frame(0, 1, 1, [0x7b, 0x7d]) + Frames.request(3, Self.block)
         #expect(late.withBytes { session.receive($0) })
         #expect(context.totals.violations == 0 && context.totals.accepted == 1)

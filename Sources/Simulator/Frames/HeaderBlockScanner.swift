@@ -1,10 +1,10 @@
 /// Extracts header blocks from a client's bytes before nghttp2 decodes them, and the stream numbers
-/// of DATA frames.
+/// of DATA and RST_STREAM frames.
 ///
 ///     preface (24) -> frame header (9) -> payload -> frame header ...
 ///                          |                 |
 ///                          |   HEADERS, CONTINUATION: fragment -> block -> handed out at END_HEADERS
-///                          +-> DATA: stream number
+///                          +-> DATA, RST_STREAM: stream number
 ///
 /// Invalid frames are ignored here, because nghttp2 reports them. A block of more than
 /// `SimulatorLimits.headerBlockCount` bytes is skipped.
@@ -27,10 +27,11 @@ struct HeaderBlockScanner: ~Copyable {
     /// - Parameters:
     ///   - data: Receives the stream of each DATA frame, and the offset of the byte after the
     ///     frame's header.
+    ///   - reset: Receives the stream of each RST_STREAM frame.
     ///   - found: Receives each complete block, and the offset of the byte after its last frame.
     mutating func scan(
         _ bytes: RawSpan, data: (UInt32, Int) -> Void = { _, _ in },
-        found: (RawSpan, Int) -> Void
+        reset: (UInt32) -> Void = { _ in }, found: (RawSpan, Int) -> Void
     ) {
         var offset = 0
         while offset < bytes.byteCount {
@@ -45,7 +46,8 @@ struct HeaderBlockScanner: ~Copyable {
                 headerCount += 1
                 offset += 1
                 if headerCount == 9 {
-                    if header[3] == 0 { data(streamID, offset) }
+                    if header[3] == FrameBytes.data { data(streamID, offset) }
+                    if header[3] == FrameBytes.resetStream { reset(streamID) }
                     beginFrame()
                 }
             } else if payloadLeft > 0 {

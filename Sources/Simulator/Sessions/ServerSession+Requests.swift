@@ -18,7 +18,8 @@ extension ServerSession {
         }
     }
 
-    /// Returns whether a stream was opened and then closed after END_STREAM.
+    /// Returns whether a stream was opened and then closed after the client's END_STREAM or
+    /// RST_STREAM.
     func hasEnded(_ streamID: UInt32) -> Bool {
         guard !isBroken, session.stream(Int32(streamID)) == nil, streamID & 1 == 1,
             streamID <= min(highestOpened, lastTaken ?? .max)
@@ -197,7 +198,9 @@ extension ServerSession {
     func closedStream(_ stream: StreamIndex) {
         assert(openStreams > 0, "a stream that closes was open")
         openStreams -= 1
-        if !streams[stream].isComplete { unfinishedStreams.record(streams[stream].streamID) }
+        if !streams[stream].isComplete, !streams[stream].isResetByClient {
+            unfinishedStreams.record(streams[stream].streamID)
+        }
         streams.giveBack(stream)
     }
 

@@ -61,7 +61,7 @@ final class ServerSession {
     /// The highest stream that HEADERS opened, and the lower numbers that the client skipped.
     var highestOpened: UInt32 = 0
     var skippedStreams = SkippedStreams()
-    /// Streams that were closed before their request was complete.
+    /// Streams that were closed on this side before their request was complete.
     var unfinishedStreams = UnfinishedStreams()
     /// Time of the second GOAWAY, nanoseconds, and its content.
     var goAwayDue: (at: UInt64, goAway: GoAway)?
@@ -168,10 +168,15 @@ final class ServerSession {
     /// ignore. If a check ends the session, returns the offset at which to stop reading.
     private func examineFrames(_ bytes: RawSpan) -> Int? {
         var refusedAt: Int?
+        // Streams that the client resets in these bytes, which nghttp2 has not read yet.
+        var reset: Set<UInt32> = []
         scanner.scan(bytes) { streamID, offset in
-            guard refusedAt == nil, hasEnded(streamID) else { return }
+            let isReset = reset.contains(streamID) && streamID <= lastTaken ?? .max
+            guard refusedAt == nil, isReset || hasEnded(streamID) else { return }
             refusedAt = offset
             violate(.streamClosed, "DATA on stream \(streamID), which has ended")
+        } reset: { streamID in
+            reset.insert(streamID)
         } found: { block, offset in
             guard refusedAt == nil, let finding = lint?.check(block) else { return }
             if context.options.lint == .refuse {

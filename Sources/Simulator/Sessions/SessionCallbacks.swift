@@ -117,6 +117,9 @@ enum SessionCallbacks {
             guard let stream = owner.session.stream(frame.header.stream_id) else { return 0 }
             if frame.isRequest { owner.endedHeaders(stream) }
             if frame.has(NGHTTP2_FLAG_END_STREAM) { owner.endedRequest(stream) }
+        case UInt8(NGHTTP2_RST_STREAM.rawValue):
+            guard let stream = owner.session.stream(frame.header.stream_id) else { return 0 }
+            owner.streams[stream].isResetByClient = true
         case UInt8(NGHTTP2_SETTINGS.rawValue):
             if frame.has(NGHTTP2_FLAG_ACK) { owner.acknowledgedSettings() }
         default: break

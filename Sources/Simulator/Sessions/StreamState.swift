@@ -11,6 +11,8 @@ struct StreamState {
     private var body: [UInt8] = []
     var claimsCompression = false
     var isComplete = false
+    /// True once the client has reset the stream.
+    var isResetByClient = false
     /// Number of body bytes for which no credit was returned to the stream's window.
     var uncreditedBytes = 0
     /// The header fields needed to store the notification; nil if there is no store.
@@ -98,6 +100,7 @@ struct StreamState {
         body.removeAll(keepingCapacity: true)
         claimsCompression = false
         isComplete = false
+        isResetByClient = false
         responseCount = 0
         responseOffset = 0
         tokenCount = 0
