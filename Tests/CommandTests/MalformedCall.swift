@@ -157,7 +157,7 @@ extension MalformedCall {
         .init(["simulate", "--state", "@directory", "--seed", "-1"], says: ["--seed '-1'"]),
         .init(
             ["simulate", "--state", "@directory", "--gone-at", "soon"],
-            says: ["--gone-at 'soon'", "Unix seconds"]),
+            says: ["--gone-at 'soon'", "request, start, Unix seconds"]),
         .init(
             ["simulate", "--state", "@directory", "--gone-at", "+2h"], says: ["--gone-at '+2h'"]),
         .init(

@@ -111,10 +111,39 @@ struct IssuedTokenTests {
     @Test func `The 410 of any token is dated in the second of goneAt, if it is given`() throws {
         let harness = try EndpointHarness {
             $0.unregistered = 1
-            $0.goneAtUnixSeconds = 1_790_000_000
+            $0.goneAt = .second(1_790_000_000)
         }
         let found = try timestamp(harness, token: EndpointHarness.token)
         #expect(found.timestamp / 1000 == 1_790_000_000)
+    }
+
+    @Test(arguments: [false, true])
+    func `With goneAt request, a 410 is dated at its request`(isFast: Bool) throws {
+        let harness = try EndpointHarness {
+            $0.unregistered = 1
+            $0.goneAt = .request
+            $0.isFast = isFast
+        }
+        // A token that was registered between two requests is dead again for the second one.
+        for _ in 0..<2 {
+            let found = try timestamp(harness, token: EndpointHarness.token)
+            #expect(found.before <= found.timestamp && found.timestamp <= found.after)
+            usleep(5000)
+        }
+    }
+
+    @Test func `With goneAt start, every 410 is dated at the simulator's start`() throws {
+        let before = ClockStart.now().microseconds / 1000
+        let harness = try EndpointHarness {
+            $0.unregistered = 1
+            $0.goneAt = .start
+        }
+        let after = ClockStart.now().microseconds / 1000
+        usleep(5000)
+        let found = try (0..<2).map { _ in
+            try timestamp(harness, token: EndpointHarness.token).timestamp
+        }
+        #expect(before <= found[0] && found[0] <= after && found[0] == found[1])
     }
 
     @Test func `A scenario's 410 is dated at its request`() throws {

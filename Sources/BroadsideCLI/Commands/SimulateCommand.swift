@@ -18,7 +18,7 @@ enum SimulateCommand {
             big-endian, padded with zeros at the end, XOR seed), u = h / 2^64; BadDeviceToken if
             u < bad-token, Unregistered if u < bad-token + unregistered, else 200. The timestamp of
             Unregistered is 1700000000000 + h mod 86400000; with --issue-tokens, a millisecond after
-            tokens.txt was written; with --gone-at, in that second.
+            tokens.txt was written; with --gone-at, at that time.
             """,
         sections: groups.map(\.section),
         examples: [
@@ -124,19 +124,10 @@ enum SimulateCommand {
                 .share("bad-token", \.badToken, "share of bad tokens"),
                 .custom(
                     "gone-at", .text, "WHEN",
-                    "the time in the 410 of unregistered tokens: Unix seconds or a "
+                    "the time in the 410 of unregistered tokens: 'request' for the time of each "
+                        + "request, 'start' for that of the simulator's start, Unix seconds or a "
                         + "date (default: when the tokens were issued, else a day of November 2023)"
-                ) { (text, options) throws(BroadsideError) in
-                    guard case .at(let seconds) = BroadsideCampaigns.expiration(text), seconds > 0,
-                        seconds < 100_000_000_000
-                    else {
-                        throw .usage(
-                            "gone-at",
-                            "'\(text)' is unknown: use Unix seconds, or a date like "
-                                + "2026-01-31T18:00Z")
-                    }
-                    options.goneAtUnixSeconds = seconds
-                },
+                ) { (text, options) throws(BroadsideError) in options.goneAt = try goneAt(text) },
                 .custom(
                     "seed", .number, "N",
                     "another seed gives the same tokens other responses (default: 0)"
@@ -238,6 +229,20 @@ enum SimulateCommand {
                         + "refuse them with PayloadEmpty, or ignore them"),
             ]),
     ]
+
+    private static func goneAt(_ text: String) throws(BroadsideError) -> GoneAt {
+        if text == "start" { return .start }
+        if text == "request" { return .request }
+        guard case .at(let seconds) = BroadsideCampaigns.expiration(text), seconds > 0,
+            seconds < 100_000_000_000
+        else {
+            throw .usage(
+                "gone-at",
+                "'\(text)' is unknown: use request, start, Unix seconds, or a date like "
+                    + "2026-01-31T18:00Z")
+        }
+        return .second(seconds)
+    }
 
     /// Suggests the correct name for a misspelt scenario; the simulator reports all other problems.
     private static func scenario(named name: String) throws(BroadsideError) -> String {

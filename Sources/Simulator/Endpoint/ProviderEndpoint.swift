@@ -51,8 +51,8 @@ public final class ProviderEndpoint: Sendable {
             try state.issueTokens(count, environment: options.environment)
         }
         var goneTime = GoneTime.computed
-        if let seconds = options.goneAtUnixSeconds {
-            goneTime = .within(unixSeconds: seconds)
+        if let goneAt = options.goneAt {
+            goneTime = GoneTime(goneAt, startMilliseconds: start.microseconds / 1000)
         } else if trust != nil {
             goneTime = .after(issuedMilliseconds: state.tokensIssuedMilliseconds)
         }

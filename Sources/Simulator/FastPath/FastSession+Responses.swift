@@ -3,7 +3,10 @@ extension FastSession {
     func complete(_ streamID: UInt32) {
         guard let index = streams.find(streamID) else { return }
         let stream = streams[index]
-        let response = stream.verdict.response(bodyCount: Int(stream.bodyCount))
+        var response = stream.verdict.response(bodyCount: Int(stream.bodyCount))
+        if response.isUndatedGone {
+            response.timestampMilliseconds = context.nowMicroseconds / 1000
+        }
         highestTaken = max(highestTaken, streamID)
         context.totals.count(response)
         let pending = PendingResponse(

@@ -21,9 +21,9 @@ public struct SimulatorOptions: Sendable {
     public var unregistered = 0.0
     /// The share of all tokens that are bad, 0 to 1.
     public var badToken = 0.0
-    /// The second from which unregistered tokens are unregistered, in Unix seconds. nil: right
-    /// after `issuedTokens` were issued; if none were issued, on a day in November 2023.
-    public var goneAtUnixSeconds: UInt64?
+    /// The time since which unregistered tokens are unregistered. nil: right after `issuedTokens`
+    /// were issued; if none were issued, on a day in November 2023.
+    public var goneAt: GoneAt?
     /// Seed that varies the outcome of each token.
     public var seed: UInt64 = 0
     /// Output file with one line per request; nil for none.

@@ -11,9 +11,22 @@ struct GoneTime: Sendable, Equatable {
     static let computed = GoneTime(
         baseMilliseconds: 1_700_000_000_000, spreadMilliseconds: 86_400_000)
 
-    /// All tokens within one second (`--gone-at`).
-    static func within(unixSeconds: UInt64) -> GoneTime {
-        GoneTime(baseMilliseconds: unixSeconds * 1000, spreadMilliseconds: 1000)
+    /// The time of an option, `--gone-at`.
+    ///
+    /// - Parameter startMilliseconds: When the simulator started.
+    init(_ option: GoneAt, startMilliseconds: UInt64) {
+        switch option {
+        case .second(let seconds):
+            self.init(baseMilliseconds: seconds * 1000, spreadMilliseconds: 1000)
+        case .start: self.init(baseMilliseconds: startMilliseconds, spreadMilliseconds: 1)
+        // Each response is dated when it is given; see `Response.isUndatedGone`.
+        case .request: self.init(baseMilliseconds: 0, spreadMilliseconds: 1)
+        }
+    }
+
+    private init(baseMilliseconds: UInt64, spreadMilliseconds: UInt64) {
+        self.baseMilliseconds = baseMilliseconds
+        self.spreadMilliseconds = spreadMilliseconds
     }
 
     /// Right after the tokens were issued. This is before the first request.

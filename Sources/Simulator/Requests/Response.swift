@@ -37,6 +37,9 @@ struct Response: Equatable, Sendable {
         return Response(status: status, reason: reason)
     }
 
+    /// True for a 410 that is dated at its request.
+    var isUndatedGone: Bool { status == 410 && timestampMilliseconds == 0 }
+
     /// Maximum number of bytes that `appendBody` writes.
     static let maximumBodyCount = 96
 

@@ -161,9 +161,9 @@ extension ServerSession {
             let outcome = outcomes.take(streams[stream].tokenDigits)
         {
             response = outcome
-            if response.status == 410, response.timestampMilliseconds == 0 {
-                response.timestampMilliseconds = context.nowMicroseconds / 1000
-            }
+        }
+        if response.isUndatedGone {
+            response.timestampMilliseconds = context.nowMicroseconds / 1000
         }
         if let replayed = context.instruments.replay?.take(streams[stream].tokenDigits) {
             response = replayed
