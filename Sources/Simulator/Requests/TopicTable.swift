@@ -37,12 +37,13 @@ struct TopicTable: Sendable {
     private let isFallbackForVoIP: Bool
     private let voipSuffix = Array(PushType.voip.topicSuffix!.utf8)
 
-    /// Creates the topics of a provider token: the app with all its suffixes, and another app of
-    /// the same team, for which no device has a token.
-    init(app: String, otherApp: String) {
+    /// Creates the topics of a provider token, each with all its suffixes: the app, another app of
+    /// the same team, for which no device has a token, and further apps. The key decides which of
+    /// them are permitted.
+    init(app: String, otherApp: String, further: [String] = []) {
         fallback = nil
         isFallbackForVoIP = false
-        for (bundle, isOther) in [(app, false), (otherApp, true)] {
+        for (bundle, isOther) in [(app, false), (otherApp, true)] + further.map({ ($0, false) }) {
             var suffixes = [""]
             for type in PushType.allCases {
                 if let suffix = type.topicSuffix { suffixes.append(suffix) }

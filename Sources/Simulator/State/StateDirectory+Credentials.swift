@@ -38,15 +38,16 @@ extension StateDirectory {
     func credentials(
         environment: Endpoints.Environment = .production
     ) throws(SimulatorError) -> EndpointCredentials {
+        let owners = try topicOwners()
         var keys = [
             try key(keyID, team: teamID, publicHalf: "AuthKey_\(keyID).pub.pem")
         ]
+        keys[0].topics = owners.topics(of: teamID)
         for other in config.other_keys ?? [] {
             var key = try key(other.key_id, team: other.team_id, publicHalf: other.public_key)
             key.environment = other.environment
-            key.topics = other.topics.map { $0.map { Array($0.utf8) } }
-            // Both apps belong to the first team, so a key of another team is valid for neither.
-            if other.team_id != teamID { key.topics = key.topics ?? [] }
+            key.topics =
+                other.topics.map { $0.map { Array($0.utf8) } } ?? owners.topics(of: other.team_id)
             key.relatedKeyID = other.related_key_id
             keys.append(key)
         }
@@ -61,11 +62,27 @@ extension StateDirectory {
             configuration.issuesTickets = true
             return EndpointCredentials(
                 tls: try TLSContext(server: configuration), keys: keys,
-                topics: TopicTable(app: topic, otherApp: config.other_topic),
+                topics: TopicTable(
+                    app: topic, otherApp: config.other_topic, further: owners.further),
                 certificates: ClientCertificateRule(revoked: revoked, environment: environment))
         } catch {
             throw SimulatorError("--state \(path): \(error.description)", exitCode: 2)
         }
+    }
+
+    /// Returns the team of each topic: both apps belong to the first team, and the topics in
+    /// `other_keys` to the team of their key.
+    private func topicOwners() throws(SimulatorError) -> TopicOwners {
+        var owners = TopicOwners(team: teamID, topics: [topic, config.other_topic])
+        for other in config.other_keys ?? [] {
+            for topic in other.topics ?? [] where !owners.add(topic, team: other.team_id) {
+                throw SimulatorError(
+                    "--state \(path)/config.json: \(ForeignText.escaped(topic)) belongs to another team "
+                        + "than key \(ForeignText.escaped(other.key_id)): remove it from the key's topics",
+                    exitCode: 2)
+            }
+        }
+        return owners
     }
 
     private func serverIdentity() throws(SimulatorError) -> TLSIdentity {

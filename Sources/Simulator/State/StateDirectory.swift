@@ -30,7 +30,7 @@ public struct StateDirectory: Sendable {
 
     /// The content of `config.json`.
     struct Config: Codable, Equatable {
-        /// An additional key, for tests of connections that mix keys.
+        /// An additional key: for tests of connections that mix keys, or of a user's own.
         struct OtherKey: Codable, Equatable {
             var key_id: String
             var team_id: String
@@ -40,8 +40,8 @@ public struct StateDirectory: Sendable {
             var use: String?
             /// The environment in which the key is valid; absent for both.
             var environment: Endpoints.Environment?
-            /// The topics for which the key is valid, without suffixes; absent for all topics of
-            /// the team.
+            /// The topics for which the key is valid, without suffixes. They belong to the key's team.
+            /// Absent for all topics of the team.
             var topics: [String]?
             /// The ID of a key that may replace this one on a connection.
             var related_key_id: String?
