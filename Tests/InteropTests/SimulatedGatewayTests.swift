@@ -200,6 +200,66 @@ struct SimulatedGatewayTests {
         #expect(reply.packet == nil || reply.packet == [8, 8, 5])
     }
 
+    @Test func `The gateway's notifications are received, recorded and replayed`() throws {
+        let directory = try TemporaryDirectory()
+        let (control, recording) = ("\(directory.path)/control", "\(directory.path)/recording")
+        let port = try Ports.free()
+        let tokens = (0..<4).map { DeviceTokens(seed: 77, count: 4).token($0) }
+        let fixture = try GatewayFixture(
+            ["--control", control, "--control-listen", "127.0.0.1:\(port)", "--record", recording],
+            scenario: "{gateway: {statuses: [{token: '\(tokens[3])', status: 8}]}}")
+        let notifications = (0..<3).map { gatewayNotification($0, $0 + 5, tokens[$0]) }
+        let bad = gatewayNotification(2, 99, tokens[3])
+        #expect(try fixture.provide(notifications + [bad]).packet == [8, 8, 99])
+
+        let answers = try ControlSocket.ask(
+            control,
+            [
+                "wait 4 topic=\(Campaign.topic)", "received",
+                "received token=\(tokens[3]) status=8",
+                "status",
+            ], in: directory
+        ).map { try ControlSocket.object($0) }
+        #expect(answers.allSatisfy { $0["ok"] as? Bool == true }, "\(answers)")
+        let all = answers[1]["requests"] as? [[String: Any]] ?? []
+        #expect(all.map { $0["token"] as? String } == tokens)
+        #expect(all.map { $0["status"] as? Int } == [0, 0, 0, 8])
+        #expect(all.map { $0["reason"] as? String } == [nil, nil, nil, "BadDeviceToken"])
+        #expect(all.map { $0["identifier"] as? Int } == [nil, 6, 7, 99])
+        #expect(
+            all.map { $0["expiration"] as? Int } == [nil]
+                + Array(repeating: 2_000_000_000, count: 3))
+        #expect(all.map { $0["priority"] as? Int } == [nil, nil, 10, 10])
+        for one in all {
+            #expect(one["protocol"] as? String == "binary")
+            #expect(one["topic"] as? String == Campaign.topic)
+            #expect(one["payload"] as? [String: [String: String]] == ["aps": ["alert": "x"]])
+        }
+        #expect((answers[2]["requests"] as? [Any])?.count == 1)
+        #expect(answers[3]["requests"] as? Int == 4 && answers[3]["accepted"] as? Int == 3)
+        let http = try Subprocess(
+            "curl", ["-sS", "http://127.0.0.1:\(port)/received?limit=2"], in: directory
+        ).wait()
+        let first = try ControlSocket.object(http.output)["requests"] as? [[String: Any]]
+        #expect(first?.map { $0["token"] as? String } == Array(tokens[..<2]), "\(http)")
+        // Written within a moment, also without a request to the provider API.
+        for _ in 0..<1000 where (try? Data(contentsOf: URL(filePath: recording)))?.isEmpty != false
+        {
+            usleep(10_000)
+        }
+        let lines = try String(contentsOfFile: recording, encoding: .utf8).split(separator: "\n")
+        #expect(
+            lines.first.map(String.init)
+                == "{\"token\":\"\(tokens[0])\",\"protocol\":\"binary\",\"status\":0}")
+        #expect(lines.count == 4)
+        _ = try fixture.server.finish()
+
+        // The recorded status, without the scenario.
+        let again = try GatewayFixture(["--replay", recording])
+        #expect(try again.provide(notifications + [bad]).packet == [8, 8, 99])
+        #expect(try again.server.finish().map { $0[5] } == ["0", "0", "0", "8"])
+    }
+
     @Test func `The gateway stores no notification with an expiry of 0 or below`() throws {
         let directory = try TemporaryDirectory()
         let deliveries = "\(directory.path)/deliveries"

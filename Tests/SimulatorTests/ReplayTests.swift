@@ -35,6 +35,23 @@ import Testing
         #expect(take("00ff") == busy)
     }
 
+    @Test func `A token's responses on the legacy gateway are separate from those over HTTP/2`()
+        throws
+    {
+        let file = try folder.write(
+            "replay",
+            """
+            {"token":"00ff","protocol":"binary","status":8,"reason":"BadDeviceToken"}
+            {"token":"00ff","protocol":"http2","status":410,"reason":"Unregistered","timestamp":1}
+            {"token":"00ff","protocol":"binary","status":0}
+            """)
+        let replay = try Replay(path: file)
+        func take(_ isBinary: Bool) -> UInt16? {
+            Array("00ff".utf8).withBytes { replay.take($0, isBinary: isBinary)?.status }
+        }
+        #expect([take(true), take(true), take(true), take(false)] == [8, 0, 0, 410])
+    }
+
     @Test(
         arguments: [
             ("{", "not a response"), ("[]", "not a response"), ("{\"token\":\"00\"}", "not a"),
@@ -45,6 +62,12 @@ import Testing
             ("{\"token\":\"00\",\"status\":302}", "status and reason do not match"),
             ("{\"token\":\"00\",\"status\":200,\"reason\":\"Shutdown\"}", "do not match"),
             ("{\"token\":\"00\",\"status\":400,\"reason\":\"Timeout\"}", "do not match"),
+            ("{\"token\":\"00\",\"protocol\":\"tcp\",\"status\":200}", "http2 or binary"),
+            ("{\"token\":\"00\",\"protocol\":\"binary\",\"status\":256}", "of the legacy gateway"),
+            (
+                "{\"token\":\"00\",\"protocol\":\"binary\",\"status\":8,\"reason\":\"Shutdown\"}",
+                "do not match"
+            ),
         ])
     func `A line that is no response is named with its number`(
         _ line: String, message: String

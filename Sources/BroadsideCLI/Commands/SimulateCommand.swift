@@ -216,8 +216,8 @@ enum SimulateCommand {
                     "one line per request: t_us,connection,stream,apns_id,token,status,reason"),
                 .file(
                     "record", \.record, use: .written,
-                    "one line of JSON per response, for --replay: token, status, reason, timestamp, "
-                        + "retry_after"),
+                    "one line of JSON per response, for --replay: token, protocol, status, reason, "
+                        + "timestamp, retry_after"),
                 .choice(
                     "hpack-lint", \.lint,
                     "deviations from the HPACK indexing policy: count them, respond with "

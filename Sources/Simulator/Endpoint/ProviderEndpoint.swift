@@ -115,7 +115,7 @@ public final class ProviderEndpoint: Sendable {
                         badToken: options.badToken, unregistered: options.unregistered,
                         seed: options.seed), trust: trust, certificates: credentials.certificates,
                     devices: devices, shared: shared, journal: journal, start: start,
-                    payloadLint: options.payloadLint))
+                    payloadLint: options.payloadLint, instruments: instruments))
         } catch {
             control?.stop()
             Self.end(threads, shared)

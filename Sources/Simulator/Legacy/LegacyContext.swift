@@ -14,6 +14,8 @@ struct LegacyContext: Sendable {
     let start: ClockStart
     /// What to do with payloads that are not JSON dictionaries.
     let payloadLint: PayloadLintMode
+    /// What tests look at, and the responses of a recording.
+    let instruments: Instruments
 
     /// The gateway settings of the current scenario.
     var script: GatewayScript { shared.scenario?.scenario.gateway ?? GatewayScript() }
@@ -30,6 +32,12 @@ struct LegacyContext: Sendable {
         of notification: BinaryNotification, topic: [UInt8]?, finding: RequestFinding?
     ) -> UInt8 {
         if let status = script.statuses[notification.token] { return status }
+        if let replay = instruments.replay {
+            let digits = Self.digits(notification.token)
+            if let replayed = replay.take(digits.span.rawBytes, isBinary: true) {
+                return UInt8(clamping: replayed.status)
+            }
+        }
         if notification.token.isEmpty { return BinaryStatus.missingDeviceToken.rawValue }
         if notification.token.count < Self.tokenLimit {
             return BinaryStatus.invalidTokenSize.rawValue
@@ -82,6 +90,33 @@ struct LegacyContext: Sendable {
                 priority: notification.priority ?? 10),
             token: Self.digits(notification.token),
             identifier: Self.identifier(notification.identifier), microseconds: now)
+    }
+
+    /// Records a response, and keeps the notification, if asked for.
+    ///
+    /// - Parameters:
+    ///   - digits: Digits of the notification's token.
+    ///   - topic: The topic of the client's certificate.
+    ///   - connection: The connection's number.
+    func record(
+        _ notification: BinaryNotification, digits: [UInt8], topic: [UInt8]?,
+        response: Response, connection: UInt64
+    ) {
+        instruments.recording?.append(
+            response, token: digits.span.rawBytes, isBinary: true,
+            now: ClockStart.monotonicNanoseconds())
+        guard let log = instruments.received else { return }
+        var request = ReceivedRequest()
+        request.microseconds = start.microsecondsNow()
+        request.connection = connection
+        request.token = String(decoding: digits, as: UTF8.self)
+        request.response = response
+        request.gateway = .init(
+            topic: topic.map { String(decoding: $0, as: UTF8.self) },
+            identifier: notification.identifier, expiration: notification.expiration,
+            priority: notification.priority)
+        request.add(body: notification.payload.span.rawBytes)
+        log.append(request)
     }
 
     /// Returns lower-case hexadecimal digits.

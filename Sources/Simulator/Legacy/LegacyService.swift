@@ -106,6 +106,7 @@ final class LegacyService: Sendable {
                 assert(
                     connections.count <= LegacyService.connectionLimit, "connections have a limit")
                 totals.connections += 1
+                legacy.shared.publish(opened: 1, requests: 0, accepted: 0)
             } catch {
                 _ = close(descriptor)
             }
@@ -177,6 +178,10 @@ final class LegacyService: Sendable {
                 identifier: LegacyContext.identifier(notification.identifier),
                 token: digits.span.rawBytes, response: response,
                 now: ClockStart.monotonicNanoseconds())
+            legacy.record(
+                notification, digits: digits, topic: connection.topics.first, response: response,
+                connection: connection.number)
+            legacy.shared.publish(opened: 0, requests: 1, accepted: isAccepted ? 1 : 0)
             guard isAccepted, let topic = connection.topics.first else {
                 scheduleErrorPacket(connection, status: status, notification)
                 return
@@ -235,7 +240,9 @@ final class LegacyService: Sendable {
                     break
                 }
             }
+            let count = connections.count
             connections.removeAll { $0.phase == .gone }
+            legacy.shared.publish(opened: connections.count - count, requests: 0, accepted: 0)
         }
 
         /// Returns the milliseconds until the next work is due, or -1 if none is.
@@ -252,6 +259,9 @@ final class LegacyService: Sendable {
             // notifications that it stored.
             if let rest = legacy.devices?.settleDue(microseconds: legacy.start.microsecondsNow()) {
                 soonest = min(soonest, now + rest * 1000)
+            }
+            if let flush = legacy.instruments.recording?.flushDue(now) {
+                soonest = min(soonest, flush)
             }
             guard soonest < .max else { return -1 }
             return soonest <= now ? 0 : Int32(clamping: (soonest - now) / 1_000_000 + 1)

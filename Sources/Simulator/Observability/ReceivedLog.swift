@@ -106,8 +106,20 @@ final class ReceivedLog: Sendable {
     func removeAll() { state.withLock { $0 = State() } }
 }
 
-/// One request as it was received, and the response to it.
+/// One request as it was received, and the response to it: a request over HTTP/2, or a notification
+/// of the legacy gateway.
 struct ReceivedRequest: Sendable {
+    /// What a notification of the legacy gateway has in place of header fields.
+    struct GatewayFields: Sendable {
+        /// The topic of the client's certificate; nil if it names none.
+        var topic: String?
+        /// The notification's own number; nil if its form has none.
+        var identifier: UInt32?
+        /// Unix seconds.
+        var expiration: UInt32?
+        var priority: UInt8?
+    }
+
     /// A header field.
     struct Field: Sendable {
         var name: String
@@ -132,9 +144,14 @@ struct ReceivedRequest: Sendable {
     /// Key, team and issue time of the provider token; nil if the request has none that is
     /// readable.
     var providerToken: ProviderTokenClaims?
+    /// Nil for a request over HTTP/2.
+    var gateway: GatewayFields?
     /// The beginning of the body.
     var body: [UInt8] = []
     var bodyCount = 0
+
+    /// The `apns-topic` header, or the topic of a certificate of the legacy gateway.
+    var topic: String? { gateway.map(\.topic) ?? value("apns-topic") }
 
     /// Number of bytes that count towards `bytesLimit`.
     var byteCount: Int {
@@ -185,11 +202,16 @@ struct ReceivedRequest: Sendable {
         line.add("number", number)
         line.add("t_us", microseconds)
         line.add("connection", connection)
+        line.add("protocol", gateway == nil ? "http2" : "binary")
+        if let gateway {
+            add(gateway, to: &line)
+            return line.object
+        }
         line.add("stream", UInt64(stream))
         line.add("method", value(":method"))
         line.add("path", value(":path"))
         line.add("token", token.isEmpty ? nil : token)
-        line.add("topic", value("apns-topic"))
+        line.add("topic", topic)
         line.add("apns_id", identifier)
         // Without a status, the request was not processed: its stream was refused, or GOAWAY
         // excludes it.
@@ -212,6 +234,18 @@ struct ReceivedRequest: Sendable {
         }
         addPayload(to: &line)
         return line.object
+    }
+
+    /// Adds a notification of the legacy gateway; status 0 is acceptance, as in the error packet.
+    private func add(_ gateway: GatewayFields, to line: inout JSONLine) {
+        line.add("identifier", gateway.identifier.map(UInt64.init))
+        line.add("token", token.isEmpty ? nil : token)
+        line.add("topic", gateway.topic)
+        line.add("expiration", gateway.expiration.map(UInt64.init))
+        line.add("priority", gateway.priority.map(UInt64.init))
+        line.add("status", UInt64(response.status))
+        line.add("reason", response.reason?.text)
+        addPayload(to: &line)
     }
 
     private func addPayload(to line: inout JSONLine) {
@@ -246,7 +280,7 @@ struct ReceivedFilter: Sendable {
         if let token, request.token != token { return false }
         if let status, request.response.status != status { return false }
         if let reason, request.response.reason?.text != reason { return false }
-        if let topic, request.value("apns-topic") != topic { return false }
+        if let topic, request.topic != topic { return false }
         return headers.allSatisfy { request.value($0.name) == $0.value }
     }
 }

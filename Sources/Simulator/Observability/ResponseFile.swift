@@ -9,7 +9,10 @@ internal import Synchronization
 ///
 /// The lines are in the order in which requests were complete, over all threads. So the Nth line of
 /// a token is the response to its Nth request. In the line of a request without a well-formed
-/// device token, the token is null.
+/// device token, the token is null. A notification of the legacy gateway has the protocol
+/// binary, and the status of its error packet, or 0 if there is none:
+///
+///     {"token":"00fc…","protocol":"binary","status":8,"reason":"BadDeviceToken"}
 final class ResponseFile: Sendable {
     /// Buffered bytes that trigger a write; lines are also written after a short time.
     private static let flushCount = 1 << 16
@@ -38,13 +41,15 @@ final class ResponseFile: Sendable {
     ///
     /// - Parameters:
     ///   - token: Digits of a well-formed token, otherwise empty.
+    ///   - isBinary: Whether the legacy gateway gave it.
     ///   - now: Monotonic time, nanoseconds.
-    func append(_ response: Response, token: RawSpan, now: UInt64) {
+    func append(_ response: Response, token: RawSpan, isBinary: Bool = false, now: UInt64) {
         var line = JSONLine()
         line.add(
             "token",
             token.byteCount == 0
                 ? nil : String(decoding: Array(token).map { $0 | 0x20 }, as: UTF8.self))
+        if isBinary { line.add("protocol", "binary") }
         line.add("status", UInt64(response.status))
         if let reason = response.reason { line.add("reason", reason.text) }
         if response.status == 410 { line.add("timestamp", response.timestampMilliseconds) }

@@ -1,4 +1,5 @@
 internal import BroadsideAPNs
+internal import BroadsideLegacyGateway
 internal import BroadsidePrimitives
 internal import BroadsideSupport
 internal import Synchronization
@@ -29,8 +30,14 @@ final class Replay: Sendable {
         var next = 0
     }
 
+    /// A device token, whose responses over HTTP/2 and on the legacy gateway are separate.
+    private struct Device: Hashable {
+        var token: [UInt8]
+        var isBinary: Bool
+    }
+
     private struct State {
-        var sequences: [[UInt8]: Sequence]
+        var sequences: [Device: Sequence]
         var counts = Counts()
     }
 
@@ -43,12 +50,16 @@ final class Replay: Sendable {
     }
 
     /// Returns the response for a request; nil if the file does not name the token.
-    func take(_ digits: RawSpan) -> Response? {
+    ///
+    /// - Parameters:
+    ///   - digits: Digits of a well-formed token, otherwise empty.
+    ///   - isBinary: Whether the response is one of the legacy gateway.
+    func take(_ digits: RawSpan, isBinary: Bool = false) -> Response? {
         guard digits.byteCount > 0 else { return nil }
         // Decimal digits already have this bit set.
-        let token = Array(digits).map { $0 | 0x20 }
+        let device = Device(token: Array(digits).map { $0 | 0x20 }, isBinary: isBinary)
         return state.withLock { state in
-            guard let sequence = state.sequences[token] else {
+            guard let sequence = state.sequences[device] else {
                 state.counts.unknown += 1
                 return nil
             }
@@ -57,7 +68,7 @@ final class Replay: Sendable {
                 state.counts.repeated += 1
                 return sequence.responses.last
             }
-            state.sequences[token]?.next += 1
+            state.sequences[device]?.next += 1
             state.counts.replayed += 1
             return sequence.responses[sequence.next]
         }
@@ -66,7 +77,7 @@ final class Replay: Sendable {
     /// Starts again at the first line of each token.
     func restart() {
         state.withLock { state in
-            for token in state.sequences.keys { state.sequences[token]?.next = 0 }
+            for device in state.sequences.keys { state.sequences[device]?.next = 0 }
         }
     }
 
@@ -77,8 +88,8 @@ final class Replay: Sendable {
 
     private static func sequences(
         _ text: [UInt8], _ path: String
-    ) throws(SimulatorError) -> [[UInt8]: Sequence] {
-        var sequences: [[UInt8]: Sequence] = [:]
+    ) throws(SimulatorError) -> [Device: Sequence] {
+        var sequences: [Device: Sequence] = [:]
         var number = 0
         var count = 0
         for bytes in text.split(separator: 0x0a, omittingEmptySubsequences: false) {
@@ -97,8 +108,8 @@ final class Replay: Sendable {
             }
             if let unknown = line.unknownKey {
                 throw wrong(
-                    "'\(ForeignText.escaped(unknown))' is unknown: use token, status, reason, "
-                        + "timestamp and retry_after")
+                    "'\(ForeignText.escaped(unknown))' is unknown: use token, protocol, status, "
+                        + "reason, timestamp and retry_after")
             }
             guard let token = line.token else { continue }
             guard TokenOutcome.head(ofDigits: Array(token.utf8).span.rawBytes) != nil else {
@@ -106,17 +117,23 @@ final class Replay: Sendable {
                     "'\(ForeignText.escaped(token))' is not a device token: write an even number "
                         + "of hexadecimal digits, 2 to 200")
             }
-            guard let response = line.response else {
+            guard ["http2", "binary"].contains(line.protocol ?? "http2") else {
+                throw wrong("protocol is http2 or binary")
+            }
+            guard let response = line.isBinary ? line.binaryResponse : line.response else {
                 throw wrong(
-                    "status and reason do not match: write 200 or 0 without a reason, or 400 to 599 "
-                        + "with one of APNs' reasons")
+                    line.isBinary
+                        ? "status and reason do not match: write a status of the legacy gateway from 0 "
+                            + "to 255, without a reason"
+                        : "status and reason do not match: write 200 or 0 without a reason, or 400 to "
+                            + "599 with one of APNs' reasons")
             }
             count += 1
             guard count <= linesLimit else {
                 throw wrong("more than \(linesLimit) responses: leave some out")
             }
-            sequences[token.utf8.map { $0 | 0x20 }, default: Sequence(responses: [])]
-                .responses.append(response)
+            let device = Device(token: token.utf8.map { $0 | 0x20 }, isBinary: line.isBinary)
+            sequences[device, default: Sequence(responses: [])].responses.append(response)
         }
         return sequences
     }
@@ -133,6 +150,7 @@ final class Replay: Sendable {
         }
 
         var token: String?
+        var `protocol`: String?
         var status: UInt16
         var reason: String?
         var timestamp: UInt64?
@@ -142,12 +160,22 @@ final class Replay: Sendable {
         init(from decoder: any Decoder) throws {
             let members = try decoder.container(keyedBy: Key.self)
             token = try members.decodeIfPresent(String.self, forKey: Key("token"))
+            `protocol` = try members.decodeIfPresent(String.self, forKey: Key("protocol"))
             status = try members.decode(UInt16.self, forKey: Key("status"))
             reason = try members.decodeIfPresent(String.self, forKey: Key("reason"))
             timestamp = try members.decodeIfPresent(UInt64.self, forKey: Key("timestamp"))
             retryAfter = try members.decodeIfPresent(UInt32.self, forKey: Key("retry_after"))
-            let known = ["token", "status", "reason", "timestamp", "retry_after"]
+            let known = ["token", "protocol", "status", "reason", "timestamp", "retry_after"]
             unknownKey = members.allKeys.map(\.stringValue).filter { !known.contains($0) }.min()
+        }
+
+        var isBinary: Bool { `protocol` == "binary" }
+
+        /// The status of the legacy gateway; nil if it is none, or if it contradicts the reason.
+        var binaryResponse: Response? {
+            guard let status = UInt8(exactly: status) else { return nil }
+            if let reason, BinaryStatus(rawValue: status)?.reason.text != reason { return nil }
+            return Response(status: UInt16(status), reason: nil)
         }
 
         /// The response; nil if status and reason contradict each other.
