@@ -58,7 +58,7 @@ extension SimulatorOptions {
         }
         if isFast, payloadLint == .refuse {
             throw SimulatorError(
-                "-- --payload-lint, or --fast", exitCode: 2)
+                "--fast checks no payloads: drop --payload-lint, or --fast", exitCode: 2)
         }
         if isFast {
             for (option, value) in [
