@@ -247,6 +247,49 @@ struct LocalTimeTests {
         try simulation.stop()
     }
 
+    @Test
+    func `A provider token that was read while one wave was awaited is used for all later waves`()
+        throws
+    {
+        let server = try RecordingServer("plain", ["--detail", "1,2,3"])
+        let campaign = try Self.campaign(["Asia/Tokyo", "Asia/Kolkata", "Africa/Nairobi"])
+        let directory = campaign.directory
+        let now = Int(Date().timeIntervalSince1970)
+        let first = try campaign.authority.providerToken(issuedAt: now, in: directory)
+        let second = try campaign.authority.providerToken(issuedAt: now + 1, in: directory)
+        let file = try directory.write(first, to: "token")
+        let sending = try Broadside.start(
+            campaign.arguments(
+                to: server.endpoint,
+                [
+                    "--tokens", "\(directory.path)/list.csv", "--auth-token-file", file,
+                    "--deliver-at", "09:00", "--zone-column", "tz", "--on", Self.day(2),
+                ], without: ["auth-key", "key-id", "team-id"]), in: directory,
+            environment: Self.clock("\(Self.day(1)) 20:00:00"))
+        try sending.wait { FileManager.default.fileExists(atPath: "\(campaign.ledger)/control") }
+        try directory.write(second, to: "fresh")
+        #expect(rename("\(directory.path)/fresh", file) == 0)
+        sending.send(signal: SIGHUP)
+        try sending.wait {
+            try String(contentsOfFile: sending.errorsPath, encoding: .utf8)
+                .contains("credentials were read again")
+        }
+        // The file of another wave is not there when the wave begins.
+        #expect(unlink(file) == 0)
+        let sent = try sending.wait(limit: 200)
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        let used = try server.events().compactMap(\.fields)
+            .compactMap { $0.first { $0.name == "authorization" }?.value }
+        #expect(used.count == 3 && used.last == "bearer \(second)", "\(used)")
+        let change = try #require(used.firstIndex(of: "bearer \(second)"))
+        #expect(!used[change...].contains("bearer \(first)"))
+    }
+
+    /// The date in so many days, in UTC: a server's certificate is still valid then.
+    private static func day(_ days: Int) -> String {
+        Date(timeIntervalSinceNow: Double(days) * 86_400).formatted(.iso8601.year().month().day())
+    }
+
     /// Holds the report of three waves against what is known of them.
     private static func checkReport(_ campaign: Campaign, _ year: Int) throws {
         let page = "\(campaign.directory.path)/page.html"

@@ -184,9 +184,7 @@ extension Simulation {
     /// Ends a pass, and continues with the next; false if there is none.
     private func goOn(_ passes: RunPasses) -> Bool {
         guard passes.hasNext(now) else { return false }
-        passes.end(
-            RunStatistics(), LatencyCounts(), seconds: 0,
-            settings: RunPasses.Settings(milliRate: nil, ramp: nil, isPaused: false), now)
+        passes.end(RunStatistics(), LatencyCounts(), seconds: 0, now)
         story.continuing = passes
         return true
     }

@@ -19,8 +19,12 @@ final class CredentialWatch {
     private let plan: Plan
     private let coordinator: RunCoordinator
     private let tlsConfiguration: TLSConfigurationBox
+    /// Receives what is read, for later passes.
+    private let requests: OperatorRequests
     /// Reads in the background; a nil result means that the file is unchanged.
     private let reader: BackgroundWorker<Job, ExternalProviderTokenWatch.Reading?>
+    /// Credential in use.
+    private var sender: Sender
     private var suppliedToken: ExternalProviderTokenWatch?
     /// Start of the current read; nil: none is running.
     private var readingSince: UInt64?
@@ -43,12 +47,16 @@ final class CredentialWatch {
     /// Duration after which a read counts as slow; this is reported once.
     private static var slowReading: UInt64 { 10 * second }
 
-    init(_ plan: Plan, coordinator: RunCoordinator, tlsConfiguration: TLSConfigurationBox, now: Now)
-    {
+    init(
+        _ plan: Plan, _ sender: Sender, coordinator: RunCoordinator,
+        tlsConfiguration: TLSConfigurationBox, requests: OperatorRequests, now: Now
+    ) {
         self.plan = plan
         self.coordinator = coordinator
         self.tlsConfiguration = tlsConfiguration
-        suppliedToken = ExternalProviderTokenWatch(plan.credential, now: now)
+        self.requests = requests
+        self.sender = sender
+        suppliedToken = ExternalProviderTokenWatch(sender.credential, now: now)
         reader = BackgroundWorker { [shell] in .read($0.token, since: $0.mark, by: shell) }
         reloader = BackgroundWorker { [shell = reloadShell, options = plan.options] _ in
             do throws(BroadsideError) {
@@ -61,8 +69,9 @@ final class CredentialWatch {
         coordinator.awaitTokensFromElsewhere(suppliedToken?.isFromCommand ?? false)
     }
 
-    /// Cancels commands that still run at the end of the run.
+    /// Cancels commands that still run at the end of the pass.
     func end() {
+        if isReloading { requests.reloadLater() }
         shell.cancel()
         reloadShell.cancel()
     }
@@ -147,11 +156,17 @@ final class CredentialWatch {
         }
         readingSince = nil
         didWarnAboutSlowReading = false
-        if let reading { suppliedToken?.take(reading, now, coordinator: coordinator) }
+        guard let reading, var watch = suppliedToken else { return }
+        watch.take(reading, now, coordinator: coordinator)
+        suppliedToken = watch
+        sender.credential = .suppliedToken(watch.token)
+        requests.sender = sender
     }
 
     private func replace(_ found: ReloadedCredential, _ now: Now) {
-        suppliedToken = ExternalProviderTokenWatch(found.credential, now: now)
+        sender = found.sender
+        requests.sender = sender
+        suppliedToken = ExternalProviderTokenWatch(sender.credential, now: now)
         coordinator.awaitTokensFromElsewhere(suppliedToken?.isFromCommand ?? false)
         let isSameKey = coordinator.replaceSigner(found.authorization.sign)
         if let value = found.authorization.value, !isSameKey,
@@ -160,11 +175,11 @@ final class CredentialWatch {
             coordinator.take(
                 authorization: value, issuedAt: found.authorization.issuedAtSeconds, now)
         }
-        tlsConfiguration.replace(found.route.tlsConfiguration(found.context))
+        tlsConfiguration.replace(sender.route.tlsConfiguration(sender.context))
         coordinator.replaceConnections()
         standardErrorLine(
             "broadside: credentials were read again "
-                + "(\(found.credential.summary)): connections are being replaced, one "
+                + "(\(sender.credential.summary)): connections are being replaced, one "
                 + "after another")
         guard let option = Self.copiedCredential(plan.options) else { return }
         standardErrorLine(
@@ -190,11 +205,16 @@ final class CredentialWatch {
     private func warn(_ text: String) { standardErrorLine("broadside: warning: \(text)") }
 }
 
-/// Credential that was reloaded and checked.
-private struct ReloadedCredential: Sendable {
-    let credential: Credential
+/// Credential of a run, with what its TLS sessions need.
+struct Sender: Sendable {
+    var credential: Credential
     let route: Route
     let context: TLSContext
+}
+
+/// Credential that was reloaded and checked.
+private struct ReloadedCredential: Sendable {
+    let sender: Sender
     let authorization: Credential.Authorization
 
     /// Reads all files that the options name.
@@ -218,9 +238,11 @@ private struct ReloadedCredential: Sendable {
             try credential.check(headers, options)
             try credential.checkSuccession(of: other, headers: headers)
             return ReloadedCredential(
-                credential: credential,
-                route: try Route.read(options, warnings: &warnings),
-                context: try CampaignRun.tlsContext(options, credential, resumesSessions: true),
+                sender: Sender(
+                    credential: credential,
+                    route: try Route.read(options, warnings: &warnings),
+                    context: try CampaignRun.tlsContext(
+                        options, credential, resumesSessions: true)),
                 authorization: try credential.authorization(
                     nowSeconds: Clock.now().wallMilliseconds / 1000))
         } catch {

@@ -33,6 +33,8 @@ struct LiveRun {
     private let session: LedgerSession
     private let prepared: PreparedRun
     private let list: TokenList
+    /// Credential at the beginning of the pass.
+    private let sender: Sender
     private let tlsConfiguration: TLSConfigurationBox
     private let settings: ReactorSettings
     private let coordinator: RunCoordinator
@@ -58,17 +60,18 @@ struct LiveRun {
         self.list = list
         self.outlets = outlets
         start = Clock.now()
-        tlsConfiguration = TLSConfigurationBox(plan.route.tlsConfiguration(context))
+        sender =
+            passes.requests.sender
+            ?? Sender(credential: plan.credential, route: plan.route, context: context)
+        tlsConfiguration = TLSConfigurationBox(sender.route.tlsConfiguration(sender.context))
         settings = plan.reactorSettings(manifest: session.manifest)
-        let authorization = try plan.credential.authorization(
+        let authorization = try sender.credential.authorization(
             nowSeconds: start.wallMilliseconds / 1000)
         session.directory.removeEarlierProviderTokens()
-        let earlier = passes.settings
         coordinator = RunCoordinator(
             authorization: authorization.value, issuedAt: authorization.issuedAtSeconds,
-            milliRate: earlier == nil
-                ? plan.options.rate.map { milliRate($0.last) } : earlier?.milliRate,
-            ramp: earlier == nil ? session.rampClock(plan) : earlier?.ramp,
+            milliRate: plan.options.rate.map { milliRate($0.last) },
+            ramp: session.rampClock(plan),
             abortAfter: plan.options.abortAfter,
             maxBadTokensPercent: plan.options.maxBadTokens,
             assumesCanary: plan.options.assumesCanary,
@@ -77,7 +80,7 @@ struct LiveRun {
             rowsRead: session.rowsRead(more: due?.waitingRows ?? 0), canary: session.canaryGate(),
             connectionTarget: plan.connectionTarget,
             sign: authorization.sign)
-        if let earlier, earlier.isPaused { coordinator.pause(true) }
+        passes.requests.begin(coordinator)
         services = ReactorServices(route: plan.route, reactors: plan.shape.reactors)
         pool = ChunkPool(reactors: plan.shape.reactors)
     }
@@ -106,9 +109,11 @@ struct LiveRun {
             isHashed: session.manifest.listHash == nil)
         // From here on only the list thread accesses the list.
         try services.start(list: source)
-        // For a resume after the deadline: nothing is sent in the moment before the watch begins.
-        if let deadline, Clock.now().wallMilliseconds >= deadline { coordinator.stop(.deadline) }
-        if let stop = passes.requestedStop { coordinator.stop(stop) }
+        // Checked for a resume after the deadline: nothing is sent in the moment before the watch
+        // begins.
+        if let deadline, Clock.now().wallMilliseconds >= deadline {
+            passes.requests.stop(.deadline)
+        }
         var threads: [ReactorThread] = []
         let monitor = RunMonitor(
             plan, session: session, coordinator: coordinator, services: services, source: source,
@@ -116,10 +121,12 @@ struct LiveRun {
             start: start, wake: { for thread in threads { thread.wake() } })
         let watch = Watch(
             credential: CredentialWatch(
-                plan, coordinator: coordinator, tlsConfiguration: tlsConfiguration, now: start),
+                plan, sender, coordinator: coordinator, tlsConfiguration: tlsConfiguration,
+                requests: passes.requests, now: start),
             ledger: LedgerWatch(session.directory, now: start), deadline: deadline,
             quietAt: passes.quietAt)
         if passes.endedCount == 0 { plan.options.host?.begin() }
+        if passes.requests.takeReload() { watch.credential.reload(Clock.now()) }
         waitForWave(watch, signals, monitor)
         // A run without waves begins even if it was already stopped, and then ends at once.
         if passes.waves == nil || !coordinator.isStopping {
@@ -224,23 +231,23 @@ struct LiveRun {
     ) {
         switch signals.wait(milliseconds: 100) {
         case .stop:
-            if passes.isQuiet, passes.requestedStop == nil {
-                passes.requestStop(.signal)
-            } else if coordinator.isStopping {
-                stopAtOnce()
-            }
-            coordinator.stop(.signal)
+            if coordinator.isStopping, !passes.endsForQuiet { stopAtOnce() }
+            passes.requests.stop(.signal)
             for thread in threads { thread.wake() }
         case .reload:
-            if !coordinator.isStopping { watch.credential.reload(Clock.now()) }
+            if coordinator.isStopping {
+                passes.requests.reloadLater()
+            } else {
+                watch.credential.reload(Clock.now())
+            }
         case .finished, .timeout:
             break
         }
         let now = Clock.now()
         if let deadline = watch.deadline, now.wallMilliseconds >= deadline,
-            !coordinator.isStopping
+            !coordinator.isStopping || passes.endsForQuiet
         {
-            coordinator.stop(.deadline)
+            passes.requests.stop(.deadline)
             for thread in threads { thread.wake() }
         }
         if watch.ledger.isGone(now) {
@@ -289,18 +296,13 @@ struct LiveRun {
         let hasWaited = threads.isEmpty && passes.waves != nil
         let endRow =
             (hasWaited ? session.manifest.rowCount : nil) ?? listEnd.endRow(stop: stop)
-        if passes.isQuiet { stop = passes.requestedStop ?? stop }
+        stop = passes.finalStop(after: stop)
         var summary = try summary(stop: stop, statistics, endRow: endRow)
         if isOver(stop, statistics), summary.remaining != 0, passes.hasNext(Clock.now()) {
             try endPass(threads, listEnd, endRow: endRow, statistics)
             monitor.endPass(summary, Clock.now())
             awaitTelemetry(monitor, signals)
-            if coordinator.isStoppingAtOnce { passes.requestStop(.signal) }
-            passes.end(
-                statistics, latency, seconds: elapsed,
-                settings: .init(
-                    milliRate: coordinator.milliRate, ramp: coordinator.ramp,
-                    isPaused: coordinator.isPaused), Clock.now())
+            passes.end(statistics, latency, seconds: elapsed, Clock.now())
             return nil
         }
         if stop == nil, statistics.refusedByCredential == 0, plan.options.part != nil,
@@ -401,10 +403,8 @@ struct LiveRun {
 
     /// Whether all rows of the pass are settled, or quiet hours have ended it.
     private func isOver(_ stop: StopCause?, _ statistics: RunStatistics) -> Bool {
-        guard passes.waves != nil, statistics.refusedByCredential == 0,
-            TopicReport.stopped(coordinator.topicReports).isEmpty
-        else { return false }
-        return passes.requestedStop == nil && (stop == nil || passes.isQuiet && stop == .control)
+        passes.goesOn(after: stop) && statistics.refusedByCredential == 0
+            && TopicReport.stopped(coordinator.topicReports).isEmpty
     }
 
     /// Writes the end of a pass to the ledger, if another pass follows.
@@ -476,12 +476,17 @@ struct LiveRun {
     private func awaitDisk(_ signals: SignalWatch, while isWriting: () -> Bool) {
         for _ in 0..<ListEnd.diskPatience / 10 where !coordinator.isStoppingAtOnce {
             guard isWriting() else { return }
-            if signals.isStopTaken(milliseconds: 10) { stopAtOnce() }
+            switch signals.wait(milliseconds: 10) {
+            case .stop: stopAtOnce()
+            case .reload: passes.requests.reloadLater()
+            case .finished, .timeout: break
+            }
         }
     }
 
     /// Stops without waiting for responses or for readers of the output, after a second signal.
     private func stopAtOnce() {
+        passes.requests.stop(.signal)
         coordinator.stopAtOnce()
         SignalWatch.hurry()
     }

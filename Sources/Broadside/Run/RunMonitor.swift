@@ -90,6 +90,8 @@ final class RunMonitor {
         telemetry = Telemetry.read(from: session.directory) ?? Telemetry()
         telemetry.begin(
             session.epoch, atMilliseconds: start.wallMilliseconds, settings: plan.settings)
+        // The operator paused an earlier pass.
+        if coordinator.isPaused { telemetry.beginPause(atMilliseconds: start.wallMilliseconds) }
         telemetry.command = plan.options.command
         if let report = plan.options.report { telemetry.recordReport(report) }
         telemetry.hasEndpoint = plan.options.endpoint != nil
@@ -238,7 +240,7 @@ final class RunMonitor {
         if let warning = notices.stoppedTopics(sampler.snapshot.topics, now) {
             report(warning, now)
         }
-        // A rate set by the operator applies to this run only.
+        // A rate set by the operator applies to this process only.
         if let ramp = coordinator.ramp, ramp.ramp == plan.options.rate?.ramp {
             telemetry.take(ramp)
         }
@@ -403,7 +405,7 @@ final class RunMonitor {
     ) throws(BroadsideError) {
         guard request != .status else { return }
         // A pass that ends because of quiet hours is followed by others.
-        guard !coordinator.isStopping || passes.isQuiet && passes.requestedStop == nil else {
+        guard !coordinator.isStopping || passes.endsForQuiet else {
             throw .request("the run is stopping already: start it again with --resume")
         }
         switch request {
@@ -428,8 +430,7 @@ final class RunMonitor {
             telemetry.endPause(atMilliseconds: now.wallMilliseconds)
             report(RunEvent(.control, "the operator continued the run", now), now)
         case .stop:
-            if passes.isQuiet { passes.requestStop(stopCause) }
-            coordinator.stop(stopCause)
+            passes.requests.stop(stopCause)
             report(RunEvent(.control, "the operator stopped the run", now), now)
         }
         wake()

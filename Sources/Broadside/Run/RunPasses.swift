@@ -28,29 +28,13 @@ package final class RunPasses {
     var reportedWave: Int?
     /// Whether quiet hours have begun in a zone of the pass, so that the pass ends.
     package private(set) var isQuiet = false
-    /// Stop that was requested while the pass was already ending; nil: none. The next pass does not
-    /// begin.
-    private(set) var requestedStop: StopCause?
+    /// What the operator has asked for, in this pass and before.
+    package let requests = OperatorRequests()
 
     /// Statistics of the passes that have ended.
     private(set) var statistics = RunStatistics()
     private(set) var latency = LatencyCounts()
     private(set) var sendingSeconds = 0.0
-    /// Settings that the operator changed. They apply to later passes.
-    private(set) var settings: Settings?
-
-    /// Settings that may change while a run sends.
-    package struct Settings {
-        var milliRate: UInt64?
-        var ramp: RampClock?
-        var isPaused: Bool
-
-        package init(milliRate: UInt64?, ramp: RampClock?, isPaused: Bool) {
-            self.milliRate = milliRate
-            self.ramp = ramp
-            self.isPaused = isPaused
-        }
-    }
 
     /// - Parameters:
     ///   - isDueLeft: Whether rows that are due now may be left from earlier runs. If not, the run
@@ -87,10 +71,22 @@ package final class RunPasses {
         isQuiet = true
     }
 
-    /// Records a stop while the pass ends. If there are several, the first one counts.
-    func requestStop(_ cause: StopCause) {
-        assert(waves != nil, "without waves, a stop ends the only pass")
-        requestedStop = requestedStop ?? cause
+    /// Whether the pass ends only because of quiet hours, so that the operator may still ask for
+    /// something.
+    var endsForQuiet: Bool { isQuiet && requests.stop == nil }
+
+    /// Whether the next pass may follow one that has ended.
+    ///
+    /// - Parameter stop: Cause of its end; nil: nothing stopped it.
+    package func goesOn(after stop: StopCause?) -> Bool {
+        waves != nil && requests.stop == nil && (stop == nil || isQuiet && stop == .control)
+    }
+
+    /// Cause of the run's end if no pass follows one that has ended.
+    ///
+    /// - Parameter stop: Cause of the pass's end; nil: nothing stopped it.
+    func finalStop(after stop: StopCause?) -> StopCause? {
+        isQuiet && stop == .control ? requests.stop ?? stop : stop
     }
 
     /// Whether more rows become due after the pass.
@@ -106,13 +102,12 @@ package final class RunPasses {
 
     /// Ends the pass and begins the next one.
     package func end(
-        _ statistics: RunStatistics, _ latency: LatencyCounts, seconds: Double, settings: Settings,
-        _ now: Now
+        _ statistics: RunStatistics, _ latency: LatencyCounts, seconds: Double, _ now: Now
     ) {
         guard let next = nextTime(now) else { preconditionFailure("more rows are due later") }
         assert(next > dueAt, "passes go forward in time")
         add(statistics, latency, seconds: seconds)
-        self.settings = settings
+        requests.end()
         endedCount += 1
         dueAt = next
         isQuiet = false

@@ -24,10 +24,12 @@ extension RunCoordinator {
             let expired = state.take(effects, now)
             if let progress = effects.canary, let canary { state.report(progress, to: canary) }
             let granted = state.grant(permits)
-            if state.ramp != nil { state.advanceRamp(lastSent: effects.lastSent, now.nanoseconds) }
+            if state.settings.ramp != nil {
+                state.advanceRamp(lastSent: effects.lastSent, now.nanoseconds)
+            }
             var directives = state.directives(canary, share)
             directives.rateRisesAt =
-                state.ramp?.nextRise(after: now.nanoseconds) ?? .max
+                state.settings.ramp?.nextRise(after: now.nanoseconds) ?? .max
             directives.isTokenStale = state.isTokenStale(now)
             directives.isTokenBlocked = state.tokenBlockedUntil(now) != nil
             directives.permits = granted
@@ -47,8 +49,9 @@ extension RunCoordinator {
 extension RunCoordinator.State {
     fileprivate func directives(_ canary: CanaryGate?, _ share: Int?) -> RunDirectives {
         RunDirectives(
-            isStopping: stop != nil, isStoppingAtOnce: isStoppingAtOnce, isPaused: isPaused,
-            milliRate: milliRate, isRampCounting: ramp.map { !$0.isOver } ?? false,
+            isStopping: stop != nil, isStoppingAtOnce: isStoppingAtOnce,
+            isPaused: settings.isPaused, milliRate: settings.milliRate,
+            isRampCounting: settings.ramp.map { !$0.isOver } ?? false,
             rateParticipants: rateParticipants, anyAccepted: anyAccepted,
             anyReady: anyReady,
             lastResponse: lastResponse, isListOver: isListOver,
@@ -59,10 +62,14 @@ extension RunCoordinator.State {
 
     /// Advances the rate ramp by the time in which requests were sent.
     fileprivate mutating func advanceRamp(lastSent: UInt64, _ now: UInt64) {
-        guard ramp?.isOver == false else { return }
-        if lastSent > 0 { ramp?.recordSent(at: lastSent) }
-        if isPaused { ramp?.hold(at: now) } else { ramp?.advance(to: now) }
-        milliRate = ramp?.milliRate
+        guard settings.ramp?.isOver == false else { return }
+        if lastSent > 0 { settings.ramp?.recordSent(at: lastSent) }
+        if settings.isPaused {
+            settings.ramp?.hold(at: now)
+        } else {
+            settings.ramp?.advance(to: now)
+        }
+        settings.milliRate = settings.ramp?.milliRate
     }
 
     /// Whether the token is too old to be used. Only applies to tokens that this process makes: a

@@ -15,12 +15,9 @@ package final class RunCoordinator: Sendable {
         /// Whether the run ends without waiting for responses in flight, because a second signal
         /// came.
         var isStoppingAtOnce = false
-        var isPaused = false
-        /// Requests per 1,000 seconds over all reactors; nil: unlimited.
-        var milliRate: UInt64?
-        /// Progress of a rate ramp; nil: the rate does not rise.
-        var ramp: RampClock?
-        /// Number of reactors that have rows to send.
+        /// What the operator may change while the run sends.
+        var settings: OperatorSettings
+        /// Reactors that have rows to send.
         var rateParticipants = 0
         var anyAccepted = false
         var anyReady = false
@@ -92,7 +89,7 @@ package final class RunCoordinator: Sendable {
     ) {
         state = Mutex(
             State(
-                milliRate: ramp?.milliRate ?? milliRate, ramp: ramp,
+                settings: OperatorSettings(milliRate: ramp?.milliRate ?? milliRate, ramp: ramp),
                 token: ProviderTokenLife(
                     authorization.map { .init(value: $0, issuedAt: issuedAt) }),
                 sign: sign,
@@ -115,14 +112,20 @@ package final class RunCoordinator: Sendable {
 
     // MARK: Operator requests
 
+    /// All settings of the operator, for the next pass of a run.
+    package var settings: OperatorSettings {
+        get { state.withLock { $0.settings } }
+        set { state.withLock { $0.settings = newValue } }
+    }
+
     /// Rate limit of the whole run, in requests per 1,000 seconds; nil: unlimited. May change
     /// during the run; setting it ends a ramp.
     package var milliRate: UInt64? {
-        get { state.withLock { $0.milliRate } }
+        get { state.withLock { $0.settings.milliRate } }
         set {
             state.withLock { state in
-                state.milliRate = newValue
-                state.ramp = nil
+                state.settings.milliRate = newValue
+                state.settings.ramp = nil
             }
         }
     }
@@ -130,20 +133,20 @@ package final class RunCoordinator: Sendable {
     /// Progress of a rate ramp; nil: the rate does not rise. Setting a ramp starts it from its
     /// beginning.
     package var ramp: RampClock? {
-        get { state.withLock { $0.ramp } }
+        get { state.withLock { $0.settings.ramp } }
         set {
             state.withLock { state in
-                state.ramp = newValue
-                if let newValue { state.milliRate = newValue.milliRate }
+                state.settings.ramp = newValue
+                if let newValue { state.settings.milliRate = newValue.milliRate }
             }
         }
     }
 
     /// Whether the operator paused the run: no new requests, but responses in flight are processed.
-    package var isPaused: Bool { state.withLock { $0.isPaused } }
+    package var isPaused: Bool { state.withLock { $0.settings.isPaused } }
 
     /// Starts or ends a pause.
-    package func pause(_ isPaused: Bool) { state.withLock { $0.isPaused = isPaused } }
+    package func pause(_ isPaused: Bool) { state.withLock { $0.settings.isPaused = isPaused } }
 
     /// Replaces each open connection, one after the other, because the configuration of sessions
     /// has changed.

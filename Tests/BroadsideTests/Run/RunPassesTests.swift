@@ -37,7 +37,6 @@ import Testing
     private func end(_ passes: RunPasses, at time: UInt64) {
         passes.end(
             RunStatistics(), LatencyCounts(), seconds: 0,
-            settings: .init(milliRate: nil, ramp: nil, isPaused: false),
             Now(nanoseconds: 0, wallMilliseconds: time))
     }
 

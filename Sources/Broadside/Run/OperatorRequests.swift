@@ -1,0 +1,52 @@
+package import BroadsideEngine
+package import BroadsidePolicy
+
+/// What the operator has asked of a run. It holds for the pass that runs and for all later ones, so
+/// that no request is lost while one pass ends and the next has not begun.
+///
+///     begin(pass 1) ── requests ── end ── requests ── begin(pass 2) ── ...
+///
+/// The coordinator of a pass acts on requests, and is gone with its pass.
+package final class OperatorRequests {
+    /// Stop; nil: none. The first one counts.
+    package private(set) var stop: StopCause?
+    /// Credential that was read since the start; nil: that of the start is in use.
+    var sender: Sender?
+    /// Whether the credential is to be read again by the next pass.
+    private var wantsReload = false
+    /// Settings at the end of the latest pass; nil: those of the options.
+    private var settings: OperatorSettings?
+    /// Coordinator of the pass; nil: no pass has begun since the latest one ended.
+    private var coordinator: RunCoordinator?
+
+    package init() {}
+
+    /// Begins a pass, whose coordinator has the settings of the options.
+    package func begin(_ coordinator: RunCoordinator) {
+        assert(self.coordinator == nil, "passes follow each other")
+        self.coordinator = coordinator
+        if let settings { coordinator.settings = settings }
+        if let stop { coordinator.stop(stop) }
+    }
+
+    /// Ends the pass.
+    package func end() {
+        if let coordinator { settings = coordinator.settings }
+        coordinator = nil
+    }
+
+    /// Stops the pass, if there is one, and all later ones.
+    package func stop(_ cause: StopCause) {
+        stop = stop ?? cause
+        coordinator?.stop(cause)
+    }
+
+    /// Has the next pass read the credential again.
+    func reloadLater() { wantsReload = true }
+
+    /// Returns whether the credential is to be read again, and forgets the request.
+    func takeReload() -> Bool {
+        defer { wantsReload = false }
+        return wantsReload
+    }
+}

@@ -1,0 +1,11 @@
+internal import BroadsidePolicy
+
+/// Settings of a run that the operator may change while it sends. They hold for all of its passes.
+package struct OperatorSettings: Sendable {
+    /// Rate limit of the whole run, in requests per 1,000 seconds; nil: unlimited.
+    var milliRate: UInt64?
+    /// Progress of a rising rate, which sets `milliRate`; nil: the rate does not rise.
+    var ramp: RampClock?
+    /// Whether the run is paused: no new requests, but responses in flight are processed.
+    var isPaused = false
+}
