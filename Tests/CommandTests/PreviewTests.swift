@@ -99,6 +99,54 @@ struct PreviewTests {
         #expect(finished.output.contains("fr.json"))
     }
 
+    @Test
+    func `A preview that shows fewer requests than asked for says which rows it left out and why`()
+        throws
+    {
+        let campaign = try Campaign(
+            rows: 1, payload: #"{"aps":{"alert":"Hi","badge":"{{n:int}}"}}"#)
+        let tokens = (0..<4).map { campaign.tokens.token($0) }
+        let list = try campaign.directory.write(
+            """
+            token,lang,n
+            \(tokens[0]),de,1
+            \(tokens[1]),fr,1
+            \(tokens[2]),de,x
+            \(tokens[3]),de,2
+            \(tokens[3]),de,3
+            no token,de,1
+            """, to: "list.csv")
+        let opted = try campaign.directory.write(tokens[0] + "\n", to: "opted-out.txt")
+        let options = [
+            "--tokens", list, "--suppress", opted, "--duplicates", "skip", "--max-invalid", "100",
+        ]
+        func lines(_ more: [String]) throws -> [String] {
+            let shown = try campaign.send(to: "localhost:1", options + more)
+            #expect(shown.exitCode == 0, "\(shown.errors)")
+            let all = shown.output.split(separator: "\n").map(String.init)
+            return Array(all.drop { !$0.hasPrefix("looked at ") })
+        }
+        #expect(
+            try lines(["--where", "lang=de", "--preview", "2"]) == [
+                "looked at    all 6 rows: 1 shown", "not shown    1 Suppressed (--suppress)",
+                "             1 Duplicate (--duplicates skip)", "             1 Filtered (--where)",
+                "             1 BadValue (invalid, --payload)",
+                "             1 MalformedToken (invalid)",
+                "preview: nothing was sent, nothing was written",
+            ])
+        #expect(
+            try lines(["--where", "lang=de", "--preview", "1"]).isEmpty, "as many as asked for")
+        let none = try lines(["--where", "lang=it", "--preview", "3"])
+        #expect(none.first == "looked at    all 6 rows: none is shown", "\(none)")
+        #expect(none.contains("             5 Filtered (--where)"), "\(none)")
+        let few = try lines(["--limit", "2", "--preview", "3"])
+        #expect(
+            few.prefix(2) == [
+                "looked at    all 2 rows (--limit): 1 shown",
+                "not shown    1 Suppressed (--suppress)",
+            ])
+    }
+
     @Test func `A token is shortened wherever a payload or a header holds it`() throws {
         let payload = #"{"aps":{"alert":"Hello {{token}}"},"id":"{{token}}","n":"{{n}}"}"#
         let campaign = try Campaign(rows: 2, payload: payload)

@@ -71,7 +71,7 @@ struct ShortenedValueTests {
         let more = ["--tokens", list, "--max-invalid", "100"]
         let shown = try campaign.send(to: "localhost:1", more + ["--preview", "1"])
         #expect(shown.exitCode == 0, "\(shown.errors)")
-        #expect(shown.output.contains("é…\"}},\"n\":1}\n  (4,096 bytes)"))
+        #expect(shown.output.contains("é…\"}},\"n\":1}\n  (4,096 bytes; body is shortened)"))
         let dry = try campaign.send(to: "localhost:1", more + ["--dry-run"])
         #expect(dry.exitCode == 0, "\(dry.errors)")
         let words = dry.output.split(whereSeparator: \.isWhitespace).joined(separator: " ")

@@ -35,29 +35,56 @@ struct Preview {
         var shownTopics: [UInt8: Int] = [:]
         var shownArms = preview.armsToShow
         var read: UInt64 = 0
+        var isAtEnd = false
+        var tally = PreviewTally()
         // Only the list shows which topics exist.
         while read < rowsLimit,
             set.topic != nil || shown.contains(where: { $0 < count })
-                || shownArms.contains(where: { $0.value < count }),
-            let row = try rows.next()
+                || shownArms.contains(where: { $0.value < count })
         {
+            guard let row = try rows.next() else {
+                isAtEnd = true
+                break
+            }
             read = row.number + 1 - selection.rows.part.firstRow
-            guard rows.disposition == .send,
-                digits.write({ rows.reader.readToken(rows.reader.field(0), into: &$0) }) == nil
-            else { continue }
+            if case .skipped(let reason) = rows.disposition {
+                tally.note(reason)
+                continue
+            }
+            if let reason = digits.write({
+                rows.reader.readToken(rows.reader.field(0), into: &$0)
+            }) {
+                tally.note(reason)
+                continue
+            }
+            if case .invalid(let reason) = rows.disposition {
+                tally.note(reason, option: "--zone-column")
+                continue
+            }
+            assert(rows.disposition == .send, "no earlier run has settled a row")
             var shape = PayloadRenderer.Shape()
             var payload = set.templates[0].constantPayload
+            let shortened = renderer.shortenedRows
             if set.isPersonal {
-                guard case .made(let made) = renderer.render(rows.reader) else { continue }
-                shape = made
-                payload = renderer.lastPayload(made)
+                switch renderer.render(rows.reader) {
+                case .invalid(let reason):
+                    tally.note(reason, option: renderer.culprit?.use.option ?? "--payload")
+                    continue
+                case .made(let made):
+                    shape = made
+                    payload = renderer.lastPayload(made)
+                }
             }
             let template = Int(shape.template)
             let isShown =
                 set.topic == nil
                 ? shown[template] >= count : shownTopics[shape.topic, default: 0] >= count
             let isArmShown = shownArms[shape.arm].map { $0 >= count } ?? true
-            guard !isShown || !isArmShown || shown[template] < count else { continue }
+            guard !isShown || !isArmShown || shown[template] < count else {
+                tally.noteOther()
+                continue
+            }
+            tally.noteShown()
             shown[template] += 1
             shownTopics[shape.topic, default: 0] += 1
             shownArms[shape.arm]? += 1
@@ -66,9 +93,16 @@ struct Preview {
                 payloadName: set.templates.count > 1 ? plan.payloads.names[template] : nil,
                 arm: shape.arm, delivery: try waves?.deliveryText(ofRow: row.number),
                 topic: set.topic?.topics.text(shape.topic),
-                collapseID: set.hasRowCollapse ? renderer.lastCollapseID(shape) : nil)
+                collapseID: set.hasRowCollapse ? renderer.lastCollapseID(shape) : nil,
+                shortened: renderer.shortenedRows > shortened
+                    ? set.templates[template].fittedColumn : nil)
         }
-        let searched = read < rowsLimit ? "the list" : "the first \(grouped(read)) rows"
+        if shown.contains(where: { $0 < count })
+            || shownArms.contains(where: { $0.value < count })
+        {
+            for line in tally.lines(isWhole: isAtEnd, plan.options) { print(line) }
+        }
+        let searched = isAtEnd ? "the list" : "the first \(grouped(read)) rows"
         for (arm, name) in (set.arms?.split.names ?? []).enumerated()
         where shownArms[UInt8(arm + 1)] == 0 {
             print("no row of \(searched) is in arm \(name)")
@@ -101,7 +135,7 @@ struct Preview {
 
     private func show(
         line: UInt64, token: [UInt8], payload: [UInt8], payloadName: String?, arm: UInt8,
-        delivery: String?, topic: [UInt8]?, collapseID: [UInt8]?
+        delivery: String?, topic: [UInt8]?, collapseID: [UInt8]?, shortened: String?
     ) {
         let arms = plan.payloads.set.arms
         let armName = arms.flatMap { arm == 0 ? nil : ", arm \($0.split.names[Int(arm) - 1])" }
@@ -124,7 +158,8 @@ struct Preview {
             String(decoding: token.shortened(in: payload), as: UTF8.self))
         print(ForeignText.escaped(lines[0]))
         for line in lines.dropFirst() { print("  \(ForeignText.escaped(line))") }
-        print("\n  \(text)\n  (\(grouped(payload.count)) bytes)\n")
+        let cut = shortened.map { "; \(printable($0)) is shortened" } ?? ""
+        print("\n  \(text)\n  (\(grouped(payload.count)) bytes\(cut))\n")
     }
 
     /// Header fields in the order in which they are sent.
