@@ -36,9 +36,9 @@ extension Manifest {
     }
 
     private var hasPossibleCounters: Bool {
-        [counters.retries, counters.reconnects, counters.connections].allSatisfy {
-            $0 <= Self.countMax
-        }
+        [
+            counters.retries, counters.shortened ?? 0, counters.reconnects, counters.connections,
+        ].allSatisfy { $0 <= Self.countMax }
     }
 
     private var hasPossibleRuns: Bool {

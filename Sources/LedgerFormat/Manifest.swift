@@ -45,6 +45,8 @@ public struct Manifest: Codable, Hashable, Sendable {
     public struct Counters: Codable, Hashable, Sendable {
         /// Requests sent again.
         public var retries: UInt64 = 0
+        /// Rows whose payload was made with a shortened value; nil: no payload shortens one.
+        public private(set) var shortened: UInt64?
         /// Connections that replaced lost ones.
         public var reconnects: UInt64 = 0
         /// All connections made.
@@ -52,6 +54,16 @@ public struct Manifest: Codable, Hashable, Sendable {
 
         /// Creates counters of zero.
         init() {}
+
+        /// Number of rows with a shortened value, with those of another run; nil: no payload of
+        /// either shortens one.
+        public func shortened(with more: UInt64?) -> UInt64? {
+            guard let more else { return shortened }
+            return (shortened ?? 0) + more
+        }
+
+        /// Adds rows with a shortened value; nil: no payload shortens one.
+        public mutating func add(shortened more: UInt64?) { shortened = shortened(with: more) }
     }
 
     /// Version of the format.

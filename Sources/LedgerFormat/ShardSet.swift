@@ -97,6 +97,7 @@ extension Manifest {
         if isWhole, !counts.contains(nil) { rowCount = counts.compactMap(\.self).max() }
         for shard in shards {
             counters.retries += shard.counters.retries
+            counters.add(shortened: shard.counters.shortened)
             counters.reconnects += shard.counters.reconnects
             counters.connections += shard.counters.connections
         }

@@ -30,6 +30,7 @@ extension PayloadRenderer {
     ) -> Reason? {
         let script = scripts[template]
         culprit = nil
+        isShortened = false
         guard script.fit >= 0, payloadCount <= limit else { return .payloadTooLarge }
         let step = steps[script.fit]
         let start = count
@@ -98,6 +99,7 @@ extension PayloadRenderer {
             let end = offset + length
             guard count - start + Self.escapedCount(text, offset..<end) <= budget else {
                 guard Self.isUTF8(text, from: end) else { return false }
+                isShortened = true
                 shortenedRows += 1
                 let boundary = CharacterBoundary.last(in: text, upTo: cutOffset)
                 count = cutCount - Self.escapedCount(text, boundary..<cutOffset)

@@ -96,6 +96,8 @@ internal import BroadsideSupport
     let fitDefaults: [[UInt8]]
     /// Number of rendered rows with a shortened value.
     public internal(set) var shortenedRows: UInt64 = 0
+    /// Whether the value of the last row with such a value was shortened.
+    var isShortened = false
 
     /// Pieces of the row rendered last.
     var pieces: FixedBuffer<UInt8>
@@ -183,6 +185,9 @@ internal import BroadsideSupport
         pieces = FixedBuffer(repeating: 0, count: set.isPersonal ? Self.piecesLimit(set.limit) : 0)
     }
 
+    /// Whether a payload may have a shortened value.
+    public var mayShorten: Bool { !fitDefaults.isEmpty }
+
     /// Pieces of the row rendered last; valid until the next one is rendered.
     public var lastPieces: RawSpan {
         @_lifetime(borrow self) get { pieces.bytes.extracting(0..<count) }
@@ -269,7 +274,10 @@ internal import BroadsideSupport
         {
             return .invalid(reason)
         }
-        if let reason = appendCollapse(reader, &shape) { return .invalid(reason) }
+        if let reason = appendCollapse(reader, &shape) {
+            if script.fit >= 0, isShortened { shortenedRows -= 1 }
+            return .invalid(reason)
+        }
         shape.template = UInt16(template)
         shape.payloadCount = UInt16(payloadCount)
         shape.count = UInt16(count)

@@ -89,6 +89,52 @@ struct ShortenedValueTests {
     }
 
     @Test
+    func `Shortened rows are counted in summary, ledger, metrics and report, if there may be any`()
+        throws
+    {
+        let server = try RecordingServer()
+        let campaign = try Campaign(rows: 4, payload: Self.payload)
+        let folder = campaign.directory.path
+        let long = String(repeating: "é", count: 3000)
+        let rows = [long, "short", long, "x"].enumerated().map { index, body in
+            "\(campaign.tokens.token(index)),T,\(body),1\n"
+        }
+        let list = try campaign.directory.write(
+            "token,title,body,n\n" + rows.joined(), to: "rows.csv")
+        let outputs = [
+            "--summary", "\(folder)/summary", "--metrics", "\(folder)/metrics", "--report",
+            "\(folder)/page.html",
+        ]
+        func text(_ name: String) throws -> String {
+            try String(contentsOfFile: "\(folder)/\(name)", encoding: .utf8)
+        }
+        let short = try campaign.directory.write(
+            "token,title,body,n\n\(rows[1])", to: "short.csv")
+        let dry = try campaign.send(to: "localhost:1", ["--tokens", short, "--dry-run"])
+        #expect(dry.output.contains("shortened    no row's body\n"), "\(dry.output)")
+        let sent = try campaign.send(to: server.endpoint, ["--tokens", list] + outputs)
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        #expect(try text("summary").contains("\"shortened\" : 2,"))
+        #expect(try text("metrics").contains("\nbroadside_shortened_rows_total 2\n"))
+        #expect(try text("page.html").contains("<dt>Shortened</dt><dd>2 rows"))
+        #expect(try campaign.ledger("stats", ["--json"]).output.contains("\"shortened\" : 2,"))
+        #expect(try campaign.ledger("stats").output.contains("shortened   2 rows' values"))
+        // A finished campaign is told as before.
+        let again = try campaign.send(
+            to: server.endpoint, ["--tokens", list, "--resume"] + outputs)
+        #expect(again.exitCode == 0, "\(again.errors)")
+        #expect(try text("summary").contains("\"shortened\" : 2,"))
+        let other = try Campaign(rows: 2)
+        let plain = try other.send(
+            to: server.endpoint,
+            ["--summary", "\(folder)/summary", "--metrics", "\(folder)/metrics"])
+        #expect(plain.exitCode == 0, "\(plain.errors)")
+        #expect(try !text("summary").contains("shortened"))
+        #expect(try !text("metrics").contains("shortened"))
+        #expect(try !other.ledger("stats", ["--json"]).output.contains("shortened"))
+    }
+
+    @Test
     func
         `Two values to be shortened in a payload, and one in a header, are refused at their places`()
         throws

@@ -14,6 +14,7 @@ import Testing
             lengths: [SegmentLength(reactor: 0, byteCount: 4096)], isFinished: false)
         _ = manifest.beginEpoch(atMilliseconds: testTime + 5)
         manifest.counters.retries = 12
+        manifest.counters.add(shortened: 3)
         return manifest
     }
 
@@ -112,7 +113,7 @@ import Testing
                 "firstRow", "byteOffset", "firstLine", "endRow", "endByteOffset", "number",
                 "startedAtMilliseconds", "segments", "reactor", "byteCount", "segmentCount",
                 "segmentsAreMade", "isInListOrder", "stop", "kind", "wasAnswered", "retries",
-                "reconnects", "connections",
+                "shortened", "reconnects", "connections",
             ])
     }
 

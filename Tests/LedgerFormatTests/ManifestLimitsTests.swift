@@ -22,6 +22,7 @@ import Testing
             firstRow: 5, byteOffset: 325, firstLine: 6, endRow: 105, endByteOffset: 6_825)
         (manifest.rowCount, manifest.rowsLimit, manifest.canaryRowCount) = (105, .max, 3)
         (manifest.counters.retries, manifest.shards) = (12, ["part-0001"])
+        manifest.counters.add(shortened: 5)
         return manifest
     }
 
@@ -72,6 +73,7 @@ import Testing
         (#""count" : 3"#, #""count" : 65535"#, "its part of the campaign"),
         (#""listByteCount" : 1000"#, #""listByteCount" : 9223372036854775808"#, "the list's size"),
         (#""retries" : 12"#, #""retries" : 18446744073709551615"#, "its counters"),
+        (#""shortened" : 5"#, #""shortened" : 281474976710657"#, "its counters"),
         (#""reconnects" : 0"#, #""reconnects" : 281474976710657"#, "its counters"),
         (#""connections" : 0"#, #""connections" : 281474976710657"#, "its counters"),
         (#""part-0001""#, #""..""#, "its shards"), (#""part-0001""#, "\"\"", "its shards"),

@@ -72,6 +72,7 @@ import Testing
             part.expirationSeconds = UInt64(index)
             part.rowCount = rowCount
             part.counters.retries = UInt64(index)
+            part.counters.add(shortened: index == 2 ? nil : UInt64(index) * 3)
             part.counters.reconnects = UInt64(index) * 10
             part.counters.connections = UInt64(index) * 100
             part.canaryPassed = true
@@ -85,6 +86,7 @@ import Testing
         let whole = merged(parts)
         #expect(whole.counters.retries == 6 && whole.counters.reconnects == 60)
         #expect(whole.counters.connections == 600 && whole.rowCount == 30)
+        #expect(whole.counters.shortened == 12)
         #expect(whole.firstStartedAtMilliseconds == 40 && whole.expirationSeconds == 1)
         #expect(whole.identity.shard == nil && whole.identity.listByteCount == 100)
         #expect(whole.shards == ["d0", "d1", "d2"] && whole.campaignNumber == 9)

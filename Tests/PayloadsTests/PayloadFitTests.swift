@@ -98,6 +98,21 @@ import Testing
         #expect(found.shortened == 2)
     }
 
+    @Test func `A row that is shortened and then refused for its collapse ID does not count`()
+        throws
+    {
+        let long = String(repeating: "c", count: 65)
+        let found = try rendered(
+            #"{"a":"{{x:fit}}"}"#,
+            rows: [["abcdefg", "c1"], ["abcdefg", long], ["abc", long], ["abcdefgh", "c2"]],
+            limit: 14, collapse: "{{y}}")
+        #expect(
+            found.texts == [
+                #"{"a":"abc…"}c1"#, "BadValue", "BadValue", #"{"a":"abc…"}c2"#,
+            ])
+        #expect(found.shortened == 2)
+    }
+
     @Test func `Values before and behind the shortened one stay whole and in their places`() throws
     {
         let found = try rendered(

@@ -149,10 +149,10 @@ enum DryRun {
                 + (plan.options.delivery.late == .skip ? [.late] : []),
             split: plan.options.split)
         if let words = inspector.fallbackCounts.words { print("other values \(words)") }
-        if inspector.shortenedRows > 0 {
+        if let shortened = inspector.shortenedRows {
             let rows =
-                inspector.shortenedRows == 1
-                ? "1 row's" : "\(grouped(inspector.shortenedRows)) rows'"
+                shortened == 0
+                ? "no row's" : shortened == 1 ? "1 row's" : "\(grouped(shortened)) rows'"
             print("shortened    \(rows) \(plan.payloads.fittedColumns.joined(separator: ", "))")
         }
         if let verdict = invalid.finish(), try !verdict.isEmptyPart(of: list, plan.options.shard) {

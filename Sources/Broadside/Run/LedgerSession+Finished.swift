@@ -22,6 +22,7 @@ extension LedgerSession {
         summary.acceptsBySilence = manifest.identity.acceptsBySilence
         summary.take(earlier.counts, rows: manifest.rowCount(with: earlier))
         summary.retries = manifest.counters.retries
+        summary.shortened = manifest.counters.shortened
         summary.reconnects = manifest.counters.reconnects
         summary.take(
             use: ProcessUse.now(), statistics: RunStatistics(), latency: LatencyCounts(),

@@ -397,6 +397,7 @@ struct LiveRun {
         try takeOpenRows(&summary, stop: stop, endRow: endRow)
         summary.connections = coordinator.connectionTarget?.total ?? plan.shape.connections
         summary.retries = session.manifest.counters.retries + statistics.retries
+        summary.shortened = session.manifest.counters.shortened(with: statistics.shortened)
         summary.reconnects = session.manifest.counters.reconnects + statistics.reconnects
         return summary
     }

@@ -410,6 +410,7 @@ final class LedgerSession {
             !isFinishedAlready && manifest.epochs.last?.number == epoch,
             "the run that ends was begun")
         manifest.counters.retries += statistics.retries
+        manifest.counters.add(shortened: statistics.shortened)
         manifest.counters.reconnects += statistics.reconnects
         manifest.counters.connections += statistics.connectionsOpened
         if let rows { manifest.rowCount = rows }

@@ -35,8 +35,8 @@ struct RowInspector: ~Copyable {
     /// Number of the arm of the last inspected row; 0 if there are no arms.
     var arm: UInt8 { renderer.lastArm }
 
-    /// Number of rows whose payload contains a shortened value.
-    var shortenedRows: UInt64 { renderer.shortenedRows }
+    /// Number of rows whose payload contains a shortened value; nil: no payload shortens one.
+    var shortenedRows: UInt64? { renderer.mayShorten ? renderer.shortenedRows : nil }
 
     /// Number of digits in the token of the last inspected row. The row must have a token.
     var tokenDigitCount: Int { digits.bytes.byteCount }

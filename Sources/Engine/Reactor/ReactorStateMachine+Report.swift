@@ -12,6 +12,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         snapshot.inFlight = rows.inFlight
         snapshot.pausedAddresses = connections.addresses.troubledCount
         snapshot.openConnections = connections.openCount
+        snapshot.shortened = writer.shortenedRows
         return snapshot
     }
 

@@ -39,6 +39,8 @@ package struct RunStatistics: Sendable {
     package var refusedByCredential: UInt64 = 0
     /// Requests beyond each row's first.
     package var retries: UInt64 = 0
+    /// Rows whose payload was made with a shortened value; nil: no payload shortens one.
+    package var shortened: UInt64?
     package var requests: UInt64 = 0
     /// Number of responses without a latency: a legacy gateway's acceptances by silence, and its
     /// errors.
@@ -73,6 +75,7 @@ package struct RunStatistics: Sendable {
         counts += other.counts
         refusedByCredential += other.refusedByCredential
         retries += other.retries
+        if let more = other.shortened { shortened = (shortened ?? 0) + more }
         requests += other.requests
         untimedResponses += other.untimedResponses
         connectionsOpened += other.connectionsOpened

@@ -144,6 +144,9 @@ import BroadsideTLS
         settings.personal.map { PayloadRenderer.piecesLimit($0.limit) } ?? 0
     }
 
+    /// Number of rows with a shortened value; nil: no payload shortens one.
+    var shortenedRows: UInt64? { renderer.mayShorten ? renderer.shortenedRows : nil }
+
     /// Number of values for which there is no payload.
     var fallbackCounts: FallbackCounts { renderer.fallbackCounts }
 

@@ -91,6 +91,12 @@ package struct MetricsText {
         sample("requests_total", [:], "\(statistics.requests)")
         family("retries_total", .counter, "Requests beyond each row's first.")
         sample("retries_total", [:], "\(statistics.retries)")
+        if let shortened = statistics.shortened {
+            family(
+                "shortened_rows_total", .counter,
+                "Rows whose value was shortened so that the payload fits.")
+            sample("shortened_rows_total", [:], "\(shortened)")
+        }
         family("requests_in_flight", .gauge, "Requests that wait for their response.")
         sample("requests_in_flight", [:], "\(snapshot.inFlight)")
         family(

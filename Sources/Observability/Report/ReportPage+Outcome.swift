@@ -162,6 +162,9 @@ extension ReportPage {
         if let alert = data.alert {
             items.append((alert.isFirstRows ? "Alert (first row's)" : "Alert", alert.line))
         }
+        if let shortened = data.summary.shortened {
+            items.append(("Shortened", Summary.shortenedText(shortened)))
+        }
         if let start = data.startedAtMilliseconds {
             items.append(("Started", Self.bothTimes(start)))
         }

@@ -37,12 +37,14 @@ extension LedgerReader {
         result.acceptsBySilence = manifest.identity.acceptsBySilence
         result.take(summary.counts, rows: rows)
         result.retries = manifest.counters.retries
+        result.shortened = manifest.counters.shortened
         result.reconnects = manifest.counters.reconnects
         if let telemetry, let run = manifest.epochs.last {
             result.take(telemetry, run: run.number)
             // The manifest has these counts only after the run's end.
             if run.segments == nil, let last = telemetry.runs.last, last.number == run.number {
                 result.retries += last.retries
+                result.shortened = manifest.counters.shortened(with: last.shortened)
                 result.reconnects += last.reconnects
             }
         }

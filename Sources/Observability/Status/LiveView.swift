@@ -148,6 +148,9 @@ struct LiveView {
         if snapshot.statistics.retries > 0 {
             segments.append(Segment(text: "\(grouped(snapshot.statistics.retries)) sent again"))
         }
+        if let shortened = snapshot.statistics.shortened, shortened > 0 {
+            segments.append(Segment(text: "\(grouped(shortened)) shortened"))
+        }
         return segments
     }
 

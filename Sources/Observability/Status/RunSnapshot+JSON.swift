@@ -31,6 +31,7 @@ extension RunSnapshot {
         line.add("connections_wanted", wantedConnections)
         line.add("in_flight", inFlight)
         line.add("retries", statistics.retries)
+        if let shortened = statistics.shortened { line.add("shortened", shortened) }
         line.add("limited_by", limitedBy?.name)
         line.add("eta_seconds", etaSeconds, places: 0)
         line.addRaw("guards", guards?.json.object ?? "null")

@@ -108,6 +108,9 @@ public struct Summary: Sendable, Encodable {
     public var reasons: [String: UInt64] { counts.reasons.named }
     /// Number of requests after the first one for each row, over all runs.
     public var retries: UInt64 = 0
+    /// Number of rows whose value was shortened so that the payload fits, over all runs; nil if no
+    /// payload shortens a value. A row that a later run sends again counts again.
+    package var shortened: UInt64?
     /// Number of connections that this run maintained. This and all following values are nil if
     /// unknown.
     public var connections: Int?
@@ -166,7 +169,7 @@ public struct Summary: Sendable, Encodable {
         case campaign, name, labels, outcome, rows, accepted, rejected, invalid, skipped, failed,
             unknown
         case inDoubt = "in_doubt"
-        case remaining, reasons, retries, connections, reconnects
+        case remaining, reasons, retries, shortened, connections, reconnects
         case elapsedSeconds = "elapsed_seconds"
         case notificationsPerSecond = "notifications_per_second"
         case cpuMicrosecondsPerNotification = "cpu_microseconds_per_notification"
@@ -197,6 +200,8 @@ public struct Summary: Sendable, Encodable {
         try container.encode(remaining, forKey: .remaining)
         try container.encode(reasons, forKey: .reasons)
         try container.encode(retries, forKey: .retries)
+        // This key exists only if a payload shortens a value.
+        if let shortened { try container.encode(shortened, forKey: .shortened) }
         try container.encode(connections, forKey: .connections)
         try container.encode(reconnects, forKey: .reconnects)
         try container.encode(elapsedSeconds, forKey: .elapsedSeconds)
@@ -296,8 +301,14 @@ public struct Summary: Sendable, Encodable {
         for (reason, count) in reasons.sorted(by: { ($0.value, $1.key) > ($1.value, $0.key) }) {
             text += line("  \(reason)", grouped(count))
         }
+        if let shortened { text += line("shortened", Self.shortenedText(shortened)) }
         for arm in arms?.arms ?? [] { text += line("arm \(arm.name)", arm.words) }
         return text
+    }
+
+    /// Human-readable number of rows with a shortened value.
+    static func shortenedText(_ rows: UInt64) -> String {
+        rows == 1 ? "1 row's value" : "\(grouped(rows)) rows' values"
     }
 
     /// Text that explains rows in doubt, and how a resume handles them; nil if there are none, or

@@ -40,6 +40,7 @@ extension Telemetry {
         let pauses = run.pauses ?? []
         return run.startedAtMilliseconds <= millisecondsLimit
             && isPlausible(seconds: run.elapsedSeconds) && run.retries <= countLimit
+            && run.shortened ?? 0 <= countLimit
             && run.reconnects <= countLimit && areShares(run.limited)
             && run.failed ?? 0 <= countLimit && run.unknown ?? 0 <= countLimit
             && pauses.count <= pausesLimit

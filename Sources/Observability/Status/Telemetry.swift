@@ -33,6 +33,8 @@ package struct Telemetry: Codable, Sendable {
         var unknown: UInt64?
         var pauses: [Pause]?
         var retries: UInt64 = 0
+        /// Rows with a shortened value; nil: no payload shortens one.
+        var shortened: UInt64?
         var reconnects: UInt64 = 0
         /// Nanoseconds of the connections, indexed by `LimitedBy`.
         var limited: [UInt64] = []
@@ -207,6 +209,7 @@ package struct Telemetry: Codable, Sendable {
             runs[last].elapsedSeconds <= snapshot.elapsedSeconds, "a run's time does not go back")
         runs[last].elapsedSeconds = snapshot.elapsedSeconds
         runs[last].retries = report.statistics.retries
+        runs[last].shortened = report.statistics.shortened
         runs[last].reconnects = report.statistics.reconnects
         runs[last].limited = report.statistics.limited
         runs[last].points = series.points
@@ -327,6 +330,7 @@ package struct Telemetry: Codable, Sendable {
             && listModifiedAtMilliseconds == nil && ramp == nil
             && runs.allSatisfy {
                 $0.stop == nil && $0.pauses == nil && $0.failed == nil && $0.unknown == nil
+                    && $0.shortened == nil
             }
     }
 

@@ -19,6 +19,7 @@ import Testing
             \.pushbacks,
         ]
         for (place, field) in fields.enumerated() { one[keyPath: field] = factor << UInt64(place) }
+        one.shortened = factor << 20
         one.pausedAddresses = Int(factor) * 3
         one.openConnections = Int(factor) * 5
         one.inFlight = Int(factor) * 7
@@ -66,7 +67,7 @@ import Testing
         let (found, first, second) = (
             numbers(sum), numbers(statistics(3)), numbers(statistics(2))
         )
-        #expect(found.count >= 26)
+        #expect(found.count >= 27)
         for (name, number) in found {
             #expect(first[name]! > 0, "\(name) is new: give it a value here")
             #expect(number == first[name]! + second[name]!, "\(name)")
@@ -77,8 +78,12 @@ import Testing
         #expect(sum.pace.worst == Self.finding(slow: 3))
         sum.add(RunStatistics())
         #expect(sum.pace.worst == Self.finding(slow: 3) && sum.counts.settled == 5 * 63)
+        #expect(sum.shortened == 5 << 20, "another reactor has no rows yet")
         sum.add(statistics(4))
         #expect(sum.pace.worst == Self.finding(slow: 4))
+        sum = RunStatistics()
+        sum.add(RunStatistics())
+        #expect(sum.shortened == nil, "no payload shortens a value")
     }
 
     @Test func `Nothing is counted before anything happened`() {

@@ -172,6 +172,7 @@ import Testing
     ) {
         var snapshot = Self.snapshot()
         snapshot.statistics.retries = 17
+        snapshot.statistics.shortened = 23
         snapshot.rateLimit = 50_000
         for number in 0..<9 {
             let name = "Reason\(number)WithAVeryLongNameThatNoTerminalHolds"

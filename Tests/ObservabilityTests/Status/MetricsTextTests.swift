@@ -39,6 +39,17 @@ import Testing
         #expect(text(snapshot).contains("broadside_rate_limit_requests_per_second 2.5"))
     }
 
+    @Test func `Shortened rows are counted where a payload shortens a value, and only there`() {
+        var snapshot = RunSnapshot()
+        #expect(!text(snapshot).contains { $0.contains("broadside_shortened_rows_total") })
+        #expect(!snapshot.json.object.contains("shortened"))
+        for rows in [0, 7] as [UInt64] {
+            snapshot.statistics.shortened = rows
+            #expect(text(snapshot).contains("broadside_shortened_rows_total \(rows)"))
+            #expect(snapshot.json.object.contains("\"shortened\":\(rows),"))
+        }
+    }
+
     @Test func `Metrics addresses are distinguished from files`() throws {
         #expect(try MetricsOutlet.address("metrics.prom") == nil)
         #expect(try MetricsOutlet.address("/var/lib/a:9100") == nil)
