@@ -148,6 +148,14 @@ extension LedgerIndex {
         chunkTable[chunk].lastExtent = added
     }
 
+    /// Returns the number of the latest run that reserved a chunk.
+    func latestRun(ofChunk index: Int) -> UInt32 {
+        guard let latest = reservations(ofChunk: index).last else {
+            preconditionFailure("a chunk has a reservation")
+        }
+        return latest.epoch
+    }
+
     /// Returns the reservations of a chunk, in the order of runs.
     func reservations(ofChunk index: Int) -> ArraySlice<Reservation> {
         let start = Int(chunkTable[index].firstReservation)

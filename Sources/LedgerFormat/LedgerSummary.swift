@@ -24,9 +24,12 @@ public struct LedgerSummary: Sendable {
 
     /// Counts all rows in a ledger. Rows that were never reserved are `remaining` and not counted
     /// here, because their number is known only from the list.
-    public init(_ index: LedgerIndex) throws(LedgerError) {
+    ///
+    /// - Parameter run: Counts only chunks that this run or a later one reserved; nil: all chunks.
+    public init(_ index: LedgerIndex, reservedSince run: UInt32? = nil) throws(LedgerError) {
         var verdicts = ChunkVerdicts(of: index)
-        for chunk in 0..<index.chunkCount {
+        for chunk in 0..<index.chunkCount
+        where run.map({ index.latestRun(ofChunk: chunk) >= $0 }) ?? true {
             try verdicts.load(chunk: chunk)
             add(verdicts)
         }
@@ -41,6 +44,11 @@ public struct LedgerSummary: Sendable {
     /// Returns the counts of rows that stay settled if a run reopens the rows in `states`.
     public func kept(reopening states: ReopenedStates) -> RowCounts {
         counts(of: RowState.settledStates.filter { !states.contains($0) })
+    }
+
+    /// Returns the counts of settled rows in some states.
+    public func settled(in states: ReopenedStates) -> RowCounts {
+        counts(of: RowState.settledStates.filter { states.contains($0) })
     }
 
     private func counts(of states: [RowState]) -> RowCounts {

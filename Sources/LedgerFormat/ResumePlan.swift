@@ -37,6 +37,8 @@ public struct ResumePlan: ~Copyable {
     private var index: LedgerIndex { verdicts.index }
     private let lostRows: LostResponsePolicy
     private let reopens: ReopenedStates
+    /// Run from which on chunks were reserved with `reopens`; nil: none were.
+    private let reopenedSince: UInt32?
     private var verdicts: ChunkVerdicts
     private var nextChunk = 0
     private var gapIsDone = false
@@ -48,7 +50,14 @@ public struct ResumePlan: ~Copyable {
     ///   - lostRows: Treatment of rows in doubt. If `reopens` has `unknown` they are sent again in
     ///     any case, as if an earlier run had recorded them.
     ///   - reopens: States whose rows are sent again.
-    public init(index: LedgerIndex, lostRows: LostResponsePolicy, reopens: ReopenedStates) {
+    ///   - reopenedSince: First run of a process of several runs that reopens these states. What
+    ///     these runs settled is not reopened, and rows of theirs that are in doubt were reopened
+    ///     and not sent. nil: this run is the first.
+    public init(
+        index: LedgerIndex, lostRows: LostResponsePolicy, reopens: ReopenedStates,
+        reopenedSince: UInt32? = nil
+    ) {
+        self.reopenedSince = reopenedSince
         verdicts = ChunkVerdicts(of: index)
         self.lostRows = lostRows
         self.reopens = reopens
@@ -72,21 +81,23 @@ public struct ResumePlan: ~Copyable {
             nextChunk += 1
             guard let chunk else { return nil }
             try verdicts.load(chunk: nextChunk - 1)
-            if let work = work(on: chunk) { return .chunk(work) }
+            if let work = work(on: chunk, number: nextChunk - 1) { return .chunk(work) }
         }
         return nil
     }
 
     /// Returns the work on the chunk whose verdicts are loaded; nil if it needs no work.
-    private func work(on chunk: ChunkReservation) -> ChunkWork? {
+    private func work(on chunk: ChunkReservation, number: Int) -> ChunkWork? {
+        let isReopened = reopenedSince.map { index.latestRun(ofChunk: number) >= $0 } ?? false
         var work = ChunkWork(
             chunk: chunk, dispositions: [], attempts: [], sendCount: 0, unknownCount: 0)
-        work.chunk.reopens = reopens
+        work.chunk.reopens = isReopened ? [] : reopens
         work.dispositions.reserveCapacity(verdicts.rows.count)
         work.attempts.reserveCapacity(verdicts.rows.count)
         for place in verdicts.rows.indices {
             let row = verdicts.rows[place]
-            let disposition = disposition(of: row, number: chunk.firstRow + UInt64(place))
+            let disposition = disposition(
+                of: row, number: chunk.firstRow + UInt64(place), reopening: work.chunk.reopens)
             work.dispositions.append(disposition)
             let isKept = !row.state.isSettled || disposition == .becomesUnknown
             work.attempts.append(isKept ? row.attempts : 0)
@@ -100,36 +111,40 @@ public struct ResumePlan: ~Copyable {
         return work.sendCount + work.unknownCount > 0 ? work : nil
     }
 
-    private func disposition(of row: RowVerdict, number: UInt64) -> RowDisposition {
+    /// - Parameter states: States that the reservation of the row's chunk reopens.
+    private func disposition(
+        of row: RowVerdict, number: UInt64, reopening states: ReopenedStates
+    ) -> RowDisposition {
         guard index.rows.selection.contains(number) else { return .settled }
         // A failed row may have been processed before the failure.
         let isDoubtful =
             row.state == .failed && Reason(rawValue: row.reason)?.leavesDoubt == true
         guard number < index.rows.end else {
-            return dispositionBeyondLimit(of: row.state, isDoubtful: isDoubtful)
+            return dispositionBeyondLimit(
+                of: row.state, isDoubtful: isDoubtful, reopening: states)
         }
         switch row.state {
         case .remaining: return .send
         case .inDoubt:
             return lostRows == .resend || reopens.contains(RowState.unknown)
                 ? .sendAgain : .becomesUnknown
-        case .unknown: return reopens.contains(row.state) ? .sendAgain : .settled
-        case .failed where isDoubtful: return reopens.contains(row.state) ? .sendAgain : .settled
-        default: return reopens.contains(row.state) ? .send : .settled
+        case .unknown: return states.contains(row.state) ? .sendAgain : .settled
+        case .failed where isDoubtful: return states.contains(row.state) ? .sendAgain : .settled
+        default: return states.contains(row.state) ? .send : .settled
         }
     }
 
     /// Returns the disposition of a row beyond the limit, which is never sent. If a reservation of
     /// its chunk reopens the row's state, this disposition keeps the row from being left in doubt.
     private func dispositionBeyondLimit(
-        of state: RowState, isDoubtful: Bool
+        of state: RowState, isDoubtful: Bool, reopening states: ReopenedStates
     ) -> RowDisposition {
         switch state {
         case .remaining: .beyondLimit
         case .inDoubt: lostRows == .resend ? .settled : .becomesUnknown
-        case .unknown: reopens.contains(state) ? .becomesUnknown : .settled
-        case .failed where isDoubtful: reopens.contains(state) ? .becomesUnknown : .settled
-        default: reopens.contains(state) ? .beyondLimit : .settled
+        case .unknown: states.contains(state) ? .becomesUnknown : .settled
+        case .failed where isDoubtful: states.contains(state) ? .becomesUnknown : .settled
+        default: states.contains(state) ? .beyondLimit : .settled
         }
     }
 }

@@ -290,6 +290,53 @@ struct LocalTimeTests {
         Date(timeIntervalSinceNow: Double(days) * 86_400).formatted(.iso8601.year().month().day())
     }
 
+    @Test func `Rows that are sent again wait until their zone's quiet hours end, as at first`()
+        throws
+    {
+        let busy = try RecordingServer(
+            "reason", ["--status", "429", "--reason", "TooManyRequests"])
+        let server = try RecordingServer()
+        // The first chunk has rows in UTC only, and the last one in Tokyo only.
+        let zones = (0..<2_400).map { $0 < 1_200 ? "UTC" : "Asia/Tokyo" }
+        let campaign = try Self.campaign(zones)
+        let directory = campaign.directory
+        let file = try directory.write(
+            campaign.authority.providerToken(in: directory), to: "token")
+        func send(_ more: [String], to endpoint: String, clock: String) throws -> Finished {
+            var environment = try FakeTime.fixed("+0")
+            (environment["FAKETIME"], environment["TZ"]) = (clock, "UTC")
+            return try Broadside.run(
+                campaign.arguments(
+                    to: endpoint,
+                    [
+                        "--tokens", "\(directory.path)/list.csv", "--auth-token-file", file,
+                        "--zone-column", "tz", "--quiet", "22:00-08:00",
+                    ] + more, without: ["auth-key", "key-id", "team-id"]), in: directory,
+                environment: environment)
+        }
+        // At noon in UTC, it is 21:00 in Tokyo.
+        let first = try send(
+            ["--max-attempts", "1", "--retry-for", "1s"], to: busy.endpoint,
+            clock: "@\(Self.day(1)) 12:00:00")
+        #expect(first.exitCode == 6, "\(first.errors)")
+        #expect(try campaign.statistics().failed == 2_400)
+        let again = try send(
+            ["--resume", "--retry", "failed,unknown"], to: server.endpoint,
+            clock: "@\(Self.day(1)) 14:00:00 x3600")
+        #expect(again.exitCode == 0, "\(again.errors)")
+        let rows = try campaign.ledger("export").output.split(separator: "\n").dropFirst()
+            .map { $0.split(separator: ",", omittingEmptySubsequences: false) }
+        #expect(rows.count == 2_400 && rows.allSatisfy { $0[2] == "accepted" })
+        let midnight = try #require(
+            try? Date("\(Self.day(1))T00:00:00Z", strategy: .iso8601))
+        let day = UInt64(midnight.timeIntervalSince1970) * 1_000
+        let (night, morning) = (day + 22 * 3_600_000, day + 23 * 3_600_000)
+        for (row, zone) in zip(rows, zones) {
+            let time = try #require(UInt64(row[8]))
+            #expect(zone == "UTC" ? time < night : time >= morning, "\(row)")
+        }
+    }
+
     /// Holds the report of three waves against what is known of them.
     private static func checkReport(_ campaign: Campaign, _ year: Int) throws {
         let page = "\(campaign.directory.path)/page.html"

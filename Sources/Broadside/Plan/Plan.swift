@@ -17,6 +17,9 @@ struct Plan {
     var credential: Credential
     var shape: RunShape
     var streamsPerConnection: Int
+    /// First run that this process made in the ledger, if it continues with another run: `--retry`
+    /// does not reopen what this process has settled. nil: the run is the first of the process.
+    var reopenedSince: UInt32?
     /// Likely mistakes, which are reported but do not prevent the send.
     var warnings: [String] = []
 

@@ -176,7 +176,7 @@ public enum CampaignRun {
                     outlets: outlets, passes: passes)
                 if let code = try run.run(signals) { return code }
                 // Rows that this process settled as failed or unknown are not sent again.
-                plan.options.retry = []
+                plan.reopenedSince = plan.reopenedSince ?? prepared.session.epoch
                 let (nextPlan, previous) = (plan, prepared)
                 prepared = try signals.prepare { () throws(BroadsideError) in
                     try PreparedRun(nextPlan, checked, after: previous, directory: directory)

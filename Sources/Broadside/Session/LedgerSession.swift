@@ -19,6 +19,8 @@ final class LedgerSession {
     private let index: LedgerIndex?
     /// Counts of the ledger at the start.
     let earlier: LedgerSummary
+    /// Counts of rows that earlier runs of this process settled in states that `--retry` names.
+    private let keptOfProcess: RowCounts
     let isFinishedAlready: Bool
     private let plan: Plan
     /// Limit on row numbers. Only rows with smaller numbers are processed; nil: all.
@@ -47,6 +49,7 @@ final class LedgerSession {
             // The campaign is new, or was killed before its first row: nothing was sent.
             index = nil
             earlier = LedgerSummary()
+            keptOfProcess = RowCounts()
             isFinishedAlready = false
             let part = if let part { part } else { try list.part(of: plan.options.shard) }
             (manifest, epoch) = Self.begin(
@@ -105,6 +108,12 @@ final class LedgerSession {
             }
             self.earlier = earlier
             self.index = index
+            keptOfProcess =
+                if let run = plan.reopenedSince, !plan.options.retry.isEmpty {
+                    try LedgerSummary(index, reservedSince: run).settled(in: plan.options.retry)
+                } else {
+                    RowCounts()
+                }
             try Self.check(list, manifest, index, directory, plan.options)
             // Rows of later waves are not in the ledger yet, so the share of invalid ones is not
             // known from it.
@@ -286,7 +295,7 @@ final class LedgerSession {
 
     /// Verdicts of earlier runs that this run does not reopen. Their sum with this run's counts is
     /// the count of the campaign.
-    var kept: RowCounts { earlier.kept(reopening: plan.options.retry) }
+    var kept: RowCounts { earlier.kept(reopening: plan.options.retry) + keptOfProcess }
 
     /// Whether rows of waves that have begun may still be unsettled; false if all of them are
     /// settled.
@@ -294,7 +303,7 @@ final class LedgerSession {
         earlier.count(.inDoubt) > 0
             || waves.mayHaveLeft(
                 at: Clock.now().wallMilliseconds, rows: manifest.rowCount(with: earlier),
-                settled: earlier.kept(reopening: plan.options.retry).settled)
+                settled: kept.settled)
     }
 
     /// Rows that earlier runs read and that this run does not read again, for `--max-invalid`.
@@ -302,7 +311,7 @@ final class LedgerSession {
 
     /// Like `rowsRead`, with further rows that were read and are valid.
     func rowsRead(more: UInt64) -> InvalidRowsGuard {
-        Self.rowsRead(earlier, plan, more: more)
+        Self.rowsRead(earlier, plan, more: keptOfProcess.settled + more)
     }
 
     private static func rowsRead(
@@ -364,7 +373,8 @@ final class LedgerSession {
     func resumePlan() -> ResumePlan? {
         guard let index else { return nil }
         return ResumePlan(
-            index: index, lostRows: plan.options.onLost, reopens: plan.options.retry)
+            index: index, lostRows: plan.options.onLost, reopens: plan.options.retry,
+            reopenedSince: plan.reopenedSince)
     }
 
     /// Records in the manifest that every segment of this run is on disk.
