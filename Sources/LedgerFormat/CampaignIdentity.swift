@@ -108,6 +108,9 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
         self.channel = channel
     }
 
+    /// Whether rows are sent at their local time, in waves.
+    public var sendsAtLocalTime: Bool { delivery != nil }
+
     /// Whether the ledger has tokens and fingerprints.
     public var keepsTokens: Bool { keepTokens != Self.noTokens }
     /// `keepTokens` of a ledger without them.

@@ -47,6 +47,9 @@ extension LedgerReader {
             ledgerPath: directory.path, listPath: manifest.listPath,
             createdAtMilliseconds: Clock.now().wallMilliseconds)
         data.receipts = receipts
+        if manifest.shards != nil, manifest.identity.sendsAtLocalTime {
+            data.partsWithWaves = ledgers.count
+        }
         data.isInProgress = !isOurs && directory.isInUse
         data.startedAtMilliseconds = manifest.firstStartedAtMilliseconds
         data.cause = manifest.latestCause(telemetry)

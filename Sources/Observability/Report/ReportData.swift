@@ -60,6 +60,9 @@ package struct ReportData {
     var settings: [Telemetry.Setting] = []
     /// The first waves of the campaign, in order; empty if rows are not sent in waves.
     var waves: [Telemetry.PlannedWave] = []
+    /// Number of merged ledgers that have waves; 0 if the ledger is not merged, or if rows are not
+    /// sent in waves.
+    var partsWithWaves = 0
     /// What devices reported; nil if the user gave no receipts.
     var receipts: ReceiptFindings?
     var createdAtMilliseconds: UInt64 = 0

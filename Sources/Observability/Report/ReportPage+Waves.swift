@@ -4,6 +4,7 @@ import BroadsideSupport
 extension ReportPage {
     /// Table of the waves; empty if rows are not sent in waves.
     var waves: String {
+        if data.partsWithWaves > 0 { return wavesOfParts }
         guard !data.waves.isEmpty else { return "" }
         let axis = axis
         let runs = runsOfWaves
@@ -32,6 +33,13 @@ extension ReportPage {
                 ], rows, textColumns: [0, 1, 2, 3, 5], isStacked: true)
             + "<p>Accepted, rejected and others count the rows that were settled between the "
             + "start of this wave and the start of the next.\(more)</p></div>\n"
+    }
+
+    /// Note about the waves of a merged ledger.
+    private var wavesOfParts: String {
+        "<h2>Waves</h2>\n<div class=\"box\"><p>Each of the \(grouped(data.partsWithWaves)) merged "
+            + "ledgers had waves of its own, because each began at a time of its own. For a table of "
+            + "its waves, make the report of one of them.</p></div>\n"
     }
 
     /// Runs of each wave: those that began to send after its time and before that of the next wave.

@@ -175,6 +175,13 @@ import Testing
         #expect(rows == expected)
     }
 
+    @Test func `A merged ledger says why it has no table of waves`() {
+        var data = Self.data(accepted: 9)
+        data.partsWithWaves = 3
+        let page = String(decoding: ReportPage(data: data).html, as: UTF8.self)
+        #expect(page.contains("<h2>Waves</h2>") && page.contains("Each of the 3 merged ledgers"))
+    }
+
     @Test
     func `A run that waited for its wave begins when it sends, unless the time is impossible`() {
         var telemetry = Telemetry()
