@@ -208,7 +208,7 @@ enum SendCommand {
                 "longest wait for a response; after that it counts as lost"),
             .duration(
                 "give-up-after", \.giveUpAfter, default: SendOptions.defaultGiveUpAfter, least: 1,
-                "stop after this long without a response; pauses and waits for --rate do not count"
+                "stop after this long without a response; pauses, and waits of over a second for --rate, do not count"
             ),
             .integer(
                 "abort-after", 1...1_000_000, \.abortAfter,

@@ -40,7 +40,12 @@ extension ReactorStateMachine where Records: ~Copyable {
         run.giveUp(.noResponse(seconds: settings.giveUpAfter / second))
     }
 
-    /// Whether rows wait only for the server, and not for a pause, the rate, a read of the list or
+    /// Wait for a rate that counts as time in which a response could have come. Requests that are
+    /// refused without a response, each as soon as the rate allows the next, would otherwise count
+    /// only while they are in flight.
+    private static var countedRateWait: UInt64 { second }
+
+    /// Whether rows wait only for the server, and not for a pause, a slow rate, a read of the list or
     /// the renewal of the provider token.
     private func couldSend(_ now: Now) -> Bool {
         guard hasWork, !run.directives.isPaused, !run.directives.isTokenBlocked else {
@@ -48,11 +53,12 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
         // Rows may come from other reactors although the list's disk is slow.
         if rows.waitsForList, !run.resources.handoff.hasRows { return false }
-        guard admission.limiter.allowance(now: now.nanoseconds) > 0 else { return false }
+        let soon = now.nanoseconds + Self.countedRateWait
+        guard admission.limiter.allowance(now: soon) > 0 else { return false }
         guard settings.milliRatePerConnection != nil, connections.hasReady else { return true }
         return (0..<connections.count).contains {
             connections[$0].isReady
-                && connections[$0].rateLimiter.allowance(now: now.nanoseconds) > 0
+                && connections[$0].rateLimiter.allowance(now: soon) > 0
         }
     }
 

@@ -161,6 +161,23 @@ struct StoppingTests {
         #expect(run.time >= 440 * second && run.time <= 540 * second + Self.slack)
     }
 
+    /// Each request is refused at once, and the next one waits for the rate.
+    @Test(arguments: ["in all", "per connection"])
+    func `Requests that are refused as fast as the rate allows them are silence`(
+        rate: String
+    ) throws {
+        let run = try ScriptedRun(rows: 300, connections: rate == "in all" ? 8 : 1) {
+            $0.giveUpAfter = 40 * second
+            if rate == "per connection" { $0.milliRatePerConnection = 1_000 }
+        }
+        if rate == "in all" { run.coordinator.milliRate = 5_000 }
+        run.reply = { _ in .refuse }
+        run.run { run.coordinator.stopCause != nil }
+        #expect(run.coordinator.stopCause?.isGivingUp == true)
+        #expect(run.time >= 40 * second && run.time <= 40 * second + Self.slack, "\(run.time)")
+        #expect(run.requests.count >= (rate == "in all" ? 200 : 35), "\(run.requests.count)")
+    }
+
     @Test func `The time of a suspension does not count as silence`() throws {
         let run = try ScriptedRun(rows: 13) { $0.giveUpAfter = 40 * second }
         run.maxStreams = 3
