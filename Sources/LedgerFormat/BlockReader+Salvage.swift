@@ -33,7 +33,7 @@ extension BlockReader {
                     clock = BlockReader.unknownClock
                     continue
                 }
-                recordOffset = LedgerFormat.blockHeaderByteCount
+                beginRecords()
                 clock = clockBefore
                 while let record = try nextRecord() { try body(&self, record) }
             case .bad:

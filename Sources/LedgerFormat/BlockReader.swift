@@ -40,6 +40,15 @@ public struct BlockReader: ~Copyable {
     var recordOffset = 0
     var currentRecordOffset = 0
 
+    /// Topics found since this reader was created.
+    public internal(set) var topics = TopicNames()
+    /// Topic of the records read from here on, by its number in `topics`; 0 if they have none. Each
+    /// block begins without one.
+    public internal(set) var topic: UInt16 = 0
+    /// Topics of the block so far, by their numbers in the block: their numbers in `topics`, and
+    /// the ranges of their texts from the start of the block.
+    var blockTopics: [(number: UInt16, text: Range<Int>)] = []
+
     /// Creates a reader without a segment.
     public init() {
         // SAFETY: `windowCount` is 0, so none of it counts as set.
@@ -99,9 +108,16 @@ public struct BlockReader: ~Copyable {
         assert(UInt64(count) <= end - position, "a block is in its range")
         blockOffset = position
         blockByteCount = count
-        recordOffset = LedgerFormat.blockHeaderByteCount
+        beginRecords()
         position += UInt64(count)
         return .block
+    }
+
+    /// Moves to the first record of the block, which no topic precedes.
+    mutating func beginRecords() {
+        recordOffset = LedgerFormat.blockHeaderByteCount
+        topic = 0
+        if !blockTopics.isEmpty { blockTopics.removeAll(keepingCapacity: true) }
     }
 
     /// Returns the offset of the next good block from `start` on, in steps of eight bytes; nil if

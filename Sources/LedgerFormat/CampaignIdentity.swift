@@ -37,7 +37,7 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
     /// SHA-256 of the payload, or of all payload files in an order that the caller chooses;
     /// hexadecimal.
     public internal(set) var payloadSHA256: String
-    /// Value of apns-topic.
+    /// Value of apns-topic, or the template of the rows' topics.
     public var topic: String?
     /// Value of apns-push-type.
     var pushType: String
@@ -115,6 +115,9 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
     public var keepsTokens: Bool { keepTokens != Self.noTokens }
     /// `keepTokens` of a ledger without them.
     public static let noTokens = "no"
+
+    /// Whether each row names its topic: the topic has columns to fill in.
+    public var hasRowTopics: Bool { topic?.contains("{{") ?? false }
 
     /// Whether the server sends no response to an accepted notification, as a legacy gateway does.
     /// Such a gateway accepts notifications for removed apps, too.

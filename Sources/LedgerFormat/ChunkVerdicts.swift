@@ -28,6 +28,8 @@ public struct RowVerdict: Sendable {
     public internal(set) var attempts: UInt16 = 0
     /// Number of the row's arm, from 1; 0 if none was recorded.
     public internal(set) var arm: UInt8 = 0
+    /// Number of the row's topic in the names of `ChunkVerdicts`; 0 if none was recorded.
+    public internal(set) var topic: UInt16 = 0
     /// Time of the verdict in milliseconds since 1970; 0 while open.
     public internal(set) var settledAtMilliseconds: UInt64 = 0
     /// Timestamp from APNs, in milliseconds since 1970.
@@ -167,6 +169,8 @@ public struct ChunkVerdicts: ~Copyable {
         into table: inout ContiguousArray<RowVerdict>
     ) -> LedgerError? {
         var fault: LedgerError?
+        // No record of a topic is among them.
+        let topic = reader.topic
         var rows = table.mutableSpan
         while let record = reader.nextAccepted() {
             guard record.row >= firstRow, record.row - firstRow < UInt64(rows.count) else {
@@ -183,6 +187,7 @@ public struct ChunkVerdicts: ~Copyable {
             rows[rowIndex].attempts = record.attempts
             rows[rowIndex].settledAtMilliseconds = record.milliseconds
             rows[rowIndex].token = .fingerprint(record.fingerprint)
+            if topic != 0 { rows[rowIndex].topic = topic }
         }
         return fault
     }
@@ -213,6 +218,7 @@ public struct ChunkVerdicts: ~Copyable {
             rows[row].state = .accepted
             rows[row].status = 200
             rows[row].attempts = attempts
+            rows[row].topic = reader.topic
             rows[row].settledAtMilliseconds = milliseconds
             rows[row].token = .fingerprint(fingerprint)
         case .settled(let record):
@@ -222,6 +228,7 @@ public struct ChunkVerdicts: ~Copyable {
             rows[row].reason = record.reason
             rows[row].attempts = record.attempts
             rows[row].arm = record.arm
+            rows[row].topic = reader.topic
             rows[row].settledAtMilliseconds = record.milliseconds
             rows[row].timestamp = record.timestamp
             rows[row].reasonText = keep(record.reasonText)
@@ -271,6 +278,12 @@ public struct ChunkVerdicts: ~Copyable {
         case .bytes(let range): HexDigits.append(storage[range], to: &output)
         }
     }
+
+    /// Topics of the rows of all chunks loaded so far.
+    public var topics: TopicNames { reader.topics }
+
+    /// Returns the topic that a settled row was sent with; empty if none was recorded.
+    public func topic(ofRow index: Int) -> [UInt8] { reader.topics[rows[index].topic] }
 
     /// Returns the text of a row's reason if it has no code; otherwise nil.
     public func reasonText(ofRow index: Int) -> [UInt8]? {

@@ -33,6 +33,12 @@ struct ExportPieces: ~Copyable {
     let ends: FixedBuffer<TextPiece>
     /// Whether the campaign has arms.
     let hasArms: Bool
+    /// Whether rows name their topics.
+    let hasTopics: Bool
+    /// The same text in a campaign without arms whose rows name their topics, by the number of the
+    /// topic in the names of `ChunkVerdicts`; nil if it is too long for a piece.
+    private(set) var topicEnds: [TextPiece?] = []
+    private let topicEnd: ([UInt8]) -> [UInt8]
     /// Text in place of an absent number.
     let absent: TextPiece
     /// Whether accepted rows had no response and therefore have no status.
@@ -49,11 +55,12 @@ struct ExportPieces: ~Copyable {
     ///   - campaign: Campaign of the rows' apns-ids; nil if rows have none.
     ///   - part: Part of the campaign; 0 for a campaign of one list.
     ///   - arms: The campaign's arms; nil if it has none.
+    ///   - hasTopics: Whether rows name their topics.
     ///   - hasUniqueIDs: Whether there is a column for the apns-unique-id.
     ///   - reasonText: Returns the text of a reason's stable code.
     init(
         _ format: ExportFormat, campaign: UInt64?, part: UInt16, acceptsBySilence: Bool,
-        arms: ArmFinder?, hasUniqueIDs: Bool,
+        arms: ArmFinder?, hasTopics: Bool, hasUniqueIDs: Bool,
         reasonText: @escaping (UInt8) -> String
     ) {
         self.acceptsBySilence = acceptsBySilence
@@ -91,13 +98,33 @@ struct ExportPieces: ~Copyable {
             identifierEnd = piece(names[8])
         }
         hasArms = arms != nil
+        self.hasTopics = hasTopics
+        topicEnd = { topic in
+            format.rowEnd(arm: nil, topic: topic, uniqueID: hasUniqueIDs ? [] : nil)
+        }
         ends = FixedBuffer(
             (0...UInt8(ArmSplit.armLimit)).map { arm in
                 piece(
                     format.rowEnd(
-                        arm: arms.map { $0.name(arm) }, uniqueID: hasUniqueIDs ? [] : nil))
+                        arm: arms.map { $0.name(arm) }, topic: nil,
+                        uniqueID: hasUniqueIDs ? [] : nil))
             })
         absent = piece(null)
+    }
+
+    /// Makes the pieces for topics if needed; false if the campaign has arms, too, or if the text of
+    /// this topic is too long for a piece.
+    ///
+    /// - Parameters:
+    ///   - topic: Number of the topic in the names; 0 for none.
+    ///   - verdicts: The chunk, which has the names.
+    @inline(never)
+    mutating func hasEnd(ofTopic topic: UInt16, _ verdicts: borrowing ChunkVerdicts) -> Bool {
+        if hasArms { return false }
+        while topicEnds.count <= Int(topic) {
+            topicEnds.append(TextPiece(topicEnd(verdicts.topics[UInt16(topicEnds.count)])))
+        }
+        return topicEnds[Int(topic)] != nil
     }
 
     /// Makes the piece for a reason if needed; false if its text is too long for a piece.

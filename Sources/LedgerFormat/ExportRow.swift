@@ -29,6 +29,8 @@ public struct ExportRow: Sendable {
     public var settledAtMilliseconds: UInt64?
     /// Name of the arm, empty if the row has none; nil if the campaign has no arms.
     var arm: [UInt8]?
+    /// Topic that the row was sent with, empty if none was recorded; nil if rows name no topics.
+    package var topic: [UInt8]?
 
     /// The apns-unique-id of an accepted row, empty if none was recorded; nil without that column.
     package var uniqueID: [UInt8]?
@@ -43,6 +45,8 @@ public struct ExportRow: Sendable {
 
     /// Name of the column for the arm, which only exports of campaigns with arms have.
     static let armColumn = "arm"
+    /// Name of the column that only campaigns whose rows name their topics have, after the arm's.
+    static let topicColumn = "topic"
 
     /// Names of the columns.
     static let columns = [
@@ -70,13 +74,16 @@ public enum ExportFormat: String, CaseIterable, Sendable {
     ///
     /// - Parameters:
     ///   - hasArms: Whether the campaign has arms.
+    ///   - hasTopics: Whether its rows name their topics.
     ///   - further: Optional columns that were requested.
     public func appendHeader(
-        to output: inout [UInt8], hasArms: Bool = false, further: Set<ExportColumn> = []
+        to output: inout [UInt8], hasArms: Bool = false, hasTopics: Bool = false,
+        further: Set<ExportColumn> = []
     ) {
         guard self == .csv else { return }
         let columns =
             ExportRow.columns + (hasArms ? [ExportRow.armColumn] : [])
+            + (hasTopics ? [ExportRow.topicColumn] : [])
             + ExportColumn.allCases.filter(further.contains).map(\.rawValue)
         output.append(contentsOf: columns.joined(separator: ",").utf8)
         output.append(0x0A)
@@ -109,7 +116,8 @@ public enum ExportFormat: String, CaseIterable, Sendable {
         appendField(row.notificationID, to: &output)
         output.append(comma)
         if let settled = row.settledAtMilliseconds { appendNumber(settled, to: &output) }
-        output.append(contentsOf: rowEnd(arm: row.arm, uniqueID: row.uniqueID))
+        output.append(
+            contentsOf: rowEnd(arm: row.arm, topic: row.topic, uniqueID: row.uniqueID))
     }
 
     /// Returns text from a server or device in a form that no spreadsheet executes: an apostrophe
@@ -176,15 +184,17 @@ public enum ExportFormat: String, CaseIterable, Sendable {
         appendString(row.notificationID, to: &output)
         appendKey(8, to: &output)
         appendOptional(row.settledAtMilliseconds, to: &output)
-        output.append(contentsOf: rowEnd(arm: row.arm, uniqueID: row.uniqueID))
+        output.append(
+            contentsOf: rowEnd(arm: row.arm, topic: row.topic, uniqueID: row.uniqueID))
     }
 
-    /// Returns the text after the time: the arm if the campaign has any, the apns-unique-id if it
-    /// was requested, and the line's end.
-    func rowEnd(arm: [UInt8]?, uniqueID: [UInt8]?) -> [UInt8] {
+    /// Returns the text after the time: the arm if the campaign has any, the topic if rows name
+    /// theirs, the apns-unique-id if it was requested, and the line's end.
+    func rowEnd(arm: [UInt8]?, topic: [UInt8]?, uniqueID: [UInt8]?) -> [UInt8] {
         var text: [UInt8] = []
         for (name, value) in [
-            (ExportRow.armColumn, arm), (ExportColumn.uniqueID.rawValue, uniqueID),
+            (ExportRow.armColumn, arm), (ExportRow.topicColumn, topic),
+            (ExportColumn.uniqueID.rawValue, uniqueID),
         ] {
             guard let value else { continue }
             switch self {

@@ -10,9 +10,10 @@ internal import BroadsideSupport
 @safe struct ExportText: ~Copyable {
     /// Bytes of the memory: rows of several chunks.
     static let byteCountMax = 1 << 18
-    /// Limit on the bytes of a row. A segment can hold a token text and a reason of 255 bytes each.
-    /// Each of these bytes is written as up to six bytes, and numbers and names are added.
-    static let rowByteCountMax = 4_096
+    /// Limit on the bytes of a row. A segment can hold a token text, a reason and a topic of 255
+    /// bytes each. Each of these bytes is written as up to six bytes, and numbers and names are
+    /// added.
+    static let rowByteCountMax = 6_144
 
     // SAFETY: `byteCountMax` bytes of this value's own, freed in `deinit`; the first `count` are
     // set.
@@ -74,6 +75,7 @@ internal import BroadsideSupport
         guard verdict.reasonText.isEmpty, pieces.hasReason(verdict.reason) else { return false }
         // The arm of an open row depends on its token.
         if pieces.hasArms, verdict.arm == 0 { return false }
+        if pieces.hasTopics, !pieces.hasEnd(ofTopic: verdict.topic, verdicts) { return false }
         precondition(hasRoom)
         // SAFETY: the cursor begins behind the bytes that are set, ends with the memory, and is
         // used in this function only.
@@ -141,7 +143,11 @@ internal import BroadsideSupport
         } else {
             cursor.put(pieces.absent)
         }
-        cursor.put(pieces.ends[Int(verdict.arm)])
+        if pieces.hasTopics, let end = pieces.topicEnds[Int(verdict.topic)] {
+            cursor.put(end)
+        } else {
+            cursor.put(pieces.ends[Int(verdict.arm)])
+        }
         // SAFETY: both are addresses in the memory.
         count = unsafe cursor.position - memory.baseAddress!
         return true

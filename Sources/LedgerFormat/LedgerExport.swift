@@ -53,6 +53,7 @@ public struct LedgerExport: ~Copyable {
     ///   - part: Part of the campaign, from 1; 0 for a campaign of one list.
     ///   - acceptsBySilence: Whether accepted rows had no response and therefore have no status.
     ///   - split: Split of devices into arms; nil if the campaign has none.
+    ///   - hasTopics: Whether rows name their topics.
     ///   - arm: Name of the arm to export; nil for all rows.
     ///   - columns: Optional columns that were requested.
     ///   - reasonText: Returns the text of a reason's stable code.
@@ -60,7 +61,7 @@ public struct LedgerExport: ~Copyable {
         of index: LedgerIndex, states: Set<RowState>? = nil, reasons: Set<String> = [],
         format: ExportFormat, isPart: Bool = false, notesRows: Bool = false, campaign: UInt64?,
         part: UInt16 = 0, acceptsBySilence: Bool = false, split: ArmSplit? = nil,
-        arm: String? = nil, columns: Set<ExportColumn> = [],
+        hasTopics: Bool = false, arm: String? = nil, columns: Set<ExportColumn> = [],
         reasonText: @escaping (UInt8) -> String
     ) {
         let arms = split.map { ArmFinder($0) }
@@ -77,14 +78,14 @@ public struct LedgerExport: ~Copyable {
                     NotificationID(campaign: campaign, part: part, row: row).write(into: &$0)
                 }
             },
-            acceptsBySilence: acceptsBySilence, arms: arms,
+            acceptsBySilence: acceptsBySilence, arms: arms, hasTopics: hasTopics,
             hasUniqueIDs: columns.contains(.uniqueID))
         self.columns = columns
         verdicts = ChunkVerdicts(of: index)
         text = ExportText(
             ExportPieces(
                 format, campaign: campaign, part: part, acceptsBySilence: acceptsBySilence,
-                arms: arms, hasUniqueIDs: columns.contains(.uniqueID),
+                arms: arms, hasTopics: hasTopics, hasUniqueIDs: columns.contains(.uniqueID),
                 reasonText: reasonText))
         self.notesRows = notesRows
         headerIsDone = isPart
@@ -117,7 +118,8 @@ public struct LedgerExport: ~Copyable {
             headerIsDone = true
             var header: [UInt8] = []
             format.appendHeader(
-                to: &header, hasArms: describer.arms != nil, further: columns)
+                to: &header, hasArms: describer.arms != nil, hasTopics: describer.hasTopics,
+                further: columns)
             text.append(header)
         }
         if part == nil, try !load(list: &list) { return false }

@@ -29,6 +29,8 @@ public enum LedgerFormat {
     static let tokenTextByteCountMax = 200
     /// Limit on the bytes of a reason kept as text.
     static let reasonTextByteCountMax = 64
+    /// Limit on the bytes of a topic.
+    static let topicByteCountMax = 255
 
     /// Limit on the bytes of a list or segment, and on the lines of a list.
     static let positionMax = UInt64(Int64.max)
@@ -79,6 +81,8 @@ enum RecordKind: UInt64 {
     case clock = 6
     /// Mask of the rows of a reservation that stay unsent.
     case releaseSome = 7
+    /// Topic of the verdicts after this one in the block.
+    case topic = 8
 }
 
 /// First word of a record: row (40 bits), milliseconds after the clock (16), a small number (4),
@@ -102,6 +106,25 @@ struct FirstWord {
     var small: UInt64 { bits >> 56 & 0xF }
     var delta: UInt64 { bits >> 40 & 0xFFFF }
     var row: UInt64 { bits & (LedgerFormat.rowLimit - 1) }
+}
+
+/// Second word of a topic record: the topic's number in its block (16 bits), from 1 in the order of
+/// first use, or 0 for no topic; and the bytes of its text (8), which only its first use has.
+struct TopicWord {
+    var bits: UInt64
+
+    init(bits: UInt64) { self.bits = bits }
+
+    init(number: UInt16, textCount: Int) { bits = UInt64(number) | UInt64(textCount) << 16 }
+
+    var number: UInt16 { UInt16(truncatingIfNeeded: bits) }
+    var textCount: Int { Int(bits >> 16 & 0xFF) }
+
+    /// Slots of the whole record.
+    var slotCount: Int { 1 + (textCount + 15) / 16 }
+
+    /// Slots of the longest record.
+    static let slotCountMax = 1 + (LedgerFormat.topicByteCountMax + 15) / 16
 }
 
 /// Second word of a settled record: status (16 bits), reason (8), flags (8), attempts (16), bytes

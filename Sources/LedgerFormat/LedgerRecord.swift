@@ -1,7 +1,7 @@
 public import BroadsideRows
 import BroadsideSupport
 
-/// Decoded record of a segment. Clock and sync records stay internal to the reader.
+/// Decoded record of a segment. Clock, sync and topic records stay internal to the reader.
 public enum LedgerRecord {
     case accepted(row: UInt64, fingerprint: UInt64, attempts: UInt16, milliseconds: UInt64)
     case settled(SettledRecord)
@@ -116,9 +116,30 @@ extension BlockReader {
                 return .release(row: first.row, count: count, attempts: attempts)
             case .releaseSome:
                 return try partialRelease(first, second)
+            case .topic:
+                try takeTopic(TopicWord(bits: second))
             }
         }
         return nil
+    }
+
+    /// Takes the topic of the records that follow in the block.
+    private mutating func takeTopic(_ word: TopicWord) throws(LedgerError) {
+        let byteCount = word.slotCount * 16
+        guard byteCount <= blockByteCount - recordOffset else { throw malformed("its length") }
+        if word.textCount > 0 {
+            guard Int(word.number) == blockTopics.count + 1 else { throw malformed("its number") }
+            let range = (recordOffset + 16)..<(recordOffset + 16 + word.textCount)
+            var text: [UInt8] = []
+            copy(range, to: &text)
+            guard let number = topics.number(of: text) else {
+                throw malformed("more than \(TopicNames.limit) topics")
+            }
+            blockTopics.append((number, range))
+        }
+        guard word.number <= blockTopics.count else { throw malformed("a topic without a name") }
+        topic = word.number == 0 ? 0 : blockTopics[Int(word.number) - 1].number
+        recordOffset += byteCount
     }
 
     private mutating func settledRecord(

@@ -116,6 +116,9 @@ extension LedgerWriter {
     fileprivate mutating func append(
         _ record: LedgerRecord, of reader: borrowing BlockReader, at milliseconds: UInt64
     ) {
+        // The writer's numbers are those of the reader, whose topics have names.
+        let topic = reader.topic
+        if topic > 0, !knows(topic: topic) { name(topic: topic, reader.topics[topic]) }
         switch record {
         case .reserve(let chunk):
             reserve(chunk, nowMilliseconds: milliseconds)
@@ -129,7 +132,7 @@ extension LedgerWriter {
             release(released, from: row, nowMilliseconds: milliseconds)
         case .accepted(let row, let fingerprint, let attempts, _):
             accepted(
-                row: row, fingerprint: fingerprint, attempts: Int(attempts),
+                row: row, fingerprint: fingerprint, attempts: Int(attempts), topic: topic,
                 nowMilliseconds: milliseconds)
         case .settled(let record):
             var token: [UInt8] = []
@@ -141,7 +144,8 @@ extension LedgerWriter {
                 reader.copy(record.reasonText, to: &uniqueID)
                 return accepted(
                     row: record.row, fingerprint: fingerprint, attempts: Int(record.attempts),
-                    arm: record.arm, uniqueID: uniqueID.rawSpan, nowMilliseconds: milliseconds)
+                    arm: record.arm, uniqueID: uniqueID.rawSpan, topic: topic,
+                    nowMilliseconds: milliseconds)
             case .bytes(let range):
                 var bytes: [UInt8] = []
                 reader.copy(range, to: &bytes)
@@ -152,7 +156,7 @@ extension LedgerWriter {
                 var text: [UInt8] = []
                 reader.copy(record.reasonText, to: &text)
                 return settled(
-                    record, erasedHash: hash.rawSpan, reasonText: text.rawSpan,
+                    record, erasedHash: hash.rawSpan, reasonText: text.rawSpan, topic: topic,
                     nowMilliseconds: milliseconds)
             case .text(let range):
                 isText = true
@@ -166,7 +170,7 @@ extension LedgerWriter {
                 row: record.row, state: record.state, status: record.status, reason: record.reason,
                 reasonText: words, attempts: Int(record.attempts),
                 timestamp: record.timestamp, token: token.rawSpan, tokenIsText: isText,
-                arm: record.arm, nowMilliseconds: milliseconds)
+                arm: record.arm, topic: topic, nowMilliseconds: milliseconds)
         }
     }
 }

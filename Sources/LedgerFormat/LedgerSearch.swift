@@ -20,18 +20,19 @@ public struct LedgerSearch {
     ///   - wanted: Subject of the search.
     ///   - acceptsBySilence: Whether accepted rows had no response and therefore have no status.
     ///   - split: Split of devices into arms; nil if the campaign has none.
+    ///   - hasTopics: Whether rows name their topics.
     ///   - reasonText: Returns the text of a reason's stable code.
     ///   - appendNotificationID: Appends the apns-id of a row, by its number.
     public init(
         for wanted: Wanted, acceptsBySilence: Bool, split: ArmSplit? = nil,
-        reasonText: @escaping (UInt8) -> String,
+        hasTopics: Bool = false, reasonText: @escaping (UInt8) -> String,
         appendNotificationID: @escaping (UInt64, inout [UInt8]) -> Void
     ) {
         self.wanted = wanted
         describer = RowDescriber(
             reasonText: reasonText, appendNotificationID: appendNotificationID,
             acceptsBySilence: acceptsBySilence, arms: split.map { ArmFinder($0) },
-            hasUniqueIDs: true)
+            hasTopics: hasTopics, hasUniqueIDs: true)
     }
 
     /// Returns the rows found, in list order, in the form of an export.

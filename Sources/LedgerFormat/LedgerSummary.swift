@@ -18,6 +18,8 @@ public struct LedgerSummary: Sendable {
 
     /// Settled rows by arm.
     private var arms = ArmCounts()
+    /// Settled rows by topic, if rows name their topics.
+    public private(set) var topics = TopicCounts()
 
     /// Creates a summary without rows.
     public init() {}
@@ -71,6 +73,7 @@ public struct LedgerSummary: Sendable {
         }
         goneCount += other.goneCount
         arms.add(other.arms)
+        topics.add(other.topics)
         assert(numbers.reduce(0, +) == reservedRowCount, "each reserved row has one state")
     }
 
@@ -79,6 +82,7 @@ public struct LedgerSummary: Sendable {
         let campaignRows = verdicts.index.rows
         var (reserved, beyondLimit): (UInt64, UInt64) = (0, 0)
         var accepted: UInt64 = 0
+        var byTopic: [[UInt64]] = []
         let rows = verdicts.rows.span
         for place in rows.indices {
             let state = rows[place].state
@@ -87,6 +91,7 @@ public struct LedgerSummary: Sendable {
             reserved += 1
             if number >= campaignRows.end { beyondLimit += 1 }
             if rows[place].arm != 0, state.isSettled { arms.count(rows[place].arm, state) }
+            if rows[place].topic != 0 { Self.count(rows[place].topic, state, in: &byTopic) }
             if state == .accepted {
                 accepted += 1
                 continue
@@ -98,7 +103,20 @@ public struct LedgerSummary: Sendable {
         reservedRowCount += reserved
         beyondLimitCount += beyondLimit
         numbers[Int(RowState.accepted.rawValue)] += accepted
+        for (topic, counts) in byTopic.enumerated() where !counts.isEmpty {
+            topics.add(counts, of: verdicts.topics[UInt16(topic)])
+        }
         assert(numbers.reduce(0, +) == reservedRowCount, "each reserved row has one state")
+    }
+
+    /// Counts a row under the number of its topic.
+    private static func count(_ topic: UInt16, _ state: RowState, in counts: inout [[UInt64]]) {
+        assert(state.isSettled, "only a verdict has a topic")
+        while counts.count <= Int(topic) { counts.append([]) }
+        if counts[Int(topic)].isEmpty {
+            counts[Int(topic)] = Array(repeating: 0, count: RowState.allCases.count)
+        }
+        counts[Int(topic)][Int(state.rawValue)] += 1
     }
 
     /// Counts the reason of a row that was not accepted.

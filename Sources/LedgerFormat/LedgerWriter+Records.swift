@@ -3,7 +3,8 @@ public import BroadsideRows
 import BroadsideSupport
 
 extension LedgerWriter {
-    /// Records a row that APNs accepted. The hot path: two stores.
+    /// Records a row that APNs accepted, in a run whose rows have one topic. The hot path: two
+    /// stores.
     ///
     /// - Parameters:
     ///   - row: Number of the row, below `LedgerFormat.rowLimit`.
@@ -54,6 +55,29 @@ extension LedgerWriter {
             nowMilliseconds: nowMilliseconds)
     }
 
+    /// Records an accepted row that names its topic.
+    ///
+    /// - Parameters:
+    ///   - row: Number of the row.
+    ///   - fingerprint: Fingerprint of the row's token.
+    ///   - attempts: Number of attempts, from 1.
+    ///   - topic: Number of the row's topic, which has a name; 0 if the row names none.
+    ///   - nowMilliseconds: Time of the response, since 1970.
+    public mutating func accepted(
+        row: UInt64, fingerprint: UInt64, attempts: Int, topic: UInt16, nowMilliseconds: UInt64
+    ) {
+        precondition(row < LedgerFormat.rowLimit && attempts > 0)
+        guard attempts <= LedgerFormat.shortAttemptsMax else {
+            return accepted(
+                row: row, fingerprint: fingerprint, attempts: attempts, arm: 0, topic: topic,
+                nowMilliseconds: nowMilliseconds)
+        }
+        let delta = makeRoom(slots: 1, topic: topic, nowMilliseconds)
+        append(
+            FirstWord(kind: .accepted, small: UInt64(attempts), delta: delta, row: row).bits)
+        append(fingerprint)
+    }
+
     /// Records an accepted row in the long form, which has room for the number of an arm and for an
     /// apns-unique-id.
     ///
@@ -63,10 +87,11 @@ extension LedgerWriter {
     ///   - attempts: Number of attempts, from 1.
     ///   - arm: Number of the row's arm; 0 if there is none.
     ///   - uniqueID: Text of the apns-unique-id, cut off after 64 bytes; nil if there is none.
+    ///   - topic: Number of the row's topic, which has a name; 0 if the row names none.
     ///   - nowMilliseconds: Time of the response, since 1970.
     public mutating func accepted(
         row: UInt64, fingerprint: UInt64, attempts: Int, arm: UInt8, uniqueID: RawSpan? = nil,
-        nowMilliseconds: UInt64
+        topic: UInt16 = 0, nowMilliseconds: UInt64
     ) {
         precondition(row < LedgerFormat.rowLimit && attempts > 0 && arm <= ArmSplit.armLimit)
         let textCount = min(uniqueID?.byteCount ?? 0, LedgerFormat.reasonTextByteCountMax)
@@ -74,7 +99,7 @@ extension LedgerWriter {
             status: 200, reason: 0,
             flags: SettledWord.tokenIsFingerprint | UInt64(arm) << SettledWord.armShift,
             attempts: UInt16(clamping: attempts), tokenCount: 8, reasonTextCount: textCount)
-        let delta = makeRoom(slots: second.slotCount, nowMilliseconds)
+        let delta = makeRoom(slots: second.slotCount, topic: topic, nowMilliseconds)
         let state = UInt64(RowState.accepted.rawValue)
         append(FirstWord(kind: .settled, small: state, delta: delta, row: row).bits)
         append(second.bits)
@@ -99,11 +124,12 @@ extension LedgerWriter {
     ///   - tokenIsText: Whether `token` is not a token. An odd number of digits is kept as text,
     ///     too.
     ///   - arm: Number of the row's arm; 0 if there is none.
+    ///   - topic: Number of the row's topic, which has a name; 0 if there is none.
     ///   - nowMilliseconds: Time of the verdict, since 1970.
     public mutating func settled(
         row: UInt64, state: RowState, status: UInt16, reason: UInt8, reasonText: RawSpan? = nil,
         attempts: Int, timestamp: UInt64? = nil, token: RawSpan, tokenIsText: Bool,
-        arm: UInt8 = 0, nowMilliseconds: UInt64
+        arm: UInt8 = 0, topic: UInt16 = 0, nowMilliseconds: UInt64
     ) {
         precondition(row < LedgerFormat.rowLimit && attempts >= 0)
         precondition(arm <= ArmSplit.armLimit)
@@ -112,12 +138,12 @@ extension LedgerWriter {
             return settled(
                 row: row, state: state, status: status, reason: reason, reasonText: reasonText,
                 attempts: attempts, timestamp: timestamp, token: token.extracting(0..<0),
-                tokenIsText: false, arm: arm, nowMilliseconds: nowMilliseconds)
+                tokenIsText: false, arm: arm, topic: topic, nowMilliseconds: nowMilliseconds)
         }
         if timestamp == nil, reasonText == nil, !tokenIsText,
             settledQuickly(
                 row: row, state: state, status: status, reason: reason, attempts: attempts,
-                digits: token, arm: arm, nowMilliseconds: nowMilliseconds)
+                digits: token, arm: arm, topic: topic, nowMilliseconds: nowMilliseconds)
         {
             return
         }
@@ -133,7 +159,7 @@ extension LedgerWriter {
         let second = SettledWord(
             status: status, reason: reason, flags: flags, attempts: UInt16(clamping: attempts),
             tokenCount: tokenCount, reasonTextCount: textCount)
-        let delta = makeRoom(slots: second.slotCount, nowMilliseconds)
+        let delta = makeRoom(slots: second.slotCount, topic: topic, nowMilliseconds)
         let small = UInt64(state.rawValue)
         append(FirstWord(kind: .settled, small: small, delta: delta, row: row).bits)
         append(second.bits)
@@ -164,9 +190,10 @@ extension LedgerWriter {
     ///   - record: The record that a reader found.
     ///   - hash: Replacement for the token.
     ///   - reasonText: Text of a reason without a code; empty if there is none.
+    ///   - topic: Number of the row's topic, which has a name; 0 if there is none.
     ///   - nowMilliseconds: Time of the verdict, since 1970.
     mutating func settled(
-        _ record: SettledRecord, erasedHash hash: RawSpan, reasonText: RawSpan,
+        _ record: SettledRecord, erasedHash hash: RawSpan, reasonText: RawSpan, topic: UInt16,
         nowMilliseconds: UInt64
     ) {
         let second = SettledWord(
@@ -175,7 +202,7 @@ extension LedgerWriter {
                 | (record.timestamp == nil ? 0 : SettledWord.hasTimestamp),
             attempts: record.attempts, tokenCount: hash.byteCount,
             reasonTextCount: reasonText.byteCount)
-        let delta = makeRoom(slots: second.slotCount, nowMilliseconds)
+        let delta = makeRoom(slots: second.slotCount, topic: topic, nowMilliseconds)
         let small = UInt64(record.state.rawValue)
         append(FirstWord(kind: .settled, small: small, delta: delta, row: record.row).bits)
         append(second.bits)
@@ -286,7 +313,7 @@ extension LedgerWriter {
     /// - Returns: false if the token has any other form. In this case nothing was recorded.
     mutating func settledQuickly(
         row: UInt64, state: RowState, status: UInt16, reason: UInt8, attempts: Int,
-        digits: RawSpan, arm: UInt8 = 0, nowMilliseconds: UInt64
+        digits: RawSpan, arm: UInt8 = 0, topic: UInt16 = 0, nowMilliseconds: UInt64
     ) -> Bool {
         let count = digits.byteCount
         guard count > 0, count & 15 == 0, count <= LedgerFormat.tokenTextByteCountMax,
@@ -295,7 +322,7 @@ extension LedgerWriter {
         let second = SettledWord(
             status: status, reason: reason, flags: UInt64(arm) << SettledWord.armShift,
             attempts: UInt16(clamping: attempts), tokenCount: count / 2, reasonTextCount: 0)
-        let delta = makeRoom(slots: second.slotCount, nowMilliseconds)
+        let delta = makeRoom(slots: second.slotCount, topic: topic, nowMilliseconds)
         let small = UInt64(state.rawValue)
         append(FirstWord(kind: .settled, small: small, delta: delta, row: row).bits)
         append(second.bits)

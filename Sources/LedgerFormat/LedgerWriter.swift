@@ -62,6 +62,9 @@ public struct LedgerWriter: ~Copyable {
     /// Latest synced position in a record.
     var markedPosition: UInt64
 
+    /// Topics that rows name.
+    var topics = WrittenTopics()
+
     /// Starts a segment, or continues one.
     ///
     /// - Parameters:
@@ -252,6 +255,7 @@ extension LedgerWriter {
         if wordCapacity - cursor < LedgerWriter.blockWordCountMax { grow() }
         assert(cursor + LedgerWriter.blockWordCountMax <= wordCapacity, "the block has room")
         blockStart = cursor
+        topics.beginBlock()
         cursor += 1
         blockLimit = blockStart + LedgerWriter.blockWordCountMax
         guard syncedPosition > markedPosition else { return }
@@ -301,6 +305,9 @@ extension LedgerWriter {
             case .releaseSome:
                 let count = unsafe Int(UInt64(littleEndian: words[index + 1]))
                 index += 2 * LedgerFormat.partialReleaseSlots(rows: count)
+            case .topic:
+                let second = unsafe TopicWord(bits: UInt64(littleEndian: words[index + 1]))
+                index += 2 * second.slotCount
             default: index += 2
             }
         }

@@ -10,8 +10,9 @@ internal import CBroadsideDeflate
 /// found, and records their lengths before it acts on them. A later loss is then noticed.
 public struct Manifest: Codable, Hashable, Sendable {
     /// Version of the format that this code writes. It rises with each added field, because a
-    /// version that does not know the field could not verify the checksum.
-    static let currentVersion = 2
+    /// version that does not know the field could not verify the checksum, and with each added kind
+    /// of record.
+    static let currentVersion = 3
 
     /// Run of the campaign.
     public struct Epoch: Codable, Hashable, Sendable {

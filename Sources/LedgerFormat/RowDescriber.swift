@@ -12,6 +12,8 @@ struct RowDescriber {
     let acceptsBySilence: Bool
     /// The campaign's arms; nil if it has none.
     var arms: ArmFinder?
+    /// Whether rows name their topics.
+    var hasTopics = false
     /// Whether rows have a column for the apns-unique-id.
     var hasUniqueIDs = false
 
@@ -49,6 +51,7 @@ struct RowDescriber {
         } else if verdict.reason != 0 {
             row.reason.append(contentsOf: reasonText(verdict.reason).utf8)
         }
+        row.topic = hasTopics ? verdicts.topic(ofRow: rowIndex) : nil
         row.uniqueID = hasUniqueIDs ? verdicts.uniqueID(ofRow: rowIndex) ?? [] : nil
         row.timestamp = verdict.timestamp
         row.attempts = verdict.attempts
@@ -82,6 +85,7 @@ struct RowDescriber {
         row.state = .remaining
         row.status = nil
         row.reason.removeAll(keepingCapacity: true)
+        row.topic = hasTopics ? [] : nil
         row.uniqueID = hasUniqueIDs ? [] : nil
         row.timestamp = nil
         row.attempts = 0
@@ -103,6 +107,7 @@ struct RowDescriber {
     func describe(
         _ row: inout ExportRow, _ record: LedgerRecord, _ reader: borrowing BlockReader
     ) {
+        row.topic = hasTopics ? reader.topics[reader.topic] : nil
         switch record {
         case .reserve, .release, .releaseSome:
             assertionFailure("a reservation or release settles no row")

@@ -75,6 +75,10 @@ public struct SegmentErasure {
         hasChangedChunk = found.hasChangedChunk
         hasOneRowChunk = found.hasOneRowChunk
         hasTail = try Self.tailMayHold(&devices, sound)
+        for number in 0..<reader.topics.count {
+            var topic = reader.topics[UInt16(number + 1)]
+            if devices.maskTokens(in: &topic) { hasText = true }
+        }
     }
 
     private struct Findings {
@@ -163,6 +167,9 @@ public struct SegmentErasure {
         reader.copy(0..<reader.blockByteCount, to: &block)
         while let record = try reader.nextRecord() {
             _ = eraser.erase(record, of: reader, in: &block, &devices)
+        }
+        for topic in reader.blockTopics {
+            eraser.maskTopic(topic.text, of: reader, in: &block, &devices)
         }
         seal(&block, seed: seed, offset: reader.blockOffset)
         return block
@@ -295,6 +302,14 @@ private struct RecordEraser {
         for index in 0..<8 {
             block[offset + index] = UInt8(truncatingIfNeeded: word >> (8 * UInt64(index)))
         }
+    }
+
+    /// Replaces tokens in the text of a topic.
+    mutating func maskTopic(
+        _ range: Range<Int>, of reader: borrowing BlockReader, in block: inout [UInt8],
+        _ devices: inout DeviceSet
+    ) {
+        _ = mask(range, of: reader, in: &block, &devices)
     }
 
     /// Replaces tokens in a text of the record.

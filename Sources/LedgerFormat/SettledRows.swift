@@ -46,13 +46,14 @@ package struct SettledRows: ~Copyable {
     ///   - part: Part of the campaign, from 1; 0 for a campaign of one list.
     ///   - acceptsBySilence: Whether accepted rows had no response and therefore have no status.
     ///   - split: Split of devices into arms; nil if the campaign has none.
+    ///   - hasTopics: Whether rows name their topics.
     ///   - arm: Name of the arm to include; nil for all rows.
     ///   - columns: Optional columns that were requested.
     ///   - reasonText: Returns the text of a reason's stable code.
     package init(
         states: Set<RowState>, reasons: Set<String>, format: ExportFormat, segmentNumber: UInt64,
         campaign: UInt64?, part: UInt16, acceptsBySilence: Bool, split: ArmSplit? = nil,
-        arm: String? = nil, columns: Set<ExportColumn> = [],
+        hasTopics: Bool = false, arm: String? = nil, columns: Set<ExportColumn> = [],
         reasonText: @escaping (UInt8) -> String
     ) {
         self.format = format
@@ -71,7 +72,7 @@ package struct SettledRows: ~Copyable {
                     }
                 },
                 acceptsBySilence: acceptsBySilence, arms: split.map { ArmFinder($0) },
-                hasUniqueIDs: columns.contains(.uniqueID)))
+                hasTopics: hasTopics, hasUniqueIDs: columns.contains(.uniqueID)))
     }
 
     /// Whether the batch accepts no further block.

@@ -24,6 +24,9 @@ public struct FoundRow: Sendable {
         if let line = row.line { text += ", line \(line)" }
         text += ", attempts \(row.attempts)"
         if let arm = row.armName { text += ", arm \(arm)" }
+        if let topic = row.topic, !topic.isEmpty {
+            text += ", topic \(printable(String(decoding: topic, as: UTF8.self)))"
+        }
         if !row.notificationID.isEmpty {
             text += ", apns-id \(String(decoding: row.notificationID, as: UTF8.self))"
         }
@@ -115,6 +118,7 @@ extension LedgerReader {
         let (campaign, identity) = (ledger.manifest.campaignNumber, ledger.manifest.identity)
         let search = LedgerSearch(
             for: wanted, acceptsBySilence: identity.acceptsBySilence, split: identity.split,
+            hasTopics: identity.hasRowTopics,
             reasonText: { Reason(rawValue: $0)?.text ?? "reason \($0)" },
             appendNotificationID: { row, bytes in
                 // Only requests to the provider API have an apns-id.

@@ -105,7 +105,8 @@ public final class LedgerFollower {
             // Only requests to the provider API have an apns-id.
             campaign: identity.hasNotificationIDs ? manifest.campaignNumber : nil,
             part: identity.partNumber, acceptsBySilence: identity.acceptsBySilence,
-            split: identity.split, arm: request.arm, columns: request.columns,
+            split: identity.split, hasTopics: identity.hasRowTopics, arm: request.arm,
+            columns: request.columns,
             reasonText: { Reason(rawValue: $0)?.text ?? "reason \($0)" })
         list = try reader.openList(request.tokens, of: reader.ledgers[0]).map {
             ListPartReader(list: $0)
@@ -326,7 +327,8 @@ public final class LedgerFollower {
         var text: [UInt8] = []
         if needsHeader {
             request.format.appendHeader(
-                to: &text, hasArms: manifest.identity.split != nil, further: request.columns)
+                to: &text, hasArms: manifest.identity.split != nil,
+                hasTopics: manifest.identity.hasRowTopics, further: request.columns)
             needsHeader = false
         }
         rows.takeBatch(into: &text)

@@ -116,7 +116,8 @@ public struct LedgerReader {
         let wanted = try Self.states(states)
         var header: [UInt8] = []
         try checkArm(arm)
-        format.appendHeader(to: &header, hasArms: split != nil, further: columns)
+        format.appendHeader(
+            to: &header, hasArms: split != nil, hasTopics: hasRowTopics, further: columns)
         try refuseOneList(tokens)
         for ledgers in manifest.holdsParts ? ledgers.map({ [$0] }) : [ledgers] {
             let list = try openList(tokens, of: ledgers[0])
@@ -130,6 +131,9 @@ public struct LedgerReader {
 
     /// Split of devices into arms; nil if the campaign has none.
     package var split: ArmSplit? { ledgers.first?.manifest.identity.split }
+
+    /// Whether the campaign's rows name their topics.
+    package var hasRowTopics: Bool { ledgers.first?.manifest.identity.hasRowTopics ?? false }
 
     /// Refuses an arm that the campaign does not have.
     func checkArm(_ name: String?) throws(BroadsideError) {
@@ -179,8 +183,8 @@ public struct LedgerReader {
                 // Only requests to the provider API have an apns-id.
                 campaign: identity.hasNotificationIDs ? ledger.manifest.campaignNumber : nil,
                 part: identity.partNumber,
-                acceptsBySilence: identity.acceptsBySilence, split: identity.split, arm: arm,
-                columns: columns,
+                acceptsBySilence: identity.acceptsBySilence, split: identity.split,
+                hasTopics: identity.hasRowTopics, arm: arm, columns: columns,
                 reasonText: { Reason(rawValue: $0)?.text ?? "reason \($0)" })
             parts.append(export, list: list.map { ListPartReader(list: $0) })
         }

@@ -23,6 +23,9 @@ public struct LedgerRow: Sendable, Equatable {
     public let notificationID: String?
     /// Time at which the row was settled; nil if it is not settled.
     public let settledAt: Date?
+    /// Topic of the request, in a campaign whose rows name their topics; nil for a row that was
+    /// settled without a request.
+    public let topic: String?
 }
 
 /// Reads the rows of a ledger in the format of `ExportFormat.jsonl`: one object per line, with its
@@ -57,13 +60,16 @@ struct LedgerRowReader {
             let attempts = values.next("attempts")?.number, let identifier = values.next("apns_id"),
             let settled = values.next("settled_at_ms")
         else { return nil }
+        // Only campaigns with arms, and with topics per row, have these.
+        _ = values.next("arm")
+        let topic = values.next("topic")
         return LedgerRow(
             line: number.number, token: token.text, state: state,
             status: status.number.map { Int(clamping: $0) },
             reason: reason.text.flatMap { $0.isEmpty ? nil : $0 },
             unregisteredAt: timestamp.number.map(Date.init(milliseconds:)),
             attempts: Int(clamping: attempts), notificationID: identifier.text,
-            settledAt: settled.number.map(Date.init(milliseconds:)))
+            settledAt: settled.number.map(Date.init(milliseconds:)), topic: topic?.text)
     }
 
     private enum Value {

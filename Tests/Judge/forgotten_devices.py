@@ -60,6 +60,8 @@ def segment(name, data):
                 size = 48
             elif kind == 7:
                 size += ((second & 0xFFFFFFFF) + 127) // 128 * 16
+            elif kind == 8:
+                size += ((second >> 16 & 0xFF) + 15) // 16 * 16
             records.append((at, kind, first, second, data[at:at + size]))
             at += size
         offset = end
@@ -104,6 +106,12 @@ def compare_records(name, old, new, devices, prints):
             problems.append(f"{name}: the reservation at {at} differs")
         changes["chunks"] += 1
         return
+    if kind == 8:
+        expected = bytes_before
+        for device in devices:
+            expected = re.sub(device.encode(), b"*" * len(device), expected, flags=re.I)
+        changes["texts"] += expected != bytes_before
+        bytes_before = expected
     if bytes_before != bytes_after:
         problems.append(f"{name}: the record at {at} differs")
 

@@ -38,8 +38,8 @@ import Testing
 
     /// Fields as they are written, what stands in their place, and what is said.
     static let impossible = [
-        (#""version" : 2"#, #""version" : 0"#, "its version"),
-        (#""version" : 2"#, #""version" : -5"#, "its version"),
+        (#""version" : 3"#, #""version" : 0"#, "its version"),
+        (#""version" : 3"#, #""version" : -5"#, "its version"),
         (
             #""firstStartedAtMilliseconds" : 1790000000000"#,
             #""firstStartedAtMilliseconds" : 253402300800000"#, "its times"

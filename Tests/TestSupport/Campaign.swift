@@ -191,6 +191,8 @@ package struct ExportedRow: Sendable {
     package var identifier: String
     /// Empty in a campaign without arms.
     package var arm: String
+    /// Empty in a campaign whose rows name no topics.
+    package var topic: String
 
     static let header =
         "line,token,state,status,reason,apns_timestamp_ms,attempts,apns_id,settled_at_ms"
@@ -199,19 +201,25 @@ package struct ExportedRow: Sendable {
     package static func read(_ text: String) throws -> [ExportedRow] {
         var lines = text.utf8.split(separator: 0x0a)
         let first = lines.isEmpty ? nil : String(lines.removeFirst())
-        guard first == header || first == header + ",arm" else {
+        let further = first?.dropFirst(header.count).split(separator: ",").map(String.init) ?? []
+        guard first?.hasPrefix(header) == true,
+            [[], ["arm"], ["topic"], ["arm", "topic"]].contains(further)
+        else {
             throw TestFailure("an export without its header: \(text.prefix(200))")
         }
         return try lines.map { line in
             let fields = fields(Array(line))
-            guard fields.count == (first == header ? 9 : 10) else {
+            guard fields.count == 9 + further.count else {
                 throw TestFailure("a line of an export with \(fields.count) fields: \(line)")
             }
             func text(_ index: Int) -> String { String(decoding: fields[index], as: UTF8.self) }
+            func text(_ column: String) -> String {
+                further.firstIndex(of: column).map { text(9 + $0) } ?? ""
+            }
             return ExportedRow(
                 line: Int(text(0)), token: text(1), state: text(2), status: Int(text(3)),
                 reason: text(4), timestamp: text(5), attempts: Int(text(6)) ?? -1,
-                identifier: text(7), arm: fields.count > 9 ? text(9) : "")
+                identifier: text(7), arm: text("arm"), topic: text("topic"))
         }
     }
 

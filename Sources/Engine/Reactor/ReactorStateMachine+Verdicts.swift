@@ -63,14 +63,15 @@ extension ReactorStateMachine where Records: ~Copyable {
     ) {
         let (row, attempts) = (rows.slab[tag].row, Int(rows.slab[tag].attempts))
         let arm = rows.slab[tag].personal.arm
+        let topic = ledgerTopic(of: tag)
         if arm == 0, uniqueID == nil {
             recorder.ledger.accepted(
-                row: row, fingerprint: fingerprint, attempts: attempts,
+                row: row, fingerprint: fingerprint, attempts: attempts, topic: topic,
                 nowMilliseconds: now.wallMilliseconds)
         } else {
             recorder.ledger.accepted(
                 row: row, fingerprint: fingerprint, attempts: attempts, arm: arm,
-                uniqueID: uniqueID, nowMilliseconds: now.wallMilliseconds)
+                uniqueID: uniqueID, topic: topic, nowMilliseconds: now.wallMilliseconds)
             metrics.statistics.counts.arms.count(arm, .accepted)
         }
         metrics.statistics.counts[.accepted] += 1
@@ -141,16 +142,32 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     // MARK: Into the ledger
 
+    /// Number of a row's topic for the ledger, which gets the topic's name at its first use; 0 for a
+    /// row without a request, and if all rows have the same topic.
+    private mutating func ledgerTopic(of tag: RowTag) -> UInt16 {
+        guard let topics = writer.topics, rows.slab[tag].firstSentNanoseconds != 0 else {
+            return 0
+        }
+        let number = rows.slab[tag].personal.topic
+        let topic = UInt16(number) + 1
+        if !recorder.ledger.knows(topic: topic) {
+            recorder.ledger.name(topic: topic, topics.text(number))
+        }
+        return topic
+    }
+
     /// Settles a row as rejected. The reason has no code, so its text is recorded.
     mutating func settleRejected(
         _ tag: RowTag, status: UInt16, text: RawSpan, timestamp: UInt64? = nil, now: Now
     ) {
+        let topic = ledgerTopic(of: tag)
         // SAFETY: the slot belongs to the row until it is freed below; the ledger copies the token.
         unsafe recorder.ledger.settled(
             row: rows.slab[tag].row, state: .rejected, status: status, reason: 0, reasonText: text,
             attempts: Int(rows.slab[tag].attempts), timestamp: timestamp,
             token: RawSpan(_unsafeBytes: rows.slab.tokenBytes(tag)), tokenIsText: false,
-            arm: rows.slab[tag].personal.arm, nowMilliseconds: now.wallMilliseconds)
+            arm: rows.slab[tag].personal.arm, topic: topic,
+            nowMilliseconds: now.wallMilliseconds)
         metrics.statistics.counts.count(.rejected, reasonText: text)
         metrics.statistics.counts.arms.count(rows.slab[tag].personal.arm, .rejected)
         rows.slab.free(tag)
@@ -161,12 +178,14 @@ extension ReactorStateMachine where Records: ~Copyable {
         timestamp: UInt64? = nil, now: Now
     ) {
         assert(rowState.isSettled && rowState != .accepted)
+        let topic = ledgerTopic(of: tag)
         // SAFETY: the slot belongs to the row until it is freed below; the ledger copies the token.
         unsafe recorder.ledger.settled(
             row: rows.slab[tag].row, state: rowState, status: status, reason: reasonCode,
             reasonText: nil, attempts: Int(rows.slab[tag].attempts), timestamp: timestamp,
             token: RawSpan(_unsafeBytes: rows.slab.tokenBytes(tag)), tokenIsText: false,
-            arm: rows.slab[tag].personal.arm, nowMilliseconds: now.wallMilliseconds)
+            arm: rows.slab[tag].personal.arm, topic: topic,
+            nowMilliseconds: now.wallMilliseconds)
         metrics.statistics.counts.count(rowState, reason: reasonCode)
         metrics.statistics.counts.arms.count(rows.slab[tag].personal.arm, rowState)
         rows.slab.free(tag)

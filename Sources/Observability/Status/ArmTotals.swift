@@ -4,43 +4,14 @@ package import BroadsideSupport
 
 /// Numbers of settled rows for each arm of a campaign, for outputs.
 package struct ArmTotals: Sendable, Equatable {
-    /// Settled rows of one arm.
-    package struct Arm: Sendable, Equatable, Encodable {
-        package var name: String
-        /// Counts in the order of `RowState.settledStates`.
-        fileprivate var numbers: [UInt64]
-
-        /// Number of the arm's rows in a settled state.
-        package func count(_ state: RowState) -> UInt64 {
-            RowState.settledStates.firstIndex(of: state).map { numbers[$0] } ?? 0
-        }
-
-        /// Number of the arm's settled rows.
-        package var settled: UInt64 { numbers.reduce(0, +) }
-
-        package func encode(to encoder: any Encoder) throws {
-            var container = encoder.container(keyedBy: StateKey.self)
-            for state in RowState.settledStates {
-                try container.encode(count(state), forKey: StateKey(stringValue: state.name))
-            }
-        }
-
-        /// Text with the counts above 0.
-        package var words: String {
-            let parts = RowState.settledStates.filter { count($0) > 0 }
-                .map { "\(grouped(count($0))) \($0.name)" }
-            return parts.isEmpty ? "no rows" : parts.joined(separator: ", ")
-        }
-    }
-
     /// Arms in the order of the split.
-    package var arms: [Arm]
+    package var arms: [NamedTotals]
 
     /// - Returns: nil if the campaign has no arms.
     package init?(_ split: ArmSplit?, _ counts: ArmCounts) {
         guard let split else { return nil }
         arms = split.names.enumerated().map { index, name in
-            Arm(
+            NamedTotals(
                 name: name,
                 numbers: RowState.settledStates.map { counts[UInt8(index + 1), $0] })
         }
@@ -56,6 +27,49 @@ package struct ArmTotals: Sendable, Equatable {
             line.add(arm.name, own)
         }
         return line
+    }
+}
+
+/// Settled rows of each topic of a campaign whose rows name their topics, for outputs.
+package struct TopicTotals: Sendable, Equatable {
+    /// Topics, sorted by their bytes.
+    package var topics: [NamedTotals]
+
+    package init(_ counts: TopicCounts) {
+        topics = counts.topics.map { topic in
+            NamedTotals(
+                name: String(decoding: topic, as: UTF8.self),
+                numbers: RowState.settledStates.map { counts[topic, $0] })
+        }
+    }
+}
+
+/// Settled rows of one arm or topic.
+package struct NamedTotals: Sendable, Equatable, Encodable {
+    package var name: String
+    /// Counts in the order of `RowState.settledStates`.
+    fileprivate var numbers: [UInt64]
+
+    /// Number of the rows in a settled state.
+    package func count(_ state: RowState) -> UInt64 {
+        RowState.settledStates.firstIndex(of: state).map { numbers[$0] } ?? 0
+    }
+
+    /// Number of the settled rows.
+    package var settled: UInt64 { numbers.reduce(0, +) }
+
+    package func encode(to encoder: any Encoder) throws {
+        var container = encoder.container(keyedBy: StateKey.self)
+        for state in RowState.settledStates {
+            try container.encode(count(state), forKey: StateKey(stringValue: state.name))
+        }
+    }
+
+    /// Text with the counts above 0.
+    package var words: String {
+        let parts = RowState.settledStates.filter { count($0) > 0 }
+            .map { "\(grouped(count($0))) \($0.name)" }
+        return parts.isEmpty ? "no rows" : parts.joined(separator: ", ")
     }
 
     /// Key of a count in JSON: the name of a state.

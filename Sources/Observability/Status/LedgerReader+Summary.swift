@@ -34,6 +34,7 @@ extension LedgerReader {
         result.labels = manifest.labels ?? [:]
         if manifest.shards == nil { result.guards = GuardStatus(manifest) }
         result.split = split
+        if hasRowTopics { result.topicTotals = TopicTotals(summary.topics) }
         result.acceptsBySilence = manifest.identity.acceptsBySilence
         result.take(summary.counts, rows: rows)
         result.retries = manifest.counters.retries

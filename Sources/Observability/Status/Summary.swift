@@ -142,6 +142,9 @@ public struct Summary: Sendable, Encodable {
     public var guards: GuardStatus?
     /// Counts of this process per topic; nil if rows name no topics.
     package var topics: [TopicReport]?
+    /// Settled rows of each topic over all runs, as the ledger has them; nil if rows name no topics,
+    /// and in the summary of a run.
+    package var topicTotals: TopicTotals?
     /// Waves of the campaign; nil if rows are not sent in waves, or if the waves are unknown.
     package var waves: [Wave]?
 
@@ -179,6 +182,7 @@ public struct Summary: Sendable, Encodable {
         case guards
         case payloadFallbacks = "payload_fallbacks"
         case topics, arms, waves
+        case rowsByTopic = "rows_by_topic"
         case uniqueID = "unique_id"
     }
 
@@ -220,6 +224,14 @@ public struct Summary: Sendable, Encodable {
                     topics.map { ($0.name, TopicCounts($0)) },
                     uniquingKeysWith: { first, _ in first }),
                 forKey: .topics)
+        }
+        // This key exists only in what is read from a ledger whose rows name their topics.
+        if let topicTotals {
+            try container.encode(
+                Dictionary(
+                    topicTotals.topics.map { ($0.name, $0) },
+                    uniquingKeysWith: { first, _ in first }),
+                forKey: .rowsByTopic)
         }
         // This key exists only if the campaign has arms.
         if let arms {
@@ -303,6 +315,9 @@ public struct Summary: Sendable, Encodable {
         }
         if let shortened { text += line("shortened", Self.shortenedText(shortened)) }
         for arm in arms?.arms ?? [] { text += line("arm \(arm.name)", arm.words) }
+        for topic in topicTotals?.topics ?? [] {
+            text += line("topic \(topic.name)", topic.words)
+        }
         return text
     }
 

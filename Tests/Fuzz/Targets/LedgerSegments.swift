@@ -52,7 +52,7 @@ extension FuzzTarget {
 
         var export = LedgerExport(
             of: index, states: Set(RowState.allCases), format: .csv, campaign: fuzzCampaign,
-            reasonText: { code in "reason \(code)" })
+            hasTopics: true, reasonText: { code in "reason \(code)" })
         var list = NoLedgerList()
         while (try? export.next(list: &list)) == true { export.forgetText() }
         plan(index)

@@ -8,7 +8,7 @@ import subprocess
 import tempfile
 from collections import Counter
 from pathlib import Path
-from typing import Any, Iterator, Mapping, Optional
+from typing import Any, Iterator, Mapping, Optional, Sequence
 
 import pyarrow as pa
 import pyarrow.csv
@@ -53,17 +53,18 @@ class Settlement:
         self.results = work.read_results(self.manifest)
 
     def write_outcomes(self, target: str) -> None:
-        """Writes the outcome of each row to Parquet: the columns of `OUTCOMES`, and `arm` if there are arms."""
+        """Writes the outcome of each row to Parquet: the columns of `OUTCOMES`, `arm` if there are arms, and `topic` if
+        rows name their topics."""
         target = self._qualified(target)
         if self._is_complete(target, "outcomes"):
             return
         work, broadside = self.work, self.broadside
         expected = {
             file["part"]: expected_states(file, self.results) for file in self.manifest["files"] if file["rows"]}
-        has_arms = "split" in (read_json(work.campaign) or {})
+        columns = further_columns(read_json(work.campaign) or {})
         self._write(target, "outcomes", self._table(
-            lambda part: export(work, broadside, part, expected[part], has_arms),
-            OUTCOMES + (", arm string" if has_arms else "")))
+            lambda part: export(work, broadside, part, expected[part], columns),
+            OUTCOMES + "".join(f", {column} string" for column in columns)))
 
     def write_dead(self, target: str, registered: Optional[str], max_removed: float) -> None:
         """Writes the tokens of which `broadside prune` keeps no row to Parquet, with the columns of `DEAD`.
@@ -165,8 +166,13 @@ def expected_states(file: dict[str, Any], results: dict[int, dict[str, Any]]) ->
     return states
 
 
+def further_columns(campaign: Mapping[str, Any]) -> list[str]:
+    """The columns that an export has behind the others: for arms, and for rows that name their topics."""
+    return (["arm"] if "split" in campaign else []) + (["topic"] if "{{" in str(campaign.get("topic", "")) else [])
+
+
 def export(
-    work: Work, broadside: str, part: int, expected: dict[str, int], has_arms: bool = False
+    work: Work, broadside: str, part: int, expected: dict[str, int], columns: Sequence[str] = ()
 ) -> Iterator[pa.RecordBatch]:
     """The settled rows of a part, as `ledger export` writes them, with the part's number.
 
@@ -175,13 +181,13 @@ def export(
         broadside: The command.
         part: The part.
         expected: The number of rows in each state.
-        has_arms: Whether each row has an arm.
+        columns: The columns behind the others, as `further_columns` says.
 
     Raises:
         FleetError: With the export's exit code, or 5 after the last row if the numbers of rows differ from `expected`.
     """
     states: Counter[str] = Counter()
-    schema = _EXPORT.append(pa.field("arm", pa.string())) if has_arms else _EXPORT
+    schema = pa.schema([*_EXPORT, *(pa.field(column, pa.string()) for column in columns)])
     with tempfile.TemporaryFile() as errors, subprocess.Popen(
         [broadside, "ledger", "export", "--ledger", str(work.ledger(part)),
          "--tokens", str(work.part_file(part)), "--format", "jsonl"],

@@ -1,0 +1,93 @@
+import BroadsideSupport
+
+/// Topics of a segment's rows, by the caller's numbers, and which of them the open block has.
+///
+///     number   text                  in the open block
+///     1        com.example.shop      2
+///     2        com.example.news      1
+///     3        com.example.mail      not yet
+struct WrittenTopics {
+    /// Text of each topic by its number from 1; empty if it has none yet.
+    fileprivate var texts: [[UInt8]] = []
+    /// Number of each topic in the open block; 0 before its first use there.
+    fileprivate var inBlock: [UInt16] = []
+    /// Number of topics in the open block.
+    fileprivate var blockCount: UInt16 = 0
+    /// Topic of the block's latest verdict; 0 if it has none.
+    fileprivate var current: UInt16 = 0
+
+    /// Forgets what the previous block had, so that each block is complete in itself.
+    mutating func beginBlock() {
+        current = 0
+        guard blockCount > 0 else { return }
+        blockCount = 0
+        for index in inBlock.indices { inBlock[index] = 0 }
+    }
+}
+
+extension LedgerWriter {
+    /// Whether a topic has a name, which verdicts with this topic require.
+    ///
+    /// - Parameter topic: Number of the topic, from 1, of the caller's choice.
+    public func knows(topic: UInt16) -> Bool {
+        topic > 0 && topic <= topics.texts.count && !topics.texts[Int(topic) - 1].isEmpty
+    }
+
+    /// Gives a topic its name. Numbers should be small: memory grows with the largest.
+    ///
+    /// - Parameters:
+    ///   - topic: Number of the topic, from 1, which has no name yet.
+    ///   - text: The name, 1 to 255 bytes.
+    public mutating func name(topic: UInt16, _ text: [UInt8]) {
+        precondition(topic > 0 && !knows(topic: topic), "a topic has one name")
+        precondition(!text.isEmpty && text.count <= LedgerFormat.topicByteCountMax)
+        while topics.texts.count < topic {
+            topics.texts.append([])
+            topics.inBlock.append(0)
+        }
+        topics.texts[Int(topic) - 1] = text
+    }
+
+    /// Ensures that a block is open that a verdict still fits into, behind a record of its topic if
+    /// the verdict before it in the block has another. Verdict and topic are in one block: a kill
+    /// and damage leave both or neither.
+    ///
+    /// - Returns: The verdict's time, in milliseconds after the clock.
+    @inline(__always)
+    mutating func makeRoom(slots: Int, topic: UInt16, _ nowMilliseconds: UInt64) -> UInt64 {
+        if topic == 0, topics.current == 0 { return makeRoom(slots: slots, nowMilliseconds) }
+        return makeRoomForBoth(slots: slots, topic: topic, nowMilliseconds)
+    }
+
+    @inline(never)
+    private mutating func makeRoomForBoth(
+        slots: Int, topic: UInt16, _ nowMilliseconds: UInt64
+    ) -> UInt64 {
+        let isOther = topic != topics.current
+        let delta = makeRoom(
+            slots: isOther ? slots + TopicWord.slotCountMax : slots, nowMilliseconds)
+        // A new block has no topic.
+        if topic != topics.current { append(topic: topic) }
+        return delta
+    }
+
+    private mutating func append(topic: UInt16) {
+        assert(topic != topics.current, "a topic is recorded where it changes")
+        topics.current = topic
+        append(RecordKind.topic.rawValue << 60)
+        guard topic > 0 else { return append(TopicWord(number: 0, textCount: 0).bits) }
+        precondition(knows(topic: topic), "a topic has a name")
+        let index = Int(topic) - 1
+        guard topics.inBlock[index] == 0 else {
+            return append(TopicWord(number: topics.inBlock[index], textCount: 0).bits)
+        }
+        topics.blockCount += 1
+        topics.inBlock[index] = topics.blockCount
+        let text = topics.texts[index]
+        let word = TopicWord(number: topics.blockCount, textCount: text.count)
+        append(word.bits)
+        var packer = BytePacker()
+        push(text.rawSpan, count: text.count, &packer)
+        for _ in text.count..<(word.slotCount - 1) * 16 { push(0, &packer) }
+    }
+}
