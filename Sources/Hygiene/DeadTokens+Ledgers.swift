@@ -19,7 +19,7 @@ public struct VerdictLedger {
     /// service (Apple, "Binary Provider API"), so its silence proves nothing about a token.
     public var acceptsBySilence: Bool { manifest.identity.acceptsBySilence }
 
-    /// App and environment that the verdicts apply to.
+    /// App and environment that the verdicts apply to, as far as they are the same for all rows.
     public var scope: TokenScope { TokenScope(manifest.identity) }
 
     /// Creates a ledger from its manifest and segments.
@@ -57,8 +57,8 @@ public struct VerdictLedger {
         }
     }
 
-    /// Passes each verdict a second time: accepted rows in batches to `accepted`, all other rows to
-    /// `body`. The order is not that of the ledger.
+    /// Passes each verdict a second time: accepted rows to `accepted` in batches of one topic, all
+    /// other rows to `body`. The order is not that of the ledger.
     fileprivate func readAgain(
         accepted: (borrowing AcceptedBatch) -> Void,
         _ body: (borrowing BlockReader, SettledRecord) -> Void
@@ -87,6 +87,7 @@ public struct VerdictLedger {
         _ body: (borrowing BlockReader, SettledRecord) -> Void
     ) throws(LedgerError) {
         while true {
+            passOtherTopic(reader, &batch, accepted: accepted)
             reader.takeAccepted(into: &batch)
             if batch.isFull {
                 accepted(batch)
@@ -96,9 +97,11 @@ public struct VerdictLedger {
             switch try reader.nextRecord() {
             case nil: return
             case .accepted(_, let fingerprint, _, let milliseconds):
+                passOtherTopic(reader, &batch, accepted: accepted)
                 batch.append(fingerprint, milliseconds)
             case .settled(let settled):
                 if settled.state == .accepted, case .fingerprint(let fingerprint) = settled.token {
+                    passOtherTopic(reader, &batch, accepted: accepted)
                     batch.append(fingerprint, settled.milliseconds)
                 } else {
                     body(reader, settled)
@@ -106,6 +109,17 @@ public struct VerdictLedger {
             case .reserve, .release, .releaseSome: break
             }
         }
+    }
+
+    /// Passes the rows of a batch if the reader's next rows have another topic.
+    private static func passOtherTopic(
+        _ reader: borrowing BlockReader, _ batch: inout AcceptedBatch,
+        accepted: (borrowing AcceptedBatch) -> Void
+    ) {
+        guard batch.topic != reader.topic else { return }
+        if batch.count > 0 { accepted(batch) }
+        batch.removeAll()
+        batch.begin(topic: reader.topic, of: reader.topics)
     }
 
     /// Passes the accepted rows of a ledger, ignores its other verdicts, and validates it at the
@@ -143,13 +157,17 @@ extension DeadTokens {
     ///   - reasons: Reasons that report a token as dead.
     ///   - time: Range of settlement times to include, milliseconds since 1970; nil: all.
     ///   - countsResponses: Whether to update the ledger's `responses`.
+    ///   - own: App and environment of the tokens in question: verdicts of others are left out. nil:
+    ///     all verdicts count.
     /// - Throws: Errors of reading the ledger.
     public mutating func insertDead(
         of ledger: inout VerdictLedger, reasons: Set<Reason>, settledIn time: Range<UInt64>? = nil,
-        countsResponses: Bool = true
+        countsResponses: Bool = true, among own: TokenScope? = nil
     ) throws(LedgerError) {
         let isDeadly = deadlyTable(reasons)
-        let scope = number(of: ledger.scope)
+        let common = ledger.scope
+        if own.map(common.mayBe) ?? true { _ = number(of: common) }
+        var scopes = TopicScopes(common, among: own)
         var token = TokenBytes()
         var responses = ResponseTally()
         defer { ledger.responses = responses }
@@ -160,6 +178,8 @@ extension DeadTokens {
                 isDeadly[Int(settled.reason)], case .bytes(let range) = settled.token,
                 time?.contains(settled.milliseconds) ?? true
             else { return }
+            let scope = scopes.number(of: reader.topic, reader.topics[reader.topic], in: &self)
+            guard let scope else { return }
             token.load(range, of: reader)
             insert(
                 bytes: token.bytes.rawSpan, fingerprint: token.fingerprint,
@@ -184,13 +204,16 @@ extension DeadTokens {
     ) throws(LedgerError) {
         let isDeadly = deadlyTable(reasons)
         let isSilent = ledger.acceptsBySilence
-        let scope = number(of: ledger.scope)
+        var scopes = TopicScopes(ledger.scope, among: nil)
         let end = end ?? .max
         var token = TokenBytes()
         try ledger.readAgain(
             accepted: { batch in
                 accepted(batch)
-                if !isSilent { rescue(batch, settledBefore: end, scope: scope) }
+                guard !isSilent, batch.count > 0,
+                    let scope = scopes.number(of: batch.topic, batch.topicName, in: &self)
+                else { return }
+                rescue(batch, settledBefore: end, scope: scope)
             },
             { (reader, settled) in
                 switch settled.state {
@@ -200,7 +223,9 @@ extension DeadTokens {
                 case .rejected: break
                 default: return
                 }
-                guard settled.milliseconds < end, case .bytes(let range) = settled.token
+                guard settled.milliseconds < end, case .bytes(let range) = settled.token,
+                    let scope = scopes.number(
+                        of: reader.topic, reader.topics[reader.topic], in: &self)
                 else { return }
                 token.load(range, of: reader)
                 rescue(
@@ -223,6 +248,45 @@ extension DeadTokens {
         var table = [Bool](repeating: false, count: 256)
         for reason in reasons { table[Int(reason.rawValue)] = true }
         return table
+    }
+}
+
+/// Scopes of the topics that one reading of a ledger finds, by the reader's numbers of the topics.
+private struct TopicScopes {
+    /// App and environment, as far as they are the same for all rows.
+    private let common: TokenScope
+    /// Scope that the others must match; nil: all are wanted.
+    private let own: TokenScope?
+    /// Number of each topic's scope in `DeadTokens`; nil if the topic is not wanted.
+    private var numbers: [UInt16: UInt32?] = [:]
+    /// The topic that was asked for last, which is nearly always the next one.
+    private var last: (topic: UInt16, number: UInt32?)?
+
+    init(_ common: TokenScope, among own: TokenScope?) {
+        self.common = common
+        self.own = own
+    }
+
+    /// Returns the number of a row's scope; nil if its verdicts are left out.
+    ///
+    /// - Parameters:
+    ///   - topic: Number of the topic; 0 if none is recorded.
+    ///   - name: Name of the topic; empty if none is recorded.
+    mutating func number(
+        of topic: UInt16, _ name: [UInt8], in dead: inout DeadTokens
+    ) -> UInt32? {
+        if let last, last.topic == topic { return last.number }
+        let number = numbers[topic] ?? find(name, in: &dead)
+        numbers[topic] = .some(number)
+        last = (topic, number)
+        return number
+    }
+
+    private func find(_ name: [UInt8], in dead: inout DeadTokens) -> UInt32? {
+        var scope = common
+        if !name.isEmpty { scope.topic = String(decoding: name, as: UTF8.self) }
+        guard own.map(scope.mayBe) ?? true else { return nil }
+        return dead.number(of: scope)
     }
 }
 

@@ -161,16 +161,20 @@ public struct DeadTokens: ~Copyable {
 
     /// Whether a token with this fingerprint may be dead; false for nearly all tokens that are not.
     @inline(__always)
-    func mayContain(_ fingerprint: UInt64) -> Bool {
+    public func mayContain(_ fingerprint: UInt64) -> Bool {
         filter[Int(fingerprint >> 6)] & (1 << (fingerprint & 63)) != 0
     }
 
     /// Time of a token's death, milliseconds since 1970; nil if it is not dead.
     ///
-    /// - Parameter digits: Lower-case digits.
-    public func diedAt(digits: RawSpan, fingerprint: UInt64) -> UInt64? {
+    /// - Parameters:
+    ///   - digits: Lower-case digits.
+    ///   - scope: App and environment of the token in question; nil: any.
+    public func diedAt(
+        digits: RawSpan, fingerprint: UInt64, in scope: TokenScope? = nil
+    ) -> UInt64? {
         guard mayContain(fingerprint) else { return nil }
-        return find(digits: digits, fingerprint: fingerprint)?.diedAt
+        return find(digits: digits, fingerprint: fingerprint, in: scope)?.diedAt
     }
 
     /// Whether a token is alive because it was registered after it had died; times in milliseconds
@@ -183,15 +187,20 @@ public struct DeadTokens: ~Copyable {
     /// Returns the record of a dead token that was not rescued; nil if the token is not dead. Of
     /// several scopes, the one with the latest death is chosen.
     ///
-    /// - Parameter digits: Lower-case digits.
-    func find(digits: RawSpan, fingerprint: UInt64) -> Record? {
+    /// - Parameters:
+    ///   - digits: Lower-case digits.
+    ///   - scope: App and environment of the token in question; nil: any.
+    func find(
+        digits: RawSpan, fingerprint: UInt64, in scope: TokenScope? = nil
+    ) -> Record? {
         var found: Record?
         var search = Search(fingerprint)
         // With a single scope, the first match is the only one.
         while found == nil || scopes.count > 1, let recordIndex = next(&search) {
             let record = records[recordIndex]
             if !record.isRescued, record.diedAt >= found?.diedAt ?? 0,
-                isEqual(recordIndex, digits: digits)
+                isEqual(recordIndex, digits: digits),
+                scope == nil || scopes[Int(record.scope)].mayBe(scope!)
             {
                 found = record
             }

@@ -33,6 +33,9 @@ public struct ListPruner: ~Copyable {
     let layout: RowLayout
     /// Whether field 1 is the registration time of a row.
     let hasRegistration: Bool
+    /// Returns the topic of the row that a reader read last, nil if it names none; nil if rows name
+    /// no topics.
+    let topicOfRow: ((borrowing RowReader) -> String?)?
     /// Parser of registration times.
     let registrationTime: RegistrationTime
     /// Whether removed rows are passed out.
@@ -61,19 +64,25 @@ public struct ListPruner: ~Copyable {
 
     /// - Parameters:
     ///   - dead: The dead tokens, sealed.
-    ///   - layout: Field 0 is the token; field 1, if there is one, the registration time.
+    ///   - layout: Field 0 is the token.
+    ///   - hasRegistration: Whether field 1 is the registration time; nil: if there is one.
+    ///   - topicOfRow: Returns the topic of the row that a reader with this layout read last, nil if
+    ///     it names none; nil: a token that is dead under any topic is dead.
     ///   - collectsRemoved: Whether `process` passes out removed rows.
     ///   - nowMilliseconds: Current time, milliseconds since 1970.
     ///   - notesRanges: Whether `removedRanges` is recorded.
     public init(
-        dead: consuming DeadTokens, layout: RowLayout, collectsRemoved: Bool,
+        dead: consuming DeadTokens, layout: RowLayout, hasRegistration: Bool? = nil,
+        topicOfRow: ((borrowing RowReader) -> String?)? = nil, collectsRemoved: Bool,
         nowMilliseconds: UInt64, notesRanges: Bool = false
     ) {
         self.dead = dead
         self.layout = layout
         self.notesRanges = notesRanges
         checker = RowScanner(checking: layout.format, shape: layout.shape)
-        hasRegistration = layout.format != .lines && layout.names.count > 1
+        self.hasRegistration =
+            hasRegistration ?? (layout.format != .lines && layout.names.count > 1)
+        self.topicOfRow = topicOfRow
         self.collectsRemoved = collectsRemoved
         registrationTime = RegistrationTime(nowMilliseconds: nowMilliseconds)
         reader = RowReader(layout: layout)
@@ -226,6 +235,14 @@ public struct ListPruner: ~Copyable {
         }
         let fingerprint = TokenText.fingerprint(digits.bytes)
         guard dead.mayContain(fingerprint) else { return nil }
-        return dead.find(digits: digits.bytes, fingerprint: fingerprint)
+        let record = dead.find(digits: digits.bytes, fingerprint: fingerprint)
+        guard record != nil, let topicOfRow else { return record }
+        guard let topic = topicOfRow(reader) else {
+            counts.withoutTopic += 1
+            return nil
+        }
+        return dead.find(
+            digits: digits.bytes, fingerprint: fingerprint,
+            in: TokenScope(topic: topic, environment: nil))
     }
 }

@@ -3,8 +3,8 @@ import BroadsideSupport
 
 /// App and APNs environment that a ledger's verdicts apply to.
 public struct TokenScope: Sendable, Equatable {
-    /// The apns-topic; nil if the ledger does not name it: the client certificate or each row
-    /// determined it.
+    /// The apns-topic; nil if the ledger does not name it, because the client certificate determined
+    /// it, or if each row names its own.
     public var topic: String?
     /// `production` or `development`; nil: unknown, for a feedback service.
     public var environment: String?
@@ -17,7 +17,7 @@ public struct TokenScope: Sendable, Equatable {
 
     /// Creates the scope of a campaign.
     init(_ identity: CampaignIdentity) {
-        topic = identity.topic.flatMap { $0.contains("{{") ? nil : $0 }
+        topic = identity.hasRowTopics ? nil : identity.topic
         environment =
             identity.wireProtocol == CampaignIdentity.feedbackProtocol ? nil : identity.environment
     }

@@ -2,6 +2,7 @@ import BroadsidePrimitives
 
 /// Batch of accepted rows: the fingerprint of each row's token, and the time of acceptance. Nearly
 /// all records of a ledger are of accepted rows.
+/// The rows of a batch have one topic, if its user begins a batch for each topic.
 public struct AcceptedBatch: ~Copyable {
     /// Limit on the rows of a batch. A block has fewer rows.
     public static let capacity = 4_096
@@ -10,6 +11,10 @@ public struct AcceptedBatch: ~Copyable {
     private var times = WordTable(count: AcceptedBatch.capacity)
     /// Number of rows.
     public private(set) var count = 0
+    /// Topic of the rows, by its number in the names of their reader; 0 if they have none.
+    public private(set) var topic: UInt16 = 0
+    /// Name of the topic; empty if the rows have none.
+    public private(set) var topicName: [UInt8] = []
 
     /// Creates an empty batch.
     public init() {}
@@ -31,6 +36,13 @@ public struct AcceptedBatch: ~Copyable {
 
     /// Removes all rows.
     public mutating func removeAll() { count = 0 }
+
+    /// Sets the topic of the rows to come. The batch must be empty.
+    public mutating func begin(topic: UInt16, of names: TopicNames) {
+        precondition(count == 0, "a batch has rows of one topic")
+        self.topic = topic
+        topicName = names[topic]
+    }
 
     /// Appends a row. The batch must not be full.
     public mutating func append(_ fingerprint: UInt64, _ milliseconds: UInt64) {

@@ -34,7 +34,7 @@ package final class EarlierVerdicts {
         package var registeredColumn: String?
         /// Limit on notifications per device; nil if unlimited.
         package var cap: FrequencyCap?
-        /// Topic and environment of the list's tokens.
+        /// Topic and environment of the list's tokens; topic nil: unknown, or each row names its own.
         package var topic: String?
         package var environment: String?
 
@@ -97,7 +97,7 @@ package final class EarlierVerdicts {
         if isForeign { foreignCount += 1 }
         try dead.insertDead(
             of: &ledger, reasons: isForeign ? [] : Self.deadReasons, settledIn: reportTime,
-            countsResponses: false)
+            countsResponses: false, among: own)
         ledgers.append((ledger, questions))
     }
 
@@ -146,20 +146,28 @@ package final class EarlierVerdicts {
     /// Whether any token is dead.
     var hasDead: Bool { dead.count > 0 }
 
+    /// Whether a token with this fingerprint may be dead; false for nearly all tokens that are not.
+    func mayBeDead(_ fingerprint: UInt64) -> Bool { dead.mayContain(fingerprint) }
+
     /// Whether a row has a dead token. False if the token was registered after it died, or if the
     /// registration time is unreadable.
     ///
     /// - Parameters:
     ///   - digits: Lower-case digits of the row's token.
     ///   - fingerprint: Its fingerprint.
+    ///   - topic: The topic that the row names: a report for another one does not count; nil if all
+    ///     rows have the campaign's.
     ///   - registered: Index of the field with the registration time; nil if there is none.
     func isDead(
-        _ digits: RawSpan, _ fingerprint: UInt64, _ row: RowReader.Row,
+        _ digits: RawSpan, _ fingerprint: UInt64, topic: String? = nil, _ row: RowReader.Row,
         of reader: borrowing RowReader,
         registered field: Int?
     ) -> Bool {
-        assert(ledgers.isEmpty, "the living are known before anybody is dead")
-        guard let field else { return dead.diedAt(digits: digits, fingerprint: fingerprint) != nil }
+        assert(ledgers.isEmpty, "both readings of the earlier ledgers have ended")
+        let scope = topic.map { TokenScope(topic: $0, environment: rules.environment) }
+        guard let field else {
+            return dead.diedAt(digits: digits, fingerprint: fingerprint, in: scope) != nil
+        }
         let registration = reader.field(field)
         if registration.form != .missing {
             registeredRows += 1
@@ -167,7 +175,7 @@ package final class EarlierVerdicts {
                 hasReadableRegistration = time(registration, reader) != nil
             }
         }
-        guard let diedAt = dead.diedAt(digits: digits, fingerprint: fingerprint) else {
+        guard let diedAt = dead.diedAt(digits: digits, fingerprint: fingerprint, in: scope) else {
             return false
         }
         guard let time = time(registration, reader) else {

@@ -215,7 +215,7 @@ package struct ExclusionScan {
     ) throws(BroadsideError) -> ListSurvey.Counts {
         try Self.read(
             list, upTo: nil, payloads: nil, filter: nil, split: nil, verdicts: nil, registered: nil,
-            zones: nil
+            topics: nil, zones: nil
         ) {
             (row) throws(BroadsideError) in
             guard let token = row.token, isWanted(token) else { return }
@@ -234,6 +234,7 @@ package struct ExclusionScan {
             list, upTo: end, payloads: skipsDuplicates ? payloads : nil, filter: filter,
             split: split,
             verdicts: earlier?.rules.skipsDead == true ? verdicts : nil, registered: registered,
+            topics: payloads.topic.map { RowTopicReader($0.template, layout: list.layout) },
             zones: skipsDuplicates
                 ? zones.map { zones in
                     UnsentZonesPass(
@@ -295,10 +296,11 @@ package struct ExclusionScan {
     ///   - split: Split whose holdout is excluded; nil to exclude no arm.
     ///   - verdicts: Facts about dead tokens; nil if there are none.
     ///   - registered: Index of the field with the registration time; nil if there is none.
+    ///   - topics: Reader of the rows' topics; nil if they name none.
     ///   - zones: Test of the rows' time zones; nil if rows have none.
     private static func read(
         _ list: TokenList, upTo end: UInt64?, payloads: PayloadSet?, filter: RowFilter?,
-        split: ArmSplit?, verdicts: EarlierVerdicts?, registered: Int?,
+        split: ArmSplit?, verdicts: EarlierVerdicts?, registered: Int?, topics: RowTopicReader?,
         zones: consuming UnsentZonesPass?,
         _ visit: (ReadRow) throws(BroadsideError) -> Void
     ) throws(BroadsideError) -> ListSurvey.Counts {
@@ -317,11 +319,15 @@ package struct ExclusionScan {
             guard count > 0 || isLeftOut else { continue }
             var reason: SkipReason? = isLeftOut ? .filtered : nil
             let digest = count > 0 ? TokenDigest(survey.token(count)) : nil
-            if let verdicts, let digest,
-                verdicts.isDead(
-                    survey.token(count), digest.high, row, of: rows.reader, registered: registered)
-            {
-                reason = reason ?? .deadToken
+            if let verdicts, let digest {
+                // A row that names no topic has none that matches, and is not sent either.
+                let topic =
+                    verdicts.mayBeDead(digest.high)
+                    ? topics.map { $0.topic(of: rows.reader) ?? "" } : nil
+                let isDead = verdicts.isDead(
+                    survey.token(count), digest.high, topic: topic, row, of: rows.reader,
+                    registered: registered)
+                if isDead { reason = reason ?? .deadToken }
             }
             if let chooser, count > 0, chooser.arm(of: survey.token(count)) == holdout {
                 reason = reason ?? .holdout

@@ -291,9 +291,33 @@ internal import BroadsideSupport
     private mutating func chooseTopic(
         _ reader: borrowing RowReader, _ shape: inout Shape
     ) -> Reason? {
+        defer { count = 0 }
+        if let reason = appendTopic(reader) { return reason }
+        switch topicFinder.find(in: pieces, count: count) {
+        case .number(let number):
+            shape.topic = number
+            culprit = nil
+            return nil
+        case .malformed: return .badValue
+        case .tooMany:
+            culprit?.use = .topicBeyondLimit
+            return .badValue
+        }
+    }
+
+    /// Text of the topic of the row that `reader` read last; nil if the row names none. Assigns no
+    /// number to a new topic.
+    mutating func topic(of reader: borrowing RowReader) -> String? {
+        count = 0
+        defer { count = 0 }
+        guard appendTopic(reader) == nil, count > 0 else { return nil }
+        return String(decoding: [UInt8](pieces.bytes.extracting(0..<count)), as: UTF8.self)
+    }
+
+    /// Appends the text of the row's topic to the empty pieces; returns the reason if there is none.
+    private mutating func appendTopic(_ reader: borrowing RowReader) -> Reason? {
         guard let topicScript else { return nil }
         let script = scripts[topicScript]
-        defer { count = 0 }
         for index in script.steps {
             let step = steps[index]
             culprit = Culprit(field: Int(step.field), use: .topic)
@@ -305,17 +329,7 @@ internal import BroadsideSupport
                 return reason == .payloadTooLarge ? .badValue : reason
             }
         }
-        guard appendConstant(script.tail) else { return .badValue }
-        switch topicFinder.find(in: pieces, count: count) {
-        case .number(let number):
-            shape.topic = number
-            culprit = nil
-            return nil
-        case .malformed: return .badValue
-        case .tooMany:
-            culprit?.use = .topicBeyondLimit
-            return .badValue
-        }
+        return appendConstant(script.tail) ? nil : .badValue
     }
 
     private mutating func appendCollapse(

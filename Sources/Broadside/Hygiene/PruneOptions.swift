@@ -19,6 +19,9 @@ public struct PruneOptions: Sendable {
     public var removed: String?
     /// Reasons that make a token a dead token.
     public var reasons: Set<Reason> = PruneOptions.defaultReasons
+    /// Topic of the list's rows, or a template with columns of the list; nil: the template of the
+    /// ledgers, if they have one, else any topic.
+    public var topic: String?
     /// Column with the time of a token's registration.
     public var registeredColumn: String?
     /// Limit on removed rows, in percent of the list's rows. It applies to lists with at least

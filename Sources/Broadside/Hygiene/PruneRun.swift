@@ -2,6 +2,8 @@ import BroadsideAPNs
 import BroadsideHygiene
 import BroadsideLedgers
 import BroadsideLists
+import BroadsidePayloads
+import BroadsideRows
 public import BroadsideSupport
 
 /// Runs `prune`: writes a list without the tokens that ledgers report as dead.
@@ -11,14 +13,16 @@ public enum PruneRun {
     /// - Returns: A summary for people, a few lines.
     /// - Throws: The cause of the failure, with its exit code; the output is unchanged then.
     public static func run(_ options: PruneOptions) throws(BroadsideError) -> String {
+        let topic = try PruneTopic(options)
         let list = try TokenList(
             .file(options.tokens), format: options.format, tokenColumn: options.tokenColumn,
-            otherColumns: options.registeredColumn.map { [$0] } ?? [])
+            otherColumns: options.registeredColumn.map { [$0] } ?? [], wanted: topic.columns)
         if !options.isDryRun { try PruneFiles.check(options, list: list) }
         var hasSilence = false
-        let dead = try deadTokens(options, hasSilence: &hasSilence)
+        let dead = try deadTokens(options, topic, hasSilence: &hasSilence)
         guard !options.isDryRun else {
-            let counts = try prune(list, dead: dead, options: options, to: nil, removed: nil)
+            let counts = try prune(
+                list, dead: dead, options: options, topic, to: nil, removed: nil)
             try checkRegistrations(counts, options, list)
             let summary = summary(counts, options, hasSilence: hasSilence)
             do throws(BroadsideError) {
@@ -37,7 +41,8 @@ public enum PruneRun {
             removed = try OutputFile(
                 path, option: "removed", permissions: list.permissions)
         }
-        let counts = try prune(list, dead: dead, options: options, to: output, removed: removed)
+        let counts = try prune(
+            list, dead: dead, options: options, topic, to: output, removed: removed)
         try checkRegistrations(counts, options, list)
         try checkShare(counts, options)
         // The list may have been moved to the output's path in the meantime.
@@ -74,7 +79,7 @@ public enum PruneRun {
     /// - Parameter hasSilence: Set if a ledger has acceptances by a legacy gateway's silence, which
     ///   prove nothing about a token.
     private static func deadTokens(
-        _ options: PruneOptions, hasSilence: inout Bool
+        _ options: PruneOptions, _ topic: PruneTopic, hasSilence: inout Bool
     ) throws(BroadsideError) -> DeadTokens {
         var dead = DeadTokens()
         var ledgers: [(path: String, verdicts: VerdictLedger)] = []
@@ -86,7 +91,8 @@ public enum PruneRun {
                 let (manifest, segments) = try directory.segments(knownTo: found)
                 var verdicts = VerdictLedger(manifest: manifest, segments: segments)
                 do {
-                    try dead.insertDead(of: &verdicts, reasons: options.reasons)
+                    try dead.insertDead(
+                        of: &verdicts, reasons: options.reasons, among: topic.scope)
                 } catch {
                     throw LedgerReader.unreadable(error, directory)
                 }
@@ -95,7 +101,7 @@ public enum PruneRun {
                 ledgers.append((path, verdicts))
             }
         }
-        if let warning = scopeWarning(dead.scopes) {
+        if let warning = topic.warning(ledgers.map(\.verdicts.scope), dead.scopes) {
             standardErrorLine("broadside: warning: \(warning)")
         }
         guard !dead.isFull else {
@@ -133,30 +139,21 @@ public enum PruneRun {
                 + wanted.map(\.text).sorted().joined(separator: " and ") + " out of --reasons")
     }
 
-    /// Warning about verdicts of different apps or environments.
-    private static func scopeWarning(_ scopes: [TokenScope]) -> String? {
-        guard
-            let other = scopes.first(where: { scope in scopes.contains { !$0.mayBe(scope) } }),
-            let second = scopes.first(where: { !$0.mayBe(other) })
-        else { return nil }
-        let (name, values): (String, (TokenScope) -> String?) =
-            other.topic != nil && second.topic != nil && other.topic != second.topic
-            ? ("topics", \.topic) : ("environments", \.environment)
-        let found = [values(other), values(second)].compactMap { $0 }.joined(separator: " and ")
-        return
-            "the ledgers have different \(name) values, \(found), and a token "
-            + "that one accepted can be dead in another: prune the list of each "
-            + "app and environment with its own ledgers"
-    }
-
     /// - Parameter output: Output file; nil: rows are only counted.
     private static func prune(
-        _ list: TokenList, dead: consuming DeadTokens, options: PruneOptions,
+        _ list: TokenList, dead: consuming DeadTokens, options: PruneOptions, _ topic: PruneTopic,
         to output: OutputFile?, removed: OutputFile?
     ) throws(BroadsideError) -> PruneCounts {
         let isOriginal = list.hasReplacedLineEnds
+        var topicOfRow: ((borrowing RowReader) -> String?)?
+        if case .ofRow(let template, _) = topic {
+            let topics = RowTopicReader(template, layout: list.layout)
+            topicOfRow = { topics.topic(of: $0) }
+        }
         var pruner = ListPruner(
-            dead: dead, layout: list.layout, collectsRemoved: removed != nil,
+            dead: dead, layout: list.layout,
+            hasRegistration: options.registeredColumn != nil && list.format != .lines,
+            topicOfRow: topicOfRow, collectsRemoved: removed != nil,
             nowMilliseconds: Clock.now().wallMilliseconds, notesRanges: isOriginal)
         var window = try ListWindow(list, isOriginal: isOriginal)
         var removedBytes: [UInt8] = []
@@ -257,6 +254,10 @@ public enum PruneRun {
         if hasSilence, options.registeredColumn == nil {
             text += "\n  not counted as alive: tokens that a legacy gateway accepted by silence; "
             text += "--registered-column keeps tokens that were registered again"
+        }
+        if counts.withoutTopic > 0 {
+            text += "\n  dead for some topic, but the row names none: "
+            text += grouped(counts.withoutTopic)
         }
         if counts.withoutToken > 0 {
             text += "\n  without a device token: \(grouped(counts.withoutToken))"

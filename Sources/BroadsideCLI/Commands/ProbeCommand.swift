@@ -127,10 +127,12 @@ enum ProbeCommand {
         var pruning = PruneOptions(ledgers: [ledger], tokens: tokens, output: output)
         pruning.format = options.format
         pruning.tokenColumn = options.tokenColumn
+        pruning.topic = options.topic
         pruning.outputOption = "then-prune"
         var words = ["broadside", "prune", "--ledger", ledger, "--tokens", tokens]
         if let format = options.format { words += ["--format", format.rawValue] }
         if let column = options.tokenColumn { words += ["--token-column", column] }
+        if let topic = options.topic { words += ["--topic", topic] }
         words += ["--output", output, "--max-removed", "100"]
         pruning.moreAdvice = "\(words.map(shellWord).joined(separator: " ")) writes it all the same"
         return pruning

@@ -11,8 +11,10 @@ enum PruneCommand {
         discussion: """
             Copies a list byte for byte, except the rows whose token APNs reported as dead. For each
             token the newest response in all ledgers counts: one dead on Monday, accepted on Tuesday, is
-            kept. The list need not be the one that was sent. A legacy gateway (send --protocol binary)
-            also accepts dead tokens, so a row that it accepted does not prove that a token is alive.
+            kept. The list need not be the one that was sent. A token that is dead for one topic may be
+            alive for another: if the rows of the ledgers have several topics, --topic decides. A legacy
+            gateway (send --protocol binary) also accepts dead tokens, so a row that it accepted does not
+            prove that a token is alive.
 
             A time of registration before 2009, or more than a day ahead, counts as unreadable, as do seconds
             since 2001. A row with an unreadable time is kept and counted; if no time can be read, nothing
@@ -40,7 +42,11 @@ enum PruneCommand {
                 "Only count what would be removed, by reason",
                 "broadside prune --ledger tonight --tokens tokens.txt --dry-run"),
         ],
-        campaignKeys: ["tokens", "format", "token-column", "ledger"],
+        essentials: [
+            "ledger", "tokens", "token-column", "output", "removed", "reasons", "topic",
+            "registered-column", "max-removed", "dry-run",
+        ],
+        campaignKeys: ["tokens", "format", "token-column", "topic", "ledger"],
         run: { (arguments) throws(BroadsideError) in
             var options = try options(from: arguments)
             let ledgers = try LedgerCollection(options.ledgers, option: "ledger")
@@ -72,6 +78,10 @@ enum PruneCommand {
                 "reasons", .list(reasonsOfAPNs), "R,R",
                 "reasons that mark a token as dead (default: Unregistered,ExpiredToken)"
             ) { (text, options) throws(BroadsideError) in options.reasons = try reasons(text) },
+            .text(
+                "topic", "TOPIC", \.topic,
+                "topic of the list's rows, or {{column}}: what ledgers report for another topic does not count (default: the column of the ledgers' own --topic, else any topic)"
+            ),
             .text(
                 "registered-column", "NAME", \.registeredColumn,
                 "column with the time of registration (Unix time from seconds to nanoseconds, ISO 8601): a row is kept if this time is later than APNs' timestamp, or can't be read"

@@ -12,6 +12,8 @@ struct TestVerdict {
     var reason: Reason?
     var settledAt = testTime
     var timestamp: UInt64?
+    /// Topic that the row names; nil: none is recorded.
+    var topic: String?
 }
 
 /// A ledger of one run that holds these verdicts, a row each.
@@ -32,18 +34,27 @@ func verdictLedger(
     if !verdicts.isEmpty {
         draft.writer.reserve(testChunk(0, verdicts.count), nowMilliseconds: testTime)
     }
+    var topics: [String] = []
     for (row, verdict) in verdicts.enumerated() {
         let digits = Array(verdict.token.utf8)
+        var number: UInt16 = 0
+        if let name = verdict.topic {
+            number = UInt16((topics.firstIndex(of: name) ?? topics.count) + 1)
+            if number > topics.count {
+                topics.append(name)
+                draft.writer.name(topic: number, Array(name.utf8))
+            }
+        }
         if verdict.state == .accepted {
             draft.writer.accepted(
                 row: UInt64(row), fingerprint: TokenText.fingerprint(digits.span.bytes),
-                attempts: attempts, nowMilliseconds: verdict.settledAt)
+                attempts: attempts, topic: number, nowMilliseconds: verdict.settledAt)
         } else {
             draft.writer.settled(
                 row: UInt64(row), state: verdict.state, status: 410,
                 reason: verdict.reason?.rawValue ?? 0, attempts: attempts,
                 timestamp: verdict.timestamp, token: digits.span.bytes, tokenIsText: false,
-                nowMilliseconds: verdict.settledAt)
+                topic: number, nowMilliseconds: verdict.settledAt)
         }
         draft.write()
     }

@@ -1,0 +1,25 @@
+internal import BroadsideAPNs
+public import BroadsideRows
+
+/// Reader of the topics that rows name, for decisions about rows without sending them.
+public final class RowTopicReader {
+    private var renderer: PayloadRenderer
+
+    /// Bytes of a row's values that are read at most: more than a topic has.
+    private static let byteLimit = 1_024
+
+    /// - Parameters:
+    ///   - template: Topic with columns to fill in.
+    ///   - layout: Layout with these columns.
+    public init(_ template: TextTemplate, layout: RowLayout) {
+        let topic = PayloadSet.RowTopic(
+            template: template, topics: RowTopics(pushType: .alert))
+        renderer = PayloadRenderer(
+            PayloadSet(
+                templates: [PayloadTemplate(constant: [])], choice: nil, collapse: nil,
+                topic: topic, limit: Self.byteLimit), layout: layout)
+    }
+
+    /// Topic of the row that `reader` read last; nil if a value is missing.
+    public func topic(of reader: borrowing RowReader) -> String? { renderer.topic(of: reader) }
+}
