@@ -24,7 +24,7 @@ from broadside_fleet import spark_command
 from broadside_fleet.errors import FleetError
 from broadside_fleet.files import read_json
 from broadside_fleet.freeze_command import main as freeze
-from broadside_fleet.settle import export
+from broadside_fleet.settle import export, further_columns
 from broadside_fleet.spark_command import main
 from broadside_fleet.work import Work
 
@@ -235,6 +235,20 @@ def test_an_export_of_another_form_is_refused_at_once(tmp_path: Path) -> None:
     thread.join(60)
     assert not thread.is_alive()
     assert errors[0].exit_code == 5 and "another" in errors[0].message, errors
+
+
+def test_rows_that_name_their_topics_are_exported_with_them(tmp_path: Path) -> None:
+    """The campaign says which columns an export has behind the others."""
+    assert further_columns({"topic": "com.example.app"}) == []
+    columns = further_columns({"topic": "{{app}}", "split": "a=50"})
+    assert columns == ["arm", "topic"]
+    row = {"line": 2, "token": "ab", "state": "accepted", "status": 200, "reason": None, "apns_timestamp_ms": None,
+           "attempts": 1, "apns_id": "id", "settled_at_ms": 5, "arm": "a", "topic": "com.example.shop"}
+    command = tmp_path / "broadside"
+    command.write_text(f"#!/bin/sh\necho '{json.dumps(row)}'\n")
+    command.chmod(0o755)
+    batches = list(export(Work(tmp_path), str(command), 1, {"accepted": 1}, columns))
+    assert [batch.to_pylist() for batch in batches] == [[{"part": 1, **row}]]
 
 
 def test_a_canary_is_not_passed_by_starting_again(campaign: Campaign) -> None:
