@@ -94,7 +94,8 @@ public enum StopCause: Sendable, Hashable {
             .tooManyInvalid, .canaryRefused, .expiredToken, .signingFailed, .listFaulty:
             true
         case .complete, .signal, .control, .keyboard, .deadline, .gaveUp, .noResponse,
-            .brokenServer, .canaryWithoutResponses, .ledgerFailed, .ledgerGone, .superseded, .listFailed,
+            .brokenServer, .canaryWithoutResponses, .ledgerFailed, .ledgerGone, .superseded,
+            .listFailed,
             .listChanged,
             .failed:
             false

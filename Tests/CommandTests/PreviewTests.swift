@@ -124,11 +124,11 @@ struct PreviewTests {
             let shown = try campaign.send(to: "localhost:1", options + more)
             #expect(shown.exitCode == 0, "\(shown.errors)")
             let all = shown.output.split(separator: "\n").map(String.init)
-            return Array(all.drop { !$0.hasPrefix("looked at ") })
+            return Array(all.drop { !$0.hasPrefix("read ") })
         }
         #expect(
             try lines(["--where", "lang=de", "--preview", "2"]) == [
-                "looked at    all 6 rows: 1 shown", "not shown    1 Suppressed (--suppress)",
+                "read         all 6 rows: 1 shown", "not shown    1 Suppressed (--suppress)",
                 "             1 Duplicate (--duplicates skip)", "             1 Filtered (--where)",
                 "             1 BadValue (invalid, --payload)",
                 "             1 MalformedToken (invalid)",
@@ -137,12 +137,12 @@ struct PreviewTests {
         #expect(
             try lines(["--where", "lang=de", "--preview", "1"]).isEmpty, "as many as asked for")
         let none = try lines(["--where", "lang=it", "--preview", "3"])
-        #expect(none.first == "looked at    all 6 rows: none is shown", "\(none)")
+        #expect(none.first == "read         all 6 rows: none is shown", "\(none)")
         #expect(none.contains("             5 Filtered (--where)"), "\(none)")
         let few = try lines(["--limit", "2", "--preview", "3"])
         #expect(
             few.prefix(2) == [
-                "looked at    all 2 rows (--limit): 1 shown",
+                "read         all 2 rows (--limit): 1 shown",
                 "not shown    1 Suppressed (--suppress)",
             ])
     }

@@ -12,7 +12,8 @@ import Testing
 
     @Test(
         arguments: [
-            .complete, .signal, .control, .keyboard, .deadline, .gaveUp(.init(.resolve, "x: no such name")),
+            .complete, .signal, .control, .keyboard, .deadline,
+            .gaveUp(.init(.resolve, "x: no such name")),
             .gaveUp(.init(.tokenUpdates, "y")), .noResponse(seconds: 60, last: nil),
             .noResponse(seconds: 5, last: .init(.silent, "z")),
             .brokenServer(.init(.protocol, "p")),

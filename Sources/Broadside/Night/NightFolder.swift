@@ -260,7 +260,7 @@ struct NightFolder {
     }
 
     /// Names the nights whose ledgers were removed.
-    func tellRemoved(_ dates: [NightDate], keeping count: Int) {
+    func reportRemoved(_ dates: [NightDate], keeping count: Int) {
         standardErrorLine(
             "--keep \(count) removed \(dates.count == 1 ? "1 ledger" : "\(grouped(dates.count)) ledgers"): "
                 + Self.names(dates))

@@ -300,7 +300,7 @@ struct NightCall {
         if let keep = options.keep, code == ExitCode.complete || code == ExitCode.openRows {
             let removed = folder.removeOld(keeping: keep, sent: date, notes)
             if !removed.isEmpty {
-                if isTalkative { folder.tellRemoved(removed, keeping: keep) }
+                if isTalkative { folder.reportRemoved(removed, keeping: keep) }
                 if let memory = options.send.memory(of: folder.path) {
                     folder.warnOfForgotten(removed, keeping: keep, sent: date, memory: memory)
                 }

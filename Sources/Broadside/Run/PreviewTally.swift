@@ -46,7 +46,7 @@ struct PreviewTally {
         let suffix = selection.isEmpty ? "" : " (\(selection.joined(separator: ", ")))"
         let rows = read == 1 ? "1 row" : "\(isWhole ? "all" : "the first") \(grouped(read)) rows"
         var lines = [
-            "looked at    \(rows)\(suffix): "
+            "read         \(rows)\(suffix): "
                 + (shown == 0 ? "none is shown" : "\(grouped(shown)) shown")
         ]
         var left: [String] = []

@@ -67,13 +67,9 @@ package struct ReportData {
     var receipts: ReceiptFindings?
     var createdAtMilliseconds: UInt64 = 0
 
-    /// Outcome of a run that did not record its end because it was killed. `broadside status` uses
-    /// the same word.
-    static let interrupted = "interrupted"
-
     /// Whether the latest run was killed.
     var isInterrupted: Bool {
-        !isInProgress && summary.outcome == .stopped && runs.last?.outcome == Self.interrupted
+        !isInProgress && summary.outcome == .stopped && runs.last?.outcome == Telemetry.interrupted
     }
 
     /// - Parameter course: Times of settlement from the ledger's rows, at least for the runs whose

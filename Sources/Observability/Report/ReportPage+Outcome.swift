@@ -43,7 +43,7 @@ extension ReportPage {
     var statusText: String {
         if data.isInProgress { return "running" }
         let word =
-            data.isInterrupted ? ReportData.interrupted : data.summary.outcome.rawValue
+            data.isInterrupted ? Telemetry.interrupted : data.summary.outcome.rawValue
         guard allRows > 0 else { return "\(word), no rows" }
         return "\(word), "
             + "\(Self.percent(data.summary.accepted, of: allRows)) accepted"

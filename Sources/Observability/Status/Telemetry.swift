@@ -176,6 +176,10 @@ package struct Telemetry: Codable, Sendable {
         Set(epochs.map(\.number)).subtracting(runs.filter(\.hasEnd).map(\.number))
     }
 
+    /// Outcome of a run that did not record its end because it was killed. `broadside status` uses
+    /// the same word.
+    static let interrupted = "interrupted"
+
     /// Word for the end of a run that is not in progress; nil if it is unknown.
     func outcome(of epoch: Manifest.Epoch) -> String? {
         let run = runs.first { $0.number == epoch.number }
@@ -186,7 +190,7 @@ package struct Telemetry: Codable, Sendable {
         let isKnown =
             run != nil || epoch.segments == nil
             || !runs.isEmpty && (runs.count < Self.runsLimit || epoch.number > runs[0].number)
-        return isKnown ? ReportData.interrupted : nil
+        return isKnown ? Self.interrupted : nil
     }
 
     /// Records that the current run begins to send after a wait.

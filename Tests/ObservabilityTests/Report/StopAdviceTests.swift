@@ -38,7 +38,8 @@ import Testing
     /// Causes after which the same command line sends what is left.
     @Test(
         arguments: [
-            .signal, .control, .keyboard, .expiredToken(isSupplied: true), .expiredToken(isSupplied: false),
+            .signal, .control, .keyboard, .expiredToken(isSupplied: true),
+            .expiredToken(isSupplied: false),
             .signingFailed, .ledgerFailed(detail: "full"), .superseded,
             .listFailed(detail: "cut"),
             .listFaulty(detail: "line 9"), .listChanged(detail: "grown"), .failed(detail: "ring"),
