@@ -337,6 +337,46 @@ struct LocalTimeTests {
         }
     }
 
+    @Test func `The report of merged parts says that each has waves of its own`() throws {
+        let server = try RecordingServer()
+        let campaign = try Campaign(rows: 4)
+        let folder = campaign.directory.path
+        // In three hours, when it is six hours ago in Tokyo.
+        let hour = (Int(Date().timeIntervalSince1970) / 3_600 + 3) % 24
+        let quiet = String(format: "%02d:00-%02d:30", hour, hour)
+        for part in 1...2 {
+            let list = try campaign.directory.write(
+                "token,tz\n\(campaign.tokens.token(part)),UTC\n"
+                    + "\(campaign.tokens.token(3 * (part - 1))),Asia/Tokyo\n", to: "list\(part).csv"
+            )
+            let sent = try Broadside.run(
+                campaign.arguments(
+                    to: server.endpoint,
+                    [
+                        "--tokens", list, "--part", "\(part)/2", "--campaign-id",
+                        "00000000000000ab", "--ledger",
+                        "\(folder)/part\(part)", "--zone-column", "tz", "--quiet", quiet,
+                    ]), in: campaign.directory)
+            #expect(sent.exitCode == 0, "\(sent.errors)")
+        }
+        func page(_ ledger: String) throws -> String {
+            let made = try Broadside.run(
+                ["report", "--ledger", "\(folder)/\(ledger)", "--output", "\(folder)/page"],
+                in: campaign.directory)
+            #expect(made.exitCode == 0, "\(made.errors)")
+            return try String(contentsOfFile: "\(folder)/page", encoding: .utf8)
+        }
+        let merged = try Broadside.run(
+            [
+                "ledger", "merge", "--output", "\(folder)/merged", "\(folder)/part1",
+                "\(folder)/part2",
+            ], in: campaign.directory)
+        #expect(merged.exitCode == 0, "\(merged.errors)")
+        #expect(try page("merged").contains("Each of the 2 merged ledgers had waves of its own"))
+        let own = try page("part2")
+        #expect(own.contains("Time zones</th>") && !own.contains("merged ledgers"))
+    }
+
     /// Holds the report of three waves against what is known of them.
     private static func checkReport(_ campaign: Campaign, _ year: Int) throws {
         let page = "\(campaign.directory.path)/page.html"

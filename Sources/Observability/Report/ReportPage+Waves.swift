@@ -38,8 +38,8 @@ extension ReportPage {
     /// Note about the waves of a merged ledger.
     private var wavesOfParts: String {
         "<h2>Waves</h2>\n<div class=\"box\"><p>Each of the \(grouped(data.partsWithWaves)) merged "
-            + "ledgers had waves of its own, because each began at a time of its own. For a table of "
-            + "its waves, make the report of one of them.</p></div>\n"
+            + "ledgers had waves of its own, because each began at a time of its own. The report of "
+            + "each ledger that was merged has a table of them; its copy here has none.</p></div>\n"
     }
 
     /// Runs of each wave: those that began to send after its time and before that of the next wave.
