@@ -62,6 +62,22 @@ import Testing
         #expect(both.counts.arms[2, .rejected] == 2)
     }
 
+    @Test func `Counts of the last arm are added, also to none`() {
+        var counts = ArmCounts()
+        counts.count(UInt8(ArmSplit.armLimit), .accepted, rows: 3)
+        counts.count(1, .rejected)
+        var sum = ArmCounts()
+        sum.add(counts)
+        #expect(sum == counts && sum.settled(UInt8(ArmSplit.armLimit)) == 3)
+        sum.add(counts)
+        #expect(sum[UInt8(ArmSplit.armLimit), .accepted] == 6 && sum[1, .rejected] == 2)
+        var accepted = ArmCounts()
+        accepted.add(sum, in: .accepted)
+        #expect(accepted[UInt8(ArmSplit.armLimit), .accepted] == 6 && accepted.settled(1) == 0)
+        accepted.add(ArmCounts())
+        #expect(accepted.settled(UInt8(ArmSplit.armLimit)) == 6)
+    }
+
     @Test func `The counts of a campaign without arms are empty`() {
         var counts = ArmCounts()
         counts.count(0, .accepted)

@@ -59,6 +59,61 @@ import Testing
         #expect(try strict.numbers(of: 0..<8) == [2, 3, 1, 1, 2, 1, 1, 1])
     }
 
+    @Test func `The longest name of a zone is one, and a longer one is not looked for`() throws {
+        let name = "Zone/" + String(repeating: "x", count: 59)
+        let found = try zones(try list([name, name + "x", "\t" + name]))
+        #expect(found.zones.map(\.name) == [name] && found.zones[0].rows == 1)
+        #expect(found.unknownRows == 2, "blanks count for the limit")
+    }
+
+    @Test func `As many zones as there may be have numbers, and a further one is unknown`() throws {
+        let names = (0...RowZones.zonesLimit).map { "Zone/\($0)" }
+        let found = try zones(try list(names + ["Zone/1"]))
+        #expect(found.zones.count == RowZones.zonesLimit && found.unknownRows == 1)
+        #expect(found.zones.last?.name == "Zone/\(RowZones.zonesLimit - 1)")
+        #expect(found.zones[1].rows == 2)
+    }
+
+    @Test func `A range of rows has their numbers, up to the last row, in a list of any length`()
+        throws
+    {
+        let count = 70_000
+        let found = try zones(try list((0..<count).map { "Zone/\($0 % 7)" }))
+        #expect(found.endRow == UInt64(count) && found.zones.count == 7)
+        for row in [0, 1, 65_534, 65_535, 65_536, count - 1] {
+            #expect(
+                try found.numbers(of: UInt64(row)..<UInt64(row + 1))
+                    == [RowZones.firstZone + UInt16(row % 7)], "\(row)")
+        }
+        #expect(try found.numbers(of: UInt64(count)..<UInt64(count + 1)).isEmpty)
+    }
+
+    @Test func `A part of a list that begins behind its first row has its own rows' zones`() throws
+    {
+        let list = try list((0..<9).map { "Zone/\($0 % 3)" })
+        let part = try list.part(of: ListShard("2/2"))
+        let first = Int(part.firstRow)
+        #expect(first > 0 && first < 8)
+        let found = try zones(list, ListSelection(rows: CampaignRows(part: part)))
+        #expect(found.endRow == 9 && found.zones.reduce(0) { $0 + $1.rows } == UInt64(9 - first))
+        for row in first..<9 {
+            let number = try found.numbers(of: UInt64(row)..<UInt64(row + 1))
+            let name = try #require(
+                number.first.map { found.zones[Int($0 - RowZones.firstZone)].name })
+            #expect(name == "Zone/\(row % 3)", "\(row)")
+        }
+        #expect(try found.numbers(of: 0..<1).isEmpty)
+    }
+
+    @Test func `Rows that are skipped have no zone, and a chunk of unknown ones has work`() throws {
+        let list = try list(["nowhere", "Zone/A"])
+        let found = try zones(list)
+        let waits = DueRows(found) { _ in .wait }
+        #expect(try waits.hasAny(in: 0..<1) && !waits.hasAny(in: 1..<2))
+        let missed = DueRows(found) { _ in .skip }
+        #expect(try missed.hasAny(in: 1..<2), "they are settled as late")
+    }
+
     @Test func `Rows of other shards and behind a limit belong to no zone`() throws {
         let list = try list(Array(repeating: "Zone/A", count: 10))
         let rows = CampaignRows(selection: RowSelection(divisor: 3, remainder: 1), limit: 8)

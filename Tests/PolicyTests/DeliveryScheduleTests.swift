@@ -147,6 +147,19 @@ import Testing
             schedule.nextQuiet(in: zone, after: change + 30 * minute) == change + 21 * 60 * minute)
     }
 
+    @Test func `Quiet hours that begin at this moment begin next on the next day`() {
+        let schedule = DeliverySchedule(
+            deliverAt: nil, date: nil, zone: .utc, late: .send, quiet: DayPeriod("22:00-08:00"),
+            startedAt: 0)
+        let (night, day): (UInt64, UInt64) = (22 * 3_600_000, 86_400_000)
+        #expect(schedule.nextQuiet(in: .utc, after: night - 1_000) == night)
+        #expect(schedule.nextQuiet(in: .utc, after: night) == night + day)
+        #expect(schedule.dueTime(0, in: .utc, now: night - 1_000) == night - 1_000)
+        #expect(schedule.dueTime(0, in: .utc, now: night) == night + 10 * 3_600_000)
+        #expect(
+            schedule.dueTime(0, in: .utc, now: night + 10 * 3_600_000) == night + 10 * 3_600_000)
+    }
+
     @Test(arguments: [
         "2026-02-29", "2026-13-01", "2026-00-10", "2026-1-1", "26-01-01", "2026-01-32", "",
         "+026-01-01",

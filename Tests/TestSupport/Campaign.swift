@@ -189,6 +189,8 @@ package struct ExportedRow: Sendable {
     package var timestamp: String
     package var attempts: Int
     package var identifier: String
+    /// Milliseconds since 1970; 0: not settled.
+    package var settledAt: Int
     /// Empty in a campaign without arms.
     package var arm: String
     /// Empty in a campaign whose rows name no topics.
@@ -219,7 +221,8 @@ package struct ExportedRow: Sendable {
             return ExportedRow(
                 line: Int(text(0)), token: text(1), state: text(2), status: Int(text(3)),
                 reason: text(4), timestamp: text(5), attempts: Int(text(6)) ?? -1,
-                identifier: text(7), arm: text("arm"), topic: text("topic"))
+                identifier: text(7), settledAt: Int(text(8)) ?? 0, arm: text("arm"),
+                topic: text("topic"))
         }
     }
 

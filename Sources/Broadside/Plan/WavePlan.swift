@@ -220,7 +220,7 @@ package struct WavePlan: Sendable {
                 "\(date.text) is past in every time zone: name a later date, or leave out "
                     + "--deliver-at to send now")
         }
-        warnOfNight(send)
+        if let warning = nightWarning(send) { standardErrorLine(warning) }
         guard let text = misnamedText, let column = options.zoneColumn,
             let zone = options.zoneDefault
         else { return }
@@ -236,18 +236,18 @@ package struct WavePlan: Sendable {
             "broadside: warning: --zone-column: \(text): they get --zone-default \(zone)")
     }
 
-    /// Warns about a night whose waves take longer than the length of a night.
-    private func warnOfNight(_ send: SendOptions) {
+    /// Warning about a night whose waves take longer than the length of a night; nil if they do not.
+    func nightWarning(_ send: SendOptions) -> String? {
         guard let length = send.nightLength, let last = waves.last,
             last.atMilliseconds > schedule.startedAt + length / millisecond
-        else { return }
+        else { return nil }
         let hours = durationText(Double(last.atMilliseconds - schedule.startedAt) / 1_000)
-        standardErrorLine(
+        return
             "broadside: warning: the last wave is due at \(last.timeText), \(hours) after the start, "
-                + "but a night lasts \(durationText(Double(length) / 1_000_000_000)): after that time "
-                + "a start begins the next night instead of continuing this one, or ends with exit code 7 "
-                + "while this one waits: raise --night-length, or make a campaign of each region "
-                + "with --where and --name")
+            + "but a night lasts \(durationText(Double(length) / 1_000_000_000)): after that time "
+            + "a start begins the next night instead of continuing this one, or ends with exit code 7 "
+            + "while this one waits: raise --night-length, or make a campaign of each region "
+            + "with --where and --name"
     }
 
     /// Which wave has been reached at a time.

@@ -1,0 +1,100 @@
+import BroadsideLists
+import BroadsideObservability
+import BroadsidePolicy
+import BroadsideSupport
+import Foundation
+import Testing
+
+@testable import BroadsideCampaigns
+
+/// Waves at their limits: at the very moment of a wave, of the start and of the deadline, and with a single row.
+@Suite struct WavePlanTests {
+    private static let hour: UInt64 = 3_600_000
+    /// 2026-06-01 09:00 UTC.
+    private static let start: UInt64 = 1_780_304_400_000
+
+    private static func rules(west hours: Int) throws -> TimeZoneRules {
+        let file = FileManager.default.contents(atPath: "/usr/share/zoneinfo/Etc/GMT+\(hours)")
+        return try #require(file.flatMap { TimeZoneRules(file: [UInt8]($0)) })
+    }
+
+    /// A plan for 09:00 in zones so many hours west of UTC, with so many rows of each.
+    private func plan(
+        _ zones: [(west: Int, rows: Int)], late: DeliverySchedule.LateRule = .send,
+        startedAt: UInt64 = start
+    ) throws -> WavePlan {
+        let numbers = zones.enumerated().flatMap { index, zone in
+            Array(repeating: RowZones.firstZone + UInt16(index), count: zone.rows)
+        }
+        return WavePlan(
+            try RowZones(numbers: numbers, zoneCount: zones.count),
+            rules: try zones.map { try Self.rules(west: $0.west) },
+            DeliverySchedule(
+                deliverAt: TimeOfDay("09:00"), date: CalendarDate("2026-06-01"), zone: .utc,
+                late: late, quiet: nil, startedAt: startedAt))
+    }
+
+    @Test func `A wave whose time is that of the start is sent at once, and one later is not`()
+        throws
+    {
+        let waves = try plan([(0, 2), (1, 3)]).waves
+        #expect(waves.map(\.isAtOnce) == [true, false])
+        #expect(waves.map(\.atMilliseconds) == [Self.start, Self.start + Self.hour])
+    }
+
+    @Test func `A zone with one row is a wave, and a zone without rows is none`() throws {
+        let plan = try plan([(0, 1), (1, 0), (2, 1)])
+        #expect(plan.waves.map(\.rows) == [1, 1])
+        #expect(plan.next(after: Self.start) == Self.start + 2 * Self.hour)
+        #expect(plan.next(after: Self.start + 2 * Self.hour) == nil)
+        #expect(plan.dueRows(at: Self.start) == 1)
+        #expect(plan.due(at: Self.start).waitingRows == 1)
+        #expect(plan.due(at: Self.start + 2 * Self.hour).waitingRows == 0)
+    }
+
+    @Test func `A wave has begun at its time, and not a millisecond before`() throws {
+        let plan = try plan([(0, 1), (1, 1)])
+        let second = Self.start + Self.hour
+        let (before, at) = (
+            plan.progress(at: second - 1, isWaiting: true),
+            plan.progress(at: second, isWaiting: false)
+        )
+        #expect(before.current == 0 && before.next == 1 && at.current == 1 && at.next == nil)
+        #expect(plan.progress(at: Self.start - 1, isWaiting: true).current == nil)
+    }
+
+    @Test func `A wave at the deadline is not sent, and one before it is`() throws {
+        let plan = try plan([(0, 1), (1, 4), (2, 8)])
+        func left(_ hours: Double) -> String? {
+            plan.planLines(deadline: UInt64(hours * 3_600) * second).first {
+                $0.contains("--deadline")
+            }
+        }
+        #expect(left(1)?.contains(" 12 rows are due after --deadline") == true)
+        #expect(left(1.01)?.contains(" 8 rows are due after --deadline") == true)
+        #expect(left(2.01) == nil)
+    }
+
+    @Test func `A night that ends with its last wave is long enough`() throws {
+        let plan = try plan([(0, 1), (2, 1)])
+        var options = SendOptions()
+        #expect(plan.nightWarning(options) == nil, "no night")
+        options.nightLength = 2 * 3_600 * second
+        #expect(plan.nightWarning(options) == nil)
+        options.nightLength = 2 * 3_600 * second - millisecond
+        #expect(plan.nightWarning(options)?.contains("raise --night-length") == true)
+    }
+
+    @Test func `Late rows of the next day are due at its time, at the start at the earliest`()
+        throws
+    {
+        // A day later at the very time: that is the next day's.
+        let day = Self.start + 24 * Self.hour
+        let plan = try plan([(0, 3)], late: .nextDay, startedAt: day)
+        #expect(plan.waves.map(\.atMilliseconds) == [day] && plan.missedRows == 0)
+        let later = try self.plan([(0, 3)], late: .nextDay, startedAt: day + 1)
+        #expect(later.waves.map(\.atMilliseconds) == [day + 24 * Self.hour])
+        #expect(try self.plan([(0, 3)], late: .skip, startedAt: Self.start).missedRows == 0)
+        #expect(try self.plan([(0, 3)], late: .skip, startedAt: Self.start + 1).missedRows == 3)
+    }
+}
