@@ -10,7 +10,7 @@ extension RowFilter {
     /// Parses conditions, each `COLUMN OP VALUES`.
     ///
     /// A column or a value with a special character is put in double quotes. Quotes inside it are
-    /// doubled.
+    /// doubled. A value in the spelling of another language is an error (`ForeignValue`).
     public init(_ texts: [String]) throws(Problem) {
         precondition(!texts.isEmpty, "a filter has a condition")
         guard texts.count <= Self.conditionsLimit else {
@@ -52,7 +52,11 @@ extension RowFilter {
             !text.isEmpty && !isBlank(text[0]) && !isBlank(text[text.count - 1])
             && !text.contains(where: { isSpecial($0, in: part) })
             && (part == .column || !isOperator(text[0]))
-        if isPlain { return String(decoding: text, as: UTF8.self) }
+        return isPlain ? String(decoding: text, as: UTF8.self) : inQuotes(text)
+    }
+
+    /// Returns a text in double quotes.
+    static func inQuotes(_ text: [UInt8]) -> String {
         var quoted: [UInt8] = [UInt8(ascii: "\"")]
         for byte in text {
             if byte == UInt8(ascii: "\"") { quoted.append(byte) }
@@ -61,7 +65,7 @@ extension RowFilter {
         return String(decoding: quoted, as: UTF8.self) + "\""
     }
 
-    fileprivate static func isOperator(_ byte: UInt8) -> Bool {
+    static func isOperator(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "="), UInt8(ascii: "!"), UInt8(ascii: "<"), UInt8(ascii: ">"): true
         default: false
@@ -84,6 +88,8 @@ private struct ConditionError: Error {
 private struct ConditionReader {
     private let text: [UInt8]
     private var offset = 0
+    /// The column and the operator, for messages.
+    private var start = ""
 
     private static let example = "such as 'country = FR,BE' or 'age >= 18'"
 
@@ -92,6 +98,7 @@ private struct ConditionReader {
     mutating func condition() throws(ConditionError) -> RowFilter.Condition {
         let column = try column()
         let comparison = try comparison()
+        start = "\(RowFilter.quoted(Array(column.utf8), in: .column)) \(comparison.rawValue)"
         if comparison.isOfSet {
             return .init(
                 column: column, comparison: comparison, texts: try set(comparison), bound: nil)
@@ -212,6 +219,11 @@ private struct ConditionReader {
         guard !bytes.isEmpty else {
             throw ConditionError(
                 offset: start, message: "a value is missing: write it, or \"\" for an empty one")
+        }
+        if let foreign = ForeignValue(bytes) {
+            throw ConditionError(
+                offset: start,
+                message: foreign.message(bytes, rest: Array(text[start...]), after: self.start))
         }
         return bytes
     }

@@ -61,7 +61,8 @@ public struct RowFilter: Sendable, Equatable {
         return columns
     }
 
-    /// Conditions in canonical form. All ways to write the same condition have the same form.
+    /// Conditions in canonical form, as ledgers keep them. All ways to write the same condition have
+    /// the same form. A value that contains `and`, `or` or an operator has no quotes in it.
     package var canonicalTexts: [String] { conditions.map(\.canonicalText) }
 }
 

@@ -170,6 +170,62 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        ("country != 'FR'", 12, "' is no quote here: write country != FR, or put a value"),
+        ("country != 'FR','DE'", 12, "write country != FR,DE, or"),
+        ("country = 'Bonaire, Saba' , FR", 11, "write country = \"Bonaire, Saba\",FR, or"),
+        ("city = 's-Hertogenbosch", 8, "write city = \"'s-Hertogenbosch\", or"),
+        ("country != FR, 'DE'", 16, "write country != DE, or"),
+        ("country != “FR”", 12, "“ is no quote here: write country != FR, or"),
+        ("country != ‘FR’", 12, "write country != FR, or"),
+        ("country != `FR`", 12, "write country != FR, or"),
+        ("country != (FR,DE)", 12, "( does not begin a set here: write country != FR,DE, or"),
+        ("country != [FR]", 12, "write country != FR, or"),
+        ("country != {FR}", 12, "write country != FR, or"),
+        ("country != ('FR', \"D,E\")", 12, "write country != FR,\"D,E\", or"),
+        ("source = (none)", 10, "put a value that begins with ( in double quotes"),
+        ("age >= '18'", 8, "write age >= 18, or"),
+        ("country != FR and age >= 18", 12, "'FR and age >= 18' contains 'and': give each"),
+        ("country != FR AND country != DE", 12, "country != \"FR AND country != DE\""),
+        ("country != FR AND premium", 12, "contains 'and'"),
+        ("age >= 18 and country = FR", 8, "contains 'and'"),
+        ("country != FR Or DE", 12, "contains 'or': separate the values of a column by commas"),
+        ("country != FR, city in (Rome)", 16, "contains 'in ('"),
+        ("country != FR, age>=18", 16, "'age>=18' contains '>='"),
+        ("country != FR, city!=Rome", 16, "contains '!='"),
+        ("country != FR; age < 18", 12, "contains '<'"),
+    ])
+    func `A value in the spelling of another language is refused, with the right one`(
+        text: String, character: Int, says: String
+    ) {
+        do {
+            _ = try RowFilter([text])
+            Issue.record("this would select every row or none: \(text)")
+        } catch {
+            #expect(error.message.contains("': character \(character): "), "\(error.message)")
+            #expect(error.message.contains(says), "\(error.message)")
+        }
+    }
+
+    @Test func `Double quotes make any value a text, and other words and signs are plain`() throws {
+        let values = [
+            "'FR'", "(none)", "Trinidad and Tobago", "a=b", "“x”", "Portland", "aGk=", "Hi!",
+            "O'Hare",
+            "Orkney in Scotland", "AND", "x(1)", "or",
+        ]
+        for (place, value) in values.enumerated() {
+            #expect(try places("x = \"\(value)\"", values: values) == [place])
+        }
+        for (place, value) in values.enumerated().dropFirst(5) {
+            #expect(try places("x = \(value)", values: values) == [place])
+        }
+        // A campaign that began with such a value keeps its identity.
+        #expect(
+            try RowFilter(["x=\"Trinidad and Tobago\""]).canonicalTexts == [
+                "x = Trinidad and Tobago"
+            ])
+    }
+
     @Test func `A wrong condition among several is named by its number`() {
         do {
             _ = try RowFilter(["a = 1", "b > x"])

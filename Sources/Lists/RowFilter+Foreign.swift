@@ -1,0 +1,133 @@
+internal import BroadsideSupport
+
+/// Value of a condition as SQL, another language or a text editor spells it: `'FR'`, `“FR”`,
+/// `(FR,DE)`, `FR and age >= 18`. Compared as text, it equals nothing, and `!=` selects every row.
+enum ForeignValue: Equatable {
+    /// Begins with a quote other than the double quote.
+    case quoted(Unicode.Scalar)
+    /// Begins with a bracket.
+    case bracketed(Unicode.Scalar)
+    /// Contains `or`.
+    case choice
+    /// Contains a further condition, which begins or compares with this text.
+    case condition(String)
+
+    private static let quotes: Set<Unicode.Scalar> = [
+        "'", "`", "´", "“", "”", "„", "‘", "’", "‚", "«", "»", "‹", "›",
+    ]
+    private static let brackets: [Unicode.Scalar: Unicode.Scalar] = ["(": ")", "[": "]", "{": "}"]
+
+    /// Examines a value that is not in double quotes; nil if it is a plain text.
+    ///
+    /// - Parameter value: The value, without surrounding blanks.
+    init?(_ value: [UInt8]) {
+        let words = String(decoding: value, as: UTF8.self).lowercased()
+        guard let first = words.unicodeScalars.first else { return nil }
+        if Self.quotes.contains(first) {
+            self = .quoted(first)
+        } else if Self.brackets[first] != nil {
+            self = .bracketed(first)
+        } else if words.contains(" or ") {
+            self = .choice
+        } else if words.contains(" and ") {
+            self = .condition("and")
+        } else if words.contains(" in (") {
+            self = .condition("in (")
+        } else if let comparison = Self.comparison(in: value) {
+            self = .condition(comparison)
+        } else {
+            return nil
+        }
+    }
+
+    /// The operator between two texts of a value; nil if there is none.
+    private static func comparison(in value: [UInt8]) -> String? {
+        func isOperator(_ byte: UInt8) -> Bool {
+            byte != UInt8(ascii: "!") && RowFilter.isOperator(byte)
+        }
+        guard let start = value.firstIndex(where: isOperator) else { return nil }
+        let end = value[start...].firstIndex { !isOperator($0) }
+        // Base64 may end with '=', behind which there is nothing to compare.
+        guard let end else { return nil }
+        let isNegated = start > 0 && value[start - 1] == UInt8(ascii: "!")
+        return String(decoding: value[(isNegated ? start - 1 : start)..<end], as: UTF8.self)
+    }
+
+    /// Returns the problem and its solution, in one line.
+    ///
+    /// - Parameters:
+    ///   - value: The value.
+    ///   - rest: The condition from this value on.
+    ///   - start: The column and the operator.
+    func message(_ value: [UInt8], rest: [UInt8], after start: String) -> String {
+        let shown = printable(String(decoding: value, as: UTF8.self), limit: 80)
+        let verbatim = printable("\(start) \(RowFilter.inQuotes(value))")
+        switch self {
+        case .quoted(let mark), .bracketed(let mark):
+            let right = printable(
+                "\(start) \(Self.rewritten(String(decoding: rest, as: UTF8.self)))")
+            let problem =
+                if case .quoted = self { "is no quote here" } else { "does not begin a set here" }
+            return "\(mark) \(problem): write \(right), or put a value that begins with \(mark) in "
+                + "double quotes"
+        case .choice:
+            return "'\(shown)' contains 'or': separate the values of a column by commas, or put a "
+                + "value that contains it in double quotes, as in \(verbatim)"
+        case .condition(let joint):
+            return "'\(shown)' contains '\(joint)': give each condition apart, or put a value that "
+                + "contains it in double quotes, as in \(verbatim)"
+        }
+    }
+
+    /// Returns a set of values as a condition spells them, without brackets and foreign quotes.
+    static func rewritten(_ text: String) -> String {
+        var rest = trimmed(Array(text.unicodeScalars)[...])
+        if let first = rest.first, let closing = brackets[first] {
+            rest.removeFirst()
+            if rest.last == closing { rest.removeLast() }
+        }
+        var values: [String] = []
+        repeat {
+            rest = trimmed(rest)
+            var value = rest.prefix { $0 != "," }
+            var end = value.endIndex
+            if let first = rest.first, isQuote(first), let closing = closingQuote(of: rest) {
+                value = rest[(rest.startIndex + 1)..<closing]
+                end = rest[closing...].firstIndex(of: ",") ?? rest.endIndex
+            }
+            var plain = String.UnicodeScalarView()
+            plain.append(contentsOf: trimmed(value))
+            values.append(RowFilter.written(Array(String(plain).utf8)))
+            rest = rest[end...].dropFirst()
+        } while !rest.isEmpty
+        return values.joined(separator: ",")
+    }
+
+    private static func isQuote(_ scalar: Unicode.Scalar) -> Bool {
+        scalar == "\"" || quotes.contains(scalar)
+    }
+
+    /// Index of the quote that closes a value: the first one before a comma or the end.
+    private static func closingQuote(of text: ArraySlice<Unicode.Scalar>) -> Int? {
+        text.indices.dropFirst().first { index in
+            guard isQuote(text[index]) else { return false }
+            let next = text[(index + 1)...].first { $0 != " " }
+            return next == nil || next == ","
+        }
+    }
+
+    private static func trimmed(
+        _ text: ArraySlice<Unicode.Scalar>
+    ) -> ArraySlice<Unicode.Scalar> {
+        var text = text.drop { $0 == " " || $0 == "\t" }
+        while text.last == " " || text.last == "\t" { text.removeLast() }
+        return text
+    }
+}
+
+extension RowFilter {
+    /// Returns a value as a condition spells it: in double quotes if necessary.
+    static func written(_ value: [UInt8]) -> String {
+        ForeignValue(value) == nil ? quoted(value, in: .value) : inQuotes(value)
+    }
+}
