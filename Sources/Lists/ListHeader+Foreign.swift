@@ -32,7 +32,29 @@ extension ListHeader {
     /// Refuses a JSON document whose rows could be extracted, with advice.
     func refuseJSON(_ beginning: [UInt8], token: String) throws(BroadsideError) {
         guard let json = ForeignJSON.detect(beginning), json != .other else { return }
-        throw .request(name, " is \(json.name): \(json.remedy(command, tokenColumn: token))")
+        let remedy = json.remedy(
+            command, tokenColumn: token, isOnePerLine: ForeignJSON.isOnePerLine(beginning))
+        throw .request(name, " is \(json.name): \(remedy)")
+    }
+
+    /// Refuses a table that is drawn for people, with `|` between its columns.
+    func refuseDrawnTable(_ beginning: [UInt8]) throws(BroadsideError) {
+        let lines = beginning.split(separator: UInt8(ascii: "\n"), maxSplits: 20).prefix(20)
+        guard lines.contains(where: { ForeignToken.detect($0) == .tableRow }) else { return }
+        throw .request(
+            name, " is a table with '|' between its columns: \(ForeignToken.tableAdvice)")
+    }
+
+    /// Refuses a list of which the header seems to be below other lines, although it lacks the
+    /// token's column.
+    func refuseLikelyTitles(_ beginning: [UInt8]) throws(BroadsideError) {
+        guard let (line, columns) = TitleLines.likelyHeader(beginning) else { return }
+        let above = line == 2 ? "the line" : "the \(line - 1) lines"
+        throw .request(
+            name,
+            " seems to have its column names on line \(line) (\(shownColumns(columns))): name one with "
+                + "--token-column, and remove \(above) above them, such as "
+                + command.filter("tail -n +\(line)"))
     }
 
     /// Refuses a list with lines above its header.

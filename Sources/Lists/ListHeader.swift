@@ -72,6 +72,8 @@ struct ListHeader {
             case .missing(token, _), .malformed:
                 try refuseJSON(beginning, token: token)
                 try refuseTitles(beginning, token: token)
+                try refuseDrawnTable(beginning)
+                try refuseLikelyTitles(beginning)
             case .missing, .ambiguous, .twice: break
             }
             throw refusal(error, format: format, token: token)
@@ -160,7 +162,7 @@ struct ListHeader {
         guard columns.count == 1 else { return nil }
         if columns[0].contains("\t") { return ", with tabs between them: add --format tsv" }
         if columns[0].contains("|") {
-            return ", with '|' between them: write the list with commas, or with tabs as tsv"
+            return ", with '|' between them: \(ForeignToken.tableAdvice)"
         }
         let isCSV = columns[0].contains(",") || columns[0].contains(";")
         return isCSV ? ", which are not tabs: add --format csv" : nil

@@ -35,11 +35,11 @@ extension TokenList {
     func inspect() throws(BroadsideError) {
         let counts = try survey()
         guard counts.valid == 0, let first = counts.firstBadRows.first else { return }
-        if format == .jsonl, let json = ForeignJSON.detect(try bytes.readBeginning()),
-            json != .other
-        {
-            throw .request(
-                name, " is \(json.name): \(json.remedy(command, tokenColumn: layout.names[0]))")
+        if format == .jsonl {
+            let beginning = try bytes.readBeginning()
+            if let json = ForeignJSON.detect(beginning), json != .other {
+                throw refusal(json, beginning)
+            }
         }
         let kinds = counts.firstBadRows.compactMap { bad in
             bad.reason == .malformedToken ? ForeignToken.detect(bad.text) : nil
@@ -51,6 +51,17 @@ extension TokenList {
         let found = try firstTokenLine()
         guard found.line == nil, found.isComplete else { return }
         throw refusal(of: kind, firstLine: first.line)
+    }
+
+    /// Returns the error for a JSON document whose rows could be extracted.
+    private func refusal(_ json: ForeignJSON, _ beginning: [UInt8]) -> BroadsideError {
+        let isOnePerLine = ForeignJSON.isOnePerLine(beginning)
+        let remedy = json.remedy(
+            command, tokenColumn: layout.names[0], isOnePerLine: isOnePerLine)
+        return .request(
+            name,
+            isOnePerLine
+                ? " has \(json.name), on each line: \(remedy)" : " is \(json.name): \(remedy)")
     }
 
     /// Returns the error for a list that has tokens of the given kind instead of device tokens.
@@ -95,15 +106,32 @@ extension TokenList {
                 + (try keyAdvice(for: column).map { ": \($0)" } ?? ": name another column"))
     }
 
-    /// Returns advice about the keys of a JSON Lines list that lacks the wanted key; nil for other
-    /// lists.
-    package func keyAdvice(for wanted: String) throws(BroadsideError) -> String? {
-        guard format == .jsonl else { return nil }
+    /// Returns the columns of a table, or the keys of the first row of JSON Lines; none for another
+    /// list, or for one that can be read only once.
+    package func columnNames() throws(BroadsideError) -> [String] {
+        guard bytes.canReadAgain else { return [] }
+        if format == .jsonl { return try firstKeys() }
+        guard let separator = format.separator else { return [] }
+        let source = try ListSource(self)
+        _ = try source.next(rowLimit: 1)
+        return source.header.map { RowLayout.columns($0, separator: separator) } ?? []
+    }
+
+    /// Returns the keys of the first row that has any.
+    private func firstKeys() throws(BroadsideError) -> [String] {
         var keys: [String] = []
         try readFirstRows { (row, reader) in
             keys = JSONKeys.read(reader.text(of: row))
             return keys.isEmpty
         }
+        return keys
+    }
+
+    /// Returns advice about the keys of a JSON Lines list that lacks the wanted key; nil for other
+    /// lists.
+    package func keyAdvice(for wanted: String) throws(BroadsideError) -> String? {
+        guard format == .jsonl else { return nil }
+        let keys = try firstKeys()
         let last = wanted.pieces(at: ".").last
         let nearest =
             keys.first { $0.pieces(at: ".").last == last }

@@ -111,6 +111,27 @@ public enum ByteScan {
         return max(start, end)
     }
 
+    /// Whether a text contains a byte of 0x80 or more.
+    @inlinable
+    public static func hasNonASCII(_ text: RawSpan) -> Bool {
+        let end = text.byteCount
+        var offset = 0
+        while end &- offset >= vectorByteCount {
+            // SAFETY: the loop condition leaves a whole vector before the end of the text.
+            let bytes = unsafe text.unsafeLoadUnaligned(
+                fromUncheckedByteOffset: offset, as: SIMD16<Int8>.self)
+            if firstIndex(bytes .< SIMD16<Int8>(repeating: 0)) != nil { return true }
+            offset &+= vectorByteCount
+        }
+        while offset < end {
+            // SAFETY: `offset` is below the text's end.
+            let byte = unsafe text.unsafeLoad(fromUncheckedByteOffset: offset, as: UInt8.self)
+            if byte >= 0x80 { return true }
+            offset &+= 1
+        }
+        return false
+    }
+
     @inlinable @inline(__always)
     static func firstIndex(_ found: SIMDMask<SIMD16<Int8>>) -> Int? {
         // SAFETY: both have sixteen bytes, and any bits are a valid value of the second type.

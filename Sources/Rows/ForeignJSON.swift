@@ -26,6 +26,34 @@ public enum ForeignJSON: Sendable, Equatable {
         }
     }
 
+    /// Whether each line of a text is a JSON document of its own.
+    ///
+    /// - Parameter firstBytes: Beginning of the text, decompressed. One line suffices, with the
+    ///   first character of the next one.
+    public static func isOnePerLine(_ firstBytes: [UInt8]) -> Bool {
+        let text = firstBytes.drop { $0 <= 0x20 || ListFormat.byteOrderMark.contains($0) }
+        let line = text.prefix { $0 != UInt8(ascii: "\n") }
+        guard let next = text[line.endIndex...].first(where: { $0 > 0x20 }),
+            next == UInt8(ascii: "{") || next == UInt8(ascii: "[")
+        else { return false }
+        var (depth, isQuoted, isEscaped) = (0, false, false)
+        for byte in line {
+            if isEscaped {
+                isEscaped = false
+            } else if isQuoted {
+                isEscaped = byte == UInt8(ascii: "\\")
+                isQuoted = byte != UInt8(ascii: "\"")
+            } else if byte == UInt8(ascii: "\"") {
+                isQuoted = true
+            } else if byte == UInt8(ascii: "{") || byte == UInt8(ascii: "[") {
+                depth += 1
+            } else if byte == UInt8(ascii: "}") || byte == UInt8(ascii: "]") {
+                depth -= 1
+            }
+        }
+        return depth == 0
+    }
+
     private static func array(_ path: [String], _ reader: inout Reader) -> ForeignJSON {
         switch reader.next() {
         case UInt8(ascii: "{"): .rows(path: path, tokenKey: reader.tokenKey())
@@ -130,14 +158,21 @@ public enum ForeignJSON: Sendable, Equatable {
 
     /// Advice on converting the document to a list.
     ///
-    /// - Parameter tokenColumn: Name of the wanted key.
-    public func remedy(_ command: ListCommand, tokenColumn: String) -> String {
+    /// - Parameters:
+    ///   - tokenColumn: Name of the wanted key.
+    ///   - isOnePerLine: Whether each line of the file is such a document.
+    public func remedy(
+        _ command: ListCommand, tokenColumn: String, isOnePerLine: Bool = false
+    ) -> String {
         switch self {
         case .rows(let path, let key):
             let keys = path.map { "[\"\($0)\"]" }.joined()
             // jq 1.6 and earlier versions change large numbers.
-            let program =
-                "import json; [print(json.dumps(r)) for r in json.load(open(0,\"rb\"))\(keys)]"
+            let rows =
+                isOnePerLine
+                ? "for l in open(0,\"rb\") if l.strip() for r in json.loads(l)\(keys)"
+                : "for r in json.load(open(0,\"rb\"))\(keys)"
+            let program = "import json; [print(json.dumps(r)) \(rows)]"
             let name =
                 key.flatMap { $0 == tokenColumn ? nil : $0 }.map { key in
                     let isWord = key.utf8.allSatisfy(ForeignToken.isLetterOrDigit)

@@ -187,6 +187,47 @@ extension ForeignToken {
         }
     }
 
+    static func isSpreadsheetText(_ word: [UInt8]) -> Bool {
+        if word.starts(with: "=\"".utf8), word.last == UInt8(ascii: "\"") {
+            return isLongToken(word.dropFirst(2).dropLast())
+        }
+        return word.first == UInt8(ascii: "'") && isLongToken(word.dropFirst())
+    }
+
+    /// Whether a text is a decimal number with a positive exponent. The sign is no digit of a token.
+    static func isRoundedNumber(_ word: [UInt8]) -> Bool {
+        guard let plus = word.firstIndex(of: UInt8(ascii: "+")), plus > 1,
+            word[plus - 1] | 0x20 == UInt8(ascii: "e")
+        else { return false }
+        let isDecimal: (UInt8) -> Bool = { (0x30...0x39).contains($0) }
+        let exponent = word[(plus + 1)...]
+        let parts = word[..<(plus - 1)].split(
+            omittingEmptySubsequences: false
+        ) { Array(".,".utf8).contains($0) }
+        return (1...3).contains(exponent.count) && exponent.allSatisfy(isDecimal)
+            && parts.count <= 2 && parts.allSatisfy { !$0.isEmpty && $0.allSatisfy(isDecimal) }
+    }
+
+    static func isOptional(_ word: [UInt8]) -> Bool {
+        let (start, end) = ("Optional(".utf8, UInt8(ascii: ")"))
+        guard word.starts(with: start), word.last == end else { return false }
+        let inside = Array(word.dropFirst(start.count).dropLast())
+        return isLongToken(inside) || isQuoted(inside)
+    }
+
+    /// Whether a text is a row of a drawn table with a device token in one of its columns, or a line
+    /// between such rows.
+    static func isTableRow(_ word: [UInt8]) -> Bool {
+        let bar = UInt8(ascii: "|")
+        if word.allSatisfy({ Array("-+|".utf8).contains($0) }) {
+            return word.contains { $0 != UInt8(ascii: "-") } && word.contains(UInt8(ascii: "-"))
+        }
+        return word.contains(bar)
+            && word.split(separator: bar).contains { field in
+                isLongToken(field.filter { $0 != 0x20 })
+            }
+    }
+
     // MARK: Commands
 
     /// Program that converts lines of this kind to device tokens; nil if there is none.
@@ -201,7 +242,7 @@ extension ForeignToken {
                 + #"[print(base64.b64decode(t.translate({45:43,95:47})+"==").hex() "#
                 + #"if re.fullmatch("[A-Za-z0-9+/_-]{43}=?",t) else t) "#
                 + #"for t in map(str.strip,open(0,errors="replace"))]'"#
-        case .quoted:
+        case .quoted, .spreadsheetText:
             return #"LC_ALL=C sed -E "s/^[^[:alnum:]]*(\#(digits))[^[:alnum:]]*\$/\\1/""#
         case .prefixed:
             return "sed -E 's/^[[:space:]]*0[xX](\(digits))[[:space:]]*$/\\1/'"
@@ -225,7 +266,12 @@ extension ForeignToken {
         case .invisible:
             return "LC_ALL=C sed -E '/^[[:blank:]]*([[:xdigit:]]|[^[:print:][:cntrl:]])"
                 + "{\(Self.longDigitCount),}[[:space:]]*$/s/[^[:xdigit:]]//g'"
-        case .otherBase64, .firebase, .expo, .shortenedDescription, .uuid: return nil
+        case .optional:
+            return
+                #"sed -E "s/^[[:space:]]*Optional\([\"']?(\#(digits))[\"']?\)[[:space:]]*\$/\\1/""#
+        case .otherBase64, .firebase, .expo, .shortenedDescription, .uuid, .roundedNumber,
+            .tableRow:
+            return nil
         }
     }
 

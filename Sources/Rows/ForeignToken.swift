@@ -36,6 +36,14 @@ public enum ForeignToken: Sendable, Hashable, CaseIterable {
     case invisible
     /// A UUID: the identifier of a device or an installation.
     case uuid
+    /// A device token as text of a spreadsheet: `="c60f…"` or `'c60f…`.
+    case spreadsheetText
+    /// Digits that a spreadsheet took for a number and rounded: `5.91241E+76`.
+    case roundedNumber
+    /// A device token as Swift describes an optional: `Optional("c60f…")`.
+    case optional
+    /// A row of a drawn table, or a line between its rows: `c60f… | FR`, `----+----`.
+    case tableRow
 
     /// Minimum number of digits of a token that is recognized by other characters around it.
     static let longDigitCount = 32
@@ -68,7 +76,8 @@ public enum ForeignToken: Sendable, Hashable, CaseIterable {
         (.several, isSeveral), (.hyphenated, { isGrouped($0, by: "-") }),
         (.spaced, { isGrouped($0, by: " ") || isGrouped($0, by: ":") }),
         (.firebase, isFirebase), (.base64, isBase64), (.otherBase64, isOtherBase64),
-        (.invisible, isAmongInvisible),
+        (.invisible, isAmongInvisible), (.spreadsheetText, isSpreadsheetText),
+        (.roundedNumber, isRoundedNumber), (.optional, isOptional), (.tableRow, isTableRow),
     ]
 
     static func isToken(_ text: ArraySlice<UInt8>) -> Bool { TokenText.isToken(text) }
@@ -107,6 +116,10 @@ public enum ForeignToken: Sendable, Hashable, CaseIterable {
         case .several: "rows of several device tokens"
         case .invisible: "device tokens with invisible characters (no-break spaces and the like)"
         case .uuid: "UUIDs, not device tokens"
+        case .spreadsheetText: "device tokens as texts of a spreadsheet (=\"...\" or '...)"
+        case .roundedNumber: "numbers that a spreadsheet has rounded (5.91241E+76)"
+        case .optional: "device tokens within Optional(...), as Swift describes them"
+        case .tableRow: "rows of a table with '|' between its columns"
         }
     }
 
@@ -122,6 +135,9 @@ public enum ForeignToken: Sendable, Hashable, CaseIterable {
 
     /// Whether the advice ends with a command.
     public func hasCommand(isColumn: Bool) -> Bool { filter != nil && !isColumn }
+
+    /// Advice on fixing the list, without a command.
+    public func advice(isColumn: Bool) -> String { isColumn ? advice.column : advice.lines }
 
     /// Advice for lists of lines, and for lists with columns.
     private var advice: (lines: String, column: String) {
@@ -159,8 +175,18 @@ public enum ForeignToken: Sendable, Hashable, CaseIterable {
         case .several: ("write one per line", "write one row per device token")
         case .invisible: ("remove these", "remove these from that column")
         case .uuid: same("export the device tokens that APNs gave to the app")
+        case .spreadsheetText:
+            ("write the digits alone", "write the digits of that column alone")
+        case .roundedNumber:
+            same("their digits are lost: export the list again, and import that column as text")
+        case .optional: ("write the digits alone", "write the digits of that column alone")
+        case .tableRow: same(Self.tableAdvice)
         }
     }
+
+    /// Advice on a table that is drawn for people.
+    public static let tableAdvice =
+        "write the list as CSV, as psql --csv and bq query --format=csv do"
 
     private func same(_ advice: String) -> (lines: String, column: String) { (advice, advice) }
 }

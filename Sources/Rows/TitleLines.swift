@@ -22,6 +22,38 @@ public enum TitleLines {
         return nil
     }
 
+    /// The likely header of a table: the line above the first row with a device token, if it has as
+    /// many fields as that row and is not the first line.
+    ///
+    /// - Returns: The line, from 1, and its columns; nil if no line is likely.
+    public static func likelyHeader(_ firstBytes: [UInt8]) -> (line: Int, columns: [String])? {
+        let lines = firstBytes.split(
+            separator: UInt8(ascii: "\n"), maxSplits: lineLimit, omittingEmptySubsequences: false
+        ).prefix(lineLimit)
+        guard
+            let row = lines.firstIndex(where: { line in
+                line.split { !ForeignToken.isLetterOrDigit($0) }
+                    .contains(where: ForeignToken.isLongToken)
+            }), row >= 2, lines[row].count < 4_096, lines[row - 1].count < 4_096
+        else { return nil }
+        let (header, first) = (Array(lines[row - 1]), Array(lines[row]))
+        let separators = Array(",;\t".utf8)
+        // A header without a separator has one column. It is split in any case, to trim it.
+        for separator in separators.filter(header.contains) + separators.prefix(1) {
+            let columns = RowLayout.columns(header, separator: separator)
+            let fields = RowLayout.columns(first, separator: separator)
+            guard columns.count == fields.count, columns.allSatisfy({ !$0.isEmpty }) else {
+                continue
+            }
+            let isOne = columns.count == 1
+            if !isOne || !separators.contains(where: { header.contains($0) || first.contains($0) })
+            {
+                return (row, columns)
+            }
+        }
+        return nil
+    }
+
     private static func names(_ line: ArraySlice<UInt8>, _ column: String) -> Bool {
         // A line of this length is a row, not a header, and need not be parsed.
         guard line.count < 4_096 else { return false }

@@ -98,6 +98,9 @@ struct ForeignList: CustomTestStringConvertible, Sendable {
         },
         written("url.txt", says: ["URL-encoded"]) { "%3C\(groups($0, of: 8, "%20"))%3E" },
         written("space.txt", says: ["invisible"]) { "\u{a0}\($0)\u{200b}" },
+        written("excel.txt", says: ["spreadsheet"]) { "=\"\($0)\"" },
+        written("apostrophes.txt", says: ["spreadsheet"]) { "'\($0)" },
+        written("optionals.txt", says: ["Optional(...)"]) { "Optional(\"\($0)\")" },
         written("list.txt.gz", says: ["remove 0x", "gzip -dc"]) { "0x\($0)" },
     ]
 
@@ -145,6 +148,10 @@ struct ForeignList: CustomTestStringConvertible, Sendable {
         json(
             "parse.json", "{\"results\":[\(objects)]}", says: ["--token-column deviceToken"],
             more: names),
+        json(
+            "pages.jsonl",
+            objectLines.map { "{\"page\": 1, \"devices\": [\($0)]}\n" }.joined(separator: "\n"),
+            says: ["on each line", "--token-column deviceToken"], more: names),
         json(
             "pretty.json", "{\n  \"count\": 3,\n  \"data\": {\n \"list\": [\(objects)]}}",
             says: ["--token-column deviceToken"], more: names),

@@ -18,7 +18,7 @@ extension MalformedRequest {
             says: ["line 1, column 21", "a comma too many", "quote"]),
         .init(["--tokens", "@utf16"], says: ["@utf16 is UTF-16", "iconv -f UTF-16 -t UTF-8"]),
         .init(
-            ["--tokens", "@bars.csv"], says: ["'token'", "token|name", "'|'", "with commas"]),
+            ["--tokens", "@bars.csv"], says: ["'token'", "token|name", "'|'", "psql --csv"]),
         .init(["--tokens", "@tabs.csv"], says: ["with tabs", "--format tsv"]),
         .init(["--tokens", "@device.csv"], says: ["id, device", "--token-column"]),
         .init(

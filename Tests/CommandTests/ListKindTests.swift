@@ -39,6 +39,28 @@ struct ListKindTests {
         ("quoted.txt", Array("\"\(token)\"\n'\(token)'\n".utf8), ["in quotes", "line 1"]),
         ("prefix.txt", Array("0x\(token)\n".utf8), ["0x"]),
         ("uuid.txt", Array("123E4567-E89B-12D3-A456-426614174000\n".utf8), ["UUID"]),
+        (
+            "psql.txt",
+            Array(
+                " token | country\n-------+-------\n \(token) | FR\n \(token) | DE\n(2 rows)\n".utf8
+            ),
+            ["a table with '|' between its columns", "psql --csv and bq query --format=csv"]
+        ),
+        (
+            "psql.csv", Array("token|country\n\(token)|FR\n".utf8),
+            ["a table with '|' between its columns", "psql --csv"]
+        ),
+        (
+            "bq.csv",
+            Array("+---+---+\n| token | c |\n+---+---+\n| \(token) | FR |\n+---+---+\n".utf8),
+            ["a table with '|' between its columns", "bq query --format=csv"]
+        ),
+        ("rounded.csv", Array("token,n\n5.91241E+76,1\n".utf8), ["rounded", "column as text"]),
+        ("excel.csv", Array("token,n\n'\(token),1\n".utf8), ["texts of a spreadsheet", "line 2"]),
+        (
+            "numbers.csv", Array("Table 1\nid,device\n1,\(token)\n".utf8),
+            ["column names on line 2 (id, device)", "--token-column", "tail -n +2"]
+        ),
         ("headless.csv", Array("7,\(token)\n8,\(token)\n".utf8), ["no header", "column1,token"]),
         ("single.csv", Array("\(token)\n".utf8), ["no header", "--format lines"]),
         ("twice.csv", Array("token,name,name\n\(token),a,b\n".utf8), ["two columns named 'name'"]),

@@ -63,7 +63,8 @@ import Testing
         for kind in ForeignToken.allCases {
             let remedy = kind.remedy(command, isColumn: false)
             let hasNone: [ForeignToken] = [
-                .otherBase64, .firebase, .expo, .shortenedDescription, .uuid,
+                .otherBase64, .firebase, .expo, .shortenedDescription, .uuid, .roundedNumber,
+                .tableRow,
             ]
             #expect(remedy.contains(", such as ") == !hasNone.contains(kind))
             #expect(remedy.contains("< 'my list' > 'my list.fixed.txt'") == !hasNone.contains(kind))
@@ -124,6 +125,17 @@ import Testing
             ("\u{a0}\(token)", .invisible),
             ("\(token.prefix(8))\u{200b}\(token.dropFirst(8))", .invisible),
             ("\u{feff}\(token)\u{2060}", .invisible), ("é\(token)", nil),
+            ("=\"\(token)\"", .spreadsheetText), ("'\(token)", .spreadsheetText),
+            ("=\"oops\"", nil), ("=\(token)", nil), ("'oops", nil),
+            ("5.91241E+76", .roundedNumber), ("5,91241E+76\r", .roundedNumber),
+            ("5e+7", .roundedNumber), ("5.9.1E+76", nil), ("5.E+76", nil), ("5E+7654", nil),
+            ("5E+", nil), ("aE+76", nil), ("E+76", nil), ("5.91241E-76", nil),
+            ("Optional(\"\(token)\")", .optional), ("Optional(\(token))", .optional),
+            ("Optional(32 bytes)", nil), ("Optional(\"\(token)\"", nil),
+            ("\(token) | FR", .tableRow), ("| \(token) | FR |", .tableRow),
+            ("FR|\(token)", .tableRow), ("| \(token) |", .tableRow), ("a | b", nil),
+            ("-----+-----", .tableRow), ("+-----+", .tableRow), ("|---|---|", .tableRow),
+            ("-----", nil), ("||", nil), ("++", nil),
             (String(repeating: "ab", count: 24), nil), ("", nil), (" \t", nil), ("hello", nil),
         ] as [(String, ForeignToken?)] {
             #expect(ForeignToken.detect(Array(text.utf8)[...]) == kind, "\(text)")
@@ -169,6 +181,45 @@ import Testing
         ] as [(String, Int?)])
     func `A header below other lines is found`(text: String, line: Int?) {
         #expect(TitleLines.headerLine(Array(text.utf8), tokenColumn: "token") == line, "\(text)")
+    }
+
+    @Test(
+        arguments: [
+            ("Table 1\nid,device\n1,TOKEN\n", 2, "id device"),
+            ("A\n\nid;device\n1;TOKEN\n2;TOKEN\n", 3, "id device"),
+            ("Table 1\ndevice\nTOKEN\n", 2, "device"), ("id,device\n1,TOKEN\n", nil, ""),
+            ("Table 1\nid,device,x\n1,TOKEN\n", nil, ""), ("Table 1\n,,\n1,TOKEN,\n", nil, ""),
+            ("TOKEN\nid,device\n1,TOKEN\n", nil, ""), ("a\nb\nc\n", nil, ""), ("", nil, ""),
+        ] as [(String, Int?, String)])
+    func `A likely header is the line above the first row, with as many fields`(
+        text: String, line: Int?, columns: String
+    ) {
+        let token = String(repeating: "0a1B", count: 16)
+        let bytes = text.split(separator: "TOKEN", omittingEmptySubsequences: false)
+            .joined(separator: token).utf8
+        let found = TitleLines.likelyHeader(Array(bytes))
+        #expect(found?.line == line, "\(text)")
+        #expect(found?.columns.joined(separator: " ") ?? "" == columns)
+    }
+
+    @Test(arguments: [
+        ("{\"a\":[1]}\n{\"a\":[2]}\n", true), ("{\"a\":\"}\\\"{\"}\r\n\n[1]", true),
+        ("\u{feff}{}\n{", true), ("{\"a\":[\n1]}\n{}", false), ("{\"a\":[1]}\n", false),
+        ("{}\nx", false), ("", false),
+    ])
+    func `A document on each line is told from one document`(text: String, isOnePerLine: Bool) {
+        #expect(ForeignJSON.isOnePerLine(Array(text.utf8)) == isOnePerLine, "\(text)")
+    }
+
+    @Test func `The printed program reads one document or one on each line`() {
+        let rows = ForeignJSON.rows(path: ["a", "b"], tokenKey: "token")
+        let command = ListCommand(file: "x.json")
+        #expect(
+            rows.remedy(command, tokenColumn: "token").contains(
+                "for r in json.load(open(0,\"rb\"))[\"a\"][\"b\"]]'"))
+        #expect(
+            rows.remedy(command, tokenColumn: "token", isOnePerLine: true).contains(
+                "if l.strip() for r in json.loads(l)[\"a\"][\"b\"]]' < x.json > x.fixed.jsonl"))
     }
 
     @Test func `Printed commands read the file unchanged and write another one`() {

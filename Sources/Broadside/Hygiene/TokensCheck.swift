@@ -38,10 +38,12 @@ public struct TokensCheck {
         var survey = ListSurvey()
         var invalid = InvalidRows(maximumPercent: options.maxInvalid)
         var missing = MissingWords(list.layout)
+        var encoding = OtherEncoding()
         var sorter = RecordSorter(directory: temporaryDirectory())
         var rows = try RowCursor(list, showsProgress: true)
         while let row = try rows.next() {
             let count = survey.take(row, of: rows.reader)
+            encoding.take(row, of: rows.reader)
             if count > 0 {
                 invalid.noteValid()
             } else {
@@ -60,6 +62,7 @@ public struct TokensCheck {
             "both count each row")
         list.warn(of: survey.counts.lengths)
         MissingValues.warn(of: missing, in: list.layout, of: list)
+        encoding.warn(list)
         MissingValues.warnOfOtherColumns(of: list, header: rows.source.header)
         refusal = invalid.finish().map { invalid.refusal($0, of: list, options.maxInvalid) }
         report = TokensReport(

@@ -17,6 +17,12 @@ struct FirstRowsCheck {
         var text: String
         /// Beginning of the value that makes the row invalid.
         var value: String
+        /// Whether that value is UTF-8 text.
+        var isUTF8: Bool
+        /// Kind of the text in the token's column; nil if it is not known.
+        var kind: ForeignToken?
+        /// Number of digits of that text; nil if it has other characters.
+        var digitCount: Int?
     }
 
     private let list: TokenList
@@ -98,8 +104,14 @@ extension FirstRowsCheck.Sample {
     init(_ row: RowReader.Row, _ finding: RowInspector.Finding, of reader: borrowing RowReader) {
         line = row.line
         self.finding = finding
-        text = tokenExcerpt(reader.value(reader.field(0)))
-        value = finding.culprit.map { tokenExcerpt(reader.value(reader.field($0.field))) } ?? ""
+        let token = reader.value(reader.field(0))
+        text = tokenExcerpt(token)
+        let culprit = finding.culprit.map { reader.value(reader.field($0.field)) } ?? []
+        value = tokenExcerpt(culprit)
+        isUTF8 = isUTF8Text(culprit)
+        kind = ForeignToken.detect(token.prefix(ForeignToken.excerptByteCount))
+        digitCount =
+            token.allSatisfy { Unicode.Scalar($0).properties.isASCIIHexDigit } ? token.count : nil
     }
 
     /// Description of the wrong value, with its column.
@@ -137,6 +149,17 @@ extension FirstRowsCheck.Sample {
                 "does it have more fields than the header, or text after a closing quote?"
             )
         case (.malformedToken, false):
+            if let kind {
+                let advice = kind.advice(isColumn: list.format != .lines)
+                return ("line \(line) is '\(text)'", "such rows have \(kind.name): \(advice).")
+            }
+            if let digitCount, digitCount > 0 {
+                return (
+                    "line \(line) is '\(text)', which has \(digitCount) digits",
+                    "a device token has an even number of digits, at most "
+                        + "\(TokenText.maximumDigitCount): were some of them cut off?"
+                )
+            }
             return (
                 "line \(line) is '\(text)'",
                 "expected an even number of hexadecimal digits; is it the right file, with the right "
@@ -149,6 +172,11 @@ extension FirstRowsCheck.Sample {
                 "line \(line) names no time zone that this system knows",
                 "is --zone-column the column of zones such as Europe/Berlin? Rows without one get "
                     + "--zone-default."
+            )
+        case (.badValue, _) where finding.culprit?.use == .text && !isUTF8:
+            return (
+                "line \(line) is \(finding.reason.text)\(cause(list).map { ", as \($0)" } ?? "")",
+                "write the list as UTF-8 (\(list.utf8Command))."
             )
         default:
             return (

@@ -1,0 +1,41 @@
+import BroadsideLists
+import BroadsidePrimitives
+import BroadsideRows
+import BroadsideSupport
+
+/// Search for rows that are not UTF-8, as a spreadsheet writes them in the encoding of its system.
+/// Their values would make a payload that is not JSON.
+struct OtherEncoding {
+    /// Limit on the rows beyond ASCII that are examined.
+    private static let examinedLimit = 10_000
+
+    private var examined = 0
+    /// Line of the first row that is not UTF-8.
+    private(set) var line: UInt64?
+
+    /// Examines the latest row.
+    mutating func take(_ row: RowReader.Row, of reader: borrowing RowReader) {
+        guard line == nil, examined < Self.examinedLimit else { return }
+        let text = reader.text(of: row)
+        guard ByteScan.hasNonASCII(text) else { return }
+        examined += 1
+        if !isUTF8Text([UInt8](text)) { line = row.line }
+    }
+
+    /// Warns about the first such row, with the command that converts the list.
+    func warn(_ list: TokenList) {
+        guard let line, list.format != .lines else { return }
+        standardErrorLine(
+            "broadside: warning: \(list.name): the row on line \(line) is not UTF-8 text, and its "
+                + "values can't be part of a payload: write the list as UTF-8, such as "
+                + list.utf8Command)
+    }
+}
+
+extension TokenList {
+    /// Command that converts a list in the encoding of a spreadsheet.
+    var utf8Command: String { command.filter("iconv -f WINDOWS-1252 -t UTF-8") }
+}
+
+/// Whether bytes are text in UTF-8.
+func isUTF8Text(_ bytes: [UInt8]) -> Bool { String(validating: bytes, as: UTF8.self) != nil }
