@@ -35,6 +35,7 @@ extension Plan {
                 + (route.proxy.map { " through the proxy \($0.hostAndPort)" } ?? ""))
         lines.append("credential   \(credential.summary)")
         lines.append("topic        \(requestDescription)")
+        lines += headerLines
         lines.append("payload      \(payloads.description)")
         if let alert {
             lines.append(
@@ -55,6 +56,27 @@ extension Plan {
         }
         let text = ForeignText.escapedLines(lines.joined(separator: "\n"))
         return folded(text, indent: 13, for: descriptor)
+    }
+
+    /// Seconds below which a Unix time is shown as a date: the year 10,000.
+    private static let dateSecondsLimit: UInt64 = 253_402_300_800
+
+    /// Lines about the collapse ID and the expiration, if they are set.
+    private var headerLines: [String] {
+        var lines: [String] = []
+        if options.wireProtocol == .http2, let collapse = options.collapseID {
+            lines.append("collapse ID  \(collapse)")
+        }
+        switch options.expiration {
+        case .at(0): lines.append("expiration   0: one attempt, and nothing is stored")
+        case .at(let seconds):
+            let isDate = seconds < Self.dateSecondsLimit
+            lines.append("expiration   \(isDate ? universalTime(seconds * 1000) : "\(seconds)")")
+        case .after(let seconds):
+            lines.append("expiration   \(durationText(Double(seconds))) after the first start")
+        case nil: break
+        }
+        return lines
     }
 
     /// Minimum time for the rows if the rate rises; empty otherwise.

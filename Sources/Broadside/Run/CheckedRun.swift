@@ -43,7 +43,10 @@ struct CheckedRun {
         try Self.checkDelivery(options.delivery)
         plan = try Plan(
             options, payloads: payloads, listByteCount: list.bytes.estimatedByteCount)
-        for warning in plan.warnings { standardErrorLine("broadside: warning: \(warning)") }
+        let columns = try list.columnNames()
+        for warning in plan.warnings + payloads.foreignPlaceholderWarnings(columns) {
+            standardErrorLine("broadside: warning: \(warning)")
+        }
         skips = try ExclusionScan(
             options, payloads: payloads.set, topic: plan.headers.topic,
             begun: options.asksEarlierLedgers ? Self.begun(options) : nil)

@@ -1,0 +1,36 @@
+import BroadsideSupport
+import Testing
+
+@testable import BroadsidePayloads
+
+/// Placeholders that another template language would fill in, and that are sent as they are.
+@Suite struct ForeignPlaceholderTests {
+    @Test(arguments: [
+        ("Hi {name}", "{name}", "name"), ("Hi ${ NAME }!", "${ NAME }", "name"),
+        ("#{name}", "#{name}", "name"), ("%name%", "%name%", "name"),
+        ("100% of %match%", "%match%", "match"), ("[[name]]", "[[name]]", "name"),
+        ("<name>", "<name>", "name"), ("{other} {name}", "{name}", "name"),
+        ("{\"a\":{name}", "{name}", "name"), ("{user.name}", "{user.name}", "user.name"),
+        ("{{name}}", "", ""), ("{{{{name}}", "", ""), ("{nam}", "", ""), ("{names}", "", ""),
+        ("[name]", "", ""), ("[[name]", "", ""), ("{name", "", ""), ("%name", "", ""),
+        ("{}", "", ""), ("<b>", "", ""), ("name", "", ""), ("", "", ""),
+    ])
+    func `A placeholder is found if it names a column`(text: String, found: String, column: String)
+    {
+        let placeholder = ForeignPlaceholder.first(
+            in: Array(text.utf8), columns: ["token", "name", "match", "user.name", ""])
+        #expect(placeholder?.text ?? "" == found)
+        #expect(placeholder?.column ?? "" == column)
+    }
+
+    @Test func `A payload's own placeholders are not foreign, wherever they stand`() throws {
+        let text = #"{"aps":{"alert":"Hi {{name}}, {name} and {{{{name}}"}}"#
+        let template = try PayloadTemplate(Array(text.utf8).rawSpan)
+        #expect(template.foreignPlaceholder(columns: ["name"])?.text == "{name}")
+        #expect(template.foreignPlaceholder(columns: ["match"]) == nil)
+        let fine = #"{"aps":{"alert":"Hi {{name}} and {{{{name}}"}}"#
+        #expect(
+            try PayloadTemplate(Array(fine.utf8).rawSpan).foreignPlaceholder(columns: ["name"])
+                == nil)
+    }
+}
