@@ -70,6 +70,28 @@ public enum ExportFormat: String, CaseIterable, Sendable {
     /// One JSON object per line, with null for absent values.
     case jsonl
 
+    /// File name that implies a format, or a format that no export has.
+    public enum Implied: Sendable, Equatable {
+        case format(ExportFormat)
+        /// The ending of another kind of data file, such as `.parquet`.
+        case unknown(ending: String)
+    }
+
+    /// Returns what a file's name implies; nil if its ending is of no known kind. `.gz` and `.zst`
+    /// at the end are ignored.
+    public static func implied(by fileName: String) -> Implied? {
+        var name = fileName.lowercased()
+        for packed in [".gz", ".zst"] where name.hasSuffix(packed) {
+            name.removeLast(packed.count)
+        }
+        if name.hasSuffix(".csv") { return .format(.csv) }
+        if name.hasSuffix(".jsonl") || name.hasSuffix(".ndjson") { return .format(.jsonl) }
+        let others = [
+            ".json", ".tsv", ".tab", ".parquet", ".xlsx", ".xls", ".avro", ".orc", ".arrow", ".xml",
+        ]
+        return others.first(where: name.hasSuffix).map { .unknown(ending: $0) }
+    }
+
     /// Appends the header, if the format has one.
     ///
     /// - Parameters:

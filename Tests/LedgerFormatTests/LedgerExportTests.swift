@@ -288,4 +288,18 @@ func testIdentifier(_ row: UInt64) -> String {
         #expect(RowState.allCases.allSatisfy { RowState(name: $0.name) == $0 })
         #expect(RowState(name: "gone") == nil)
     }
+
+    @Test(
+        arguments: [
+            ("a.csv", .format(.csv)), ("a.CSV.gz", .format(.csv)), ("a.jsonl", .format(.jsonl)),
+            ("d.json/a.ndjson.zst", .format(.jsonl)), ("a.json", .unknown(ending: ".json")),
+            ("a.tsv.gz", .unknown(ending: ".tsv")), ("a.Parquet", .unknown(ending: ".parquet")),
+            ("a.xlsx", .unknown(ending: ".xlsx")), ("a.txt", nil), ("csv", nil), ("a.gz", nil),
+            ("d.csv/a", nil), ("/dev/stdout", nil), ("", nil),
+        ] as [(String, ExportFormat.Implied?)])
+    func `A file's name implies the format of an export`(
+        name: String, implied: ExportFormat.Implied?
+    ) {
+        #expect(ExportFormat.implied(by: name) == implied)
+    }
 }

@@ -82,7 +82,9 @@ enum LedgerCommand {
             .file(
                 "tokens", \.tokens,
                 "export, find, merge, repair: the list that was sent; forget: the devices"),
-            .choice("format", \.format, "export: output format"),
+            .choice(
+                "format", \.format,
+                "export: output format; if it is not given, the ending of --output decides"),
             .repeated(
                 "state", .choice(LedgerReader.stateNames), "STATE", \.states,
                 "export: only rows in this state, including remaining and in-doubt; may be repeated (default: all settled)"
@@ -151,12 +153,24 @@ enum LedgerCommand {
             }
         for option in description.options where arguments.has(option.name) {
             guard own.contains(option.name) else {
+                if subcommand == "merge", option.name == "ledger" {
+                    let output = arguments.string("output") ?? "DIR"
+                    let ledgers = arguments.strings("ledger") + arguments.words.dropFirst()
+                    throw .usage(
+                        option.name,
+                        "is not an option of ledger merge, which takes its ledgers as words: write "
+                            + "broadside ledger merge --output "
+                            + ([output] + ledgers).map(shellWord).joined(separator: " "))
+                }
                 throw .usage(
                     option.name, "is not an option of ledger \(subcommand): remove it")
             }
         }
         var values = Values.defaults
         try group.read(arguments, into: &values)
+        if subcommand == "export", !arguments.has("format") {
+            values.format = try format(of: values.output)
+        }
         if subcommand == "merge" {
             return try merge(Array(arguments.words.dropFirst()), values, arguments)
         }
@@ -192,6 +206,19 @@ enum LedgerCommand {
         default: printText(try ledger.verify() + "\n")
         }
         return 0
+    }
+
+    /// Returns the format that the name of an export's file implies; CSV if it implies none.
+    private static func format(of output: String?) throws(BroadsideError) -> ExportFormat {
+        switch output.flatMap(ExportFormat.implied) {
+        case .format(let format): return format
+        case .unknown(let ending):
+            throw .usage(
+                "output",
+                "ends with \(ending), but an export is CSV or JSON Lines: end the name with .csv or "
+                    + ".jsonl, or add --format csv or --format jsonl")
+        case nil: return .csv
+        }
     }
 
     private static func forget(
@@ -240,11 +267,34 @@ enum LedgerCommand {
         try ledger.checkOutput(values.output)
         // As private as the ledger, because it contains device tokens.
         let output = try OutputFile(values.output, permissions: 0o600)
+        // The header is the first part, if there is one.
+        var parts = values.format == .csv ? -1 : 0
         try ledger.writeExport(
             tokens: values.tokens, format: values.format, states: values.states,
             reasons: values.reasons, arm: values.arm, columns: values.columns,
-            output: { (bytes) throws(BroadsideError) in try output.write(bytes) })
+            output: { (bytes) throws(BroadsideError) in
+                if bytes.byteCount > 0 { parts += 1 }
+                try output.write(bytes)
+            })
         try output.finish()
+        if parts <= 0 { try reportNoRow(ledger, values) }
+    }
+
+    /// Says that an export has no row, and what the ledger has.
+    private static func reportNoRow(
+        _ ledger: LedgerReader, _ values: Values
+    ) throws(BroadsideError) {
+        var text = "broadside: 0 rows are exported"
+        if !values.reasons.isEmpty {
+            let reasons = try ledger.statistics().reasons.sorted { $0.key < $1.key }
+            let listed = reasons.prefix(20).map { "\(grouped($0.value)) \(printable($0.key))" }
+            text +=
+                ": the ledger has "
+                + (listed.isEmpty ? "no row with a reason" : listed.joined(separator: ", "))
+        } else if !values.states.isEmpty {
+            text += ": ledger stats counts the rows in each state"
+        }
+        standardErrorLine(text)
     }
 
     private static func follow(

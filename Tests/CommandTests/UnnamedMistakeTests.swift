@@ -1,0 +1,93 @@
+import BroadsideTestSupport
+import Foundation
+import Testing
+
+/// Results that would look right without a word: an export without rows or in another format, a list
+/// that is not UTF-8, a placeholder in another spelling.
+@Suite(.timeLimit(.minutes(60)))
+struct UnnamedMistakeTests {
+    @Test func `An export is in the format of its file's name, and says if it has no row`() throws {
+        let server = try LocalAPNs(["--unregistered", "1"])
+        let campaign = try Campaign(rows: 3)
+        #expect(try campaign.send(to: server.endpoint).exitCode == 0)
+        let folder = campaign.directory.path
+        for (name, more, start) in [
+            ("a.jsonl", [], "{"), ("a.NDJSON", [], "{"), ("a.csv", [], "line,"),
+            ("a.txt", [], "line,"),
+            ("b.jsonl", ["--format", "csv"], "line,"), ("a.json", ["--format", "jsonl"], "{"),
+        ] {
+            let output = "\(folder)/\(name)"
+            let exported = try campaign.ledger("export", ["--output", output] + more)
+            #expect(exported.exitCode == 0 && exported.errors.isEmpty, "\(exported.errors)")
+            #expect(try String(contentsOfFile: output, encoding: .utf8).hasPrefix(start), "\(name)")
+        }
+        for (more, says) in [
+            (["--reason", "Foo"], "0 rows are exported: the ledger has 3 Unregistered"),
+            (["--state", "failed"], "0 rows are exported: ledger stats"),
+            (["--state", "failed", "--format", "jsonl"], "0 rows are exported"),
+        ] {
+            let none = try campaign.ledger("export", more)
+            #expect(none.exitCode == 0 && none.errors.contains(says), "\(none.errors)")
+        }
+        _ = try server.finish()
+    }
+
+    @Test func `A placeholder in another spelling is a warning, and the plan names both headers`()
+        throws
+    {
+        let campaign = try Campaign(rows: 1, payload: #"{"aps":{"alert":"Hi {name}"}}"#)
+        let token = campaign.tokens.token(0)
+        for (name, text) in [
+            ("people.csv", "token,Name,match\n\(token),Ann,7\n"),
+            ("people.jsonl", "{\"token\":\"\(token)\",\"Name\":\"Ann\",\"match\":7}\n"),
+        ] {
+            let list = try campaign.directory.write(text, to: name)
+            let dry = try campaign.send(
+                to: "127.0.0.1:1",
+                [
+                    "--tokens", list, "--collapse-id", "{match}", "--expiration", "+2h",
+                    "--dry-run",
+                ])
+            #expect(dry.exitCode == 0, "\(dry.errors)")
+            #expect(dry.errors.contains("'{name}' is sent as it is"), "\(dry.errors)")
+            #expect(dry.errors.contains("write {{Name}} for"), "\(dry.errors)")
+            #expect(dry.errors.contains("--collapse-id: '{match}' is sent as it is"))
+            #expect(dry.output.contains("\ncollapse ID  {match}\n"), "\(dry.output)")
+            #expect(dry.output.contains("\nexpiration   2 h 00 m after the first start\n"))
+        }
+        let plain = try campaign.send(to: "127.0.0.1:1", ["--dry-run"])
+        #expect(plain.exitCode == 0 && plain.errors.isEmpty, "\(plain.errors)")
+        #expect(!plain.output.contains("collapse ID") && !plain.output.contains("expiration"))
+    }
+
+    @Test func `A list in a spreadsheet's encoding is named with the command that converts it`()
+        throws
+    {
+        let campaign = try Campaign(rows: 1, payload: #"{"aps":{"alert":"Hi {{name}}"}}"#)
+        let token = Array(campaign.tokens.token(0).utf8)
+        let rows = Array("token,name\n".utf8) + token + Array(",Ren".utf8) + [0xe9, 0x0a]
+        let list = try campaign.directory.write(rows, to: "excel.csv")
+        let command = "iconv -f WINDOWS-1252 -t UTF-8 < \(list) > excel.fixed.csv"
+        let checked = try Broadside.run(
+            ["tokens", "check", "--tokens", list], in: campaign.directory)
+        #expect(checked.exitCode == 0 && checked.errors.contains(command), "\(checked.errors)")
+        #expect(checked.errors.contains("the row on line 2 is not UTF-8"), "\(checked.errors)")
+        let sent = try campaign.send(to: "127.0.0.1:1", ["--tokens", list, "--dry-run"])
+        #expect(sent.exitCode == 2 && sent.errors.contains("(\(command))"), "\(sent.errors)")
+        try Subprocess.run(
+            "bash", ["-c", "cd '\(campaign.directory.path)' && \(command)"], in: campaign.directory)
+        let fixed = try Broadside.run(
+            ["tokens", "check", "--tokens", "\(campaign.directory.path)/excel.fixed.csv"],
+            in: campaign.directory)
+        #expect(fixed.exitCode == 0 && fixed.errors.isEmpty, "\(fixed.errors)")
+    }
+
+    @Test func `A token with a digit too few is shown with the number of its digits`() throws {
+        let campaign = try Campaign(rows: 1)
+        let cut = campaign.tokens.token(0).dropLast()
+        let list = try campaign.directory.write("\(cut)\n\(cut)\n", to: "cut.txt")
+        let sent = try campaign.send(to: "127.0.0.1:1", ["--tokens", list, "--dry-run"])
+        #expect(sent.exitCode == 2 && sent.errors.contains("has 63 digits"), "\(sent.errors)")
+        #expect(!sent.errors.contains(cut), "a token is shown")
+    }
+}
