@@ -31,9 +31,9 @@ extension KeyForm {
             return unreadable("the private key is damaged: save the file again, unchanged")
         }
         if isPKCS12(text) {
-            return unreadable(
-                "this is a PKCS#12 file, which contains a certificate and its "
-                    + "key: name it as the certificate, without a separate key")
+            return TLSError(
+                .keyHasCertificate,
+                "this is a PKCS#12 file, which contains a certificate and its key")
         }
         let names = [
             ("CERTIFICATE REQUEST", "certificate request"), ("CERTIFICATE", "certificate"),

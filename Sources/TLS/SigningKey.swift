@@ -11,7 +11,8 @@ public struct SigningKey: Sendable {
 
     /// Decodes unencrypted PKCS#8, or SEC1, in PEM.
     ///
-    /// - Throws: `.keyUnreadable`, `.passphraseMissing`, `.keyNotEC` or `.keyWrongCurve`.
+    /// - Throws: `.keyUnreadable`, `.keyHasCertificate`, `.passphraseMissing`, `.keyNotEC` or
+    ///   `.keyWrongCurve`.
     public init(pem: [UInt8]) throws(TLSError) { try self.init(PrivateKey(pem: pem)) }
 
     /// Creates a signing key from a private key, which must be a P-256 key.

@@ -63,6 +63,9 @@ final class Files: Sendable {
         }
         try directory.write(
             [0xff, 0xfe] + "aabb\n".utf8.flatMap { [$0, 0] }, to: "utf16")
+        // The beginning of a PKCS#12 file (RFC 7292, section 4): a sequence with version 3.
+        try directory.write(
+            [0x30, 18, 2, 1, 3, 0x30, 13] + [UInt8](repeating: 5, count: 13), to: "key.p12")
         // A frame's header (RFC 8878, section 3.1.1.1) with a window of 16 MiB, and an empty block.
         try directory.write([0x28, 0xb5, 0x2f, 0xfd, 0, 14 << 3, 1, 0, 0], to: "far.zst")
         for line in [

@@ -51,6 +51,12 @@ extension MalformedRequest {
         .init(["--environment", "prod"], says: ["'prod'", "did you mean production?"]),
         .init(
             ["--endpoint", "https://localhost:1"], says: ["localhost:2197", "without the scheme"]),
+        .init(
+            ["--auth-key", "@key.p12"],
+            says: ["@key.p12", "PKCS#12", "name it with --certificate, in place of --auth-key"]),
+        .init(["--where", "country != 'FR'"], says: ["--where", "write country != FR,"]),
+        .init(["--retry", "all"], says: ["--retry 'all'", "both as failed,unknown"]),
+        .init(["--retry", "both"], says: ["--retry 'both'", "both as failed,unknown"]),
         .init(["--rate", "10k"], says: ["--rate '10k'", "like 5000"]),
         .init(["--rate", "100..5000"], says: ["--rate '100..5000'", "like 100..5000/10m"]),
         .init(
@@ -122,7 +128,24 @@ extension MalformedCall {
             ["ledger", "stats", "--ledger", "x", "--tokens", "y"],
             says: ["--tokens", "ledger stats", "remove it"]),
         .init(["ledger", "verify", "--ledger", "x", "--json"], says: ["--json", "ledger verify"]),
-        .init(["ledger", "merge", "--ledger", "x"], says: ["--ledger", "ledger merge"]),
+        .init(
+            ["ledger", "merge", "--ledger", "a b", "--ledger", "y", "--output", "whole"],
+            says: ["--ledger", "write broadside ledger merge --output whole 'a b' y"]),
+        .init(
+            ["ledger", "merge", "--ledger", "x", "z"],
+            says: ["write broadside ledger merge --output DIR x z"]),
+        .init(
+            ["ledger", "export", "--ledger", "x", "--output", "o.parquet"],
+            says: ["--output", ".parquet", ".csv or .jsonl", "--format csv"]),
+        .init(
+            ["ledger", "export", "--ledger", "x", "--follow", "--output", "o.tsv.gz"],
+            says: ["--output", "ends with .tsv"]),
+        .init(
+            ["ledger", "find", String(repeating: "ab", count: 32)],
+            says: ["takes no word 'abababab…'", "did you mean --token TOKEN?"]),
+        .init(
+            ["ledger", "find", "01234567-89ab-8cde-bc00-fedcba987654"],
+            says: ["did you mean --apns-id 01234567-89ab-8cde-bc00-fedcba987654?"]),
         .init(
             ["report", "@strange"], says: ["takes no word", "did you mean --ledger /", "/strange?"]),
         .init(["prune", "@list"], says: ["takes no word", "did you mean --tokens /", "/list?"]),

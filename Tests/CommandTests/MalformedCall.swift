@@ -234,6 +234,9 @@ extension MalformedRequest {
     static let campaignTexts: [(text: String, says: [String])] = [
         ("", ["line 1, column 1", "missing"]),
         ("[]", ["line 1, column 1", "an array"]),
+        ("# evening\ntokens: devices.csv\n", ["is YAML", "JSON5", "{ \"tokens\""]),
+        ("---\nrate: 5\n", ["is YAML"]), ("auth-key: x.p8", ["is YAML"]),
+        ("tokens", ["line 1, column 1", "is not a value"]),
         ("{\n  rat: 5 }", ["line 2, column 3", "'rat'", "did you mean rate?"]),
         ("{zzzzzzzz: 5}", ["line 1, column 2", "--help"]),
         ("{rate: true}", ["line 1, column 8", "'rate' is true", "number"]),

@@ -162,7 +162,10 @@ package enum Credential: Sendable {
             return try SigningKey(pem: text)
         } catch {
             guard source.path == nil else {
-                throw .usage(source.option, "\(location)\(error.message)")
+                let advice =
+                    error.code == .keyHasCertificate
+                    ? ": name it with --certificate, in place of --\(source.option)" : ""
+                throw .usage(source.option, "\(location)\(error.message)\(advice)")
             }
             // Omits the message's advice about files, which does not apply here.
             let problem = (error.message.parts(atFirst: ":")?.before ?? error.message[...])
@@ -235,6 +238,8 @@ package enum Credential: Sendable {
             "the private key is protected by a passphrase: add --passphrase-file FILE"
         case .passphraseWrong: "\(error.message): check --passphrase-file"
         case .keyTwice: "\(error.message): leave --private-key out"
+        case .keyHasCertificate:
+            "\(error.message): name it with --certificate, and leave --private-key out"
         case .certificateFormat: "\(error.message), and name its key with --private-key"
         default: error.message
         }

@@ -244,7 +244,7 @@ public enum DoctorRun {
         try connection.begin()
         report.add(
             "SETTINGS", .ok,
-            "\(connection.http.streamLimit) streams at first, header table "
+            "\(connection.http.streamLimit) \(connection.http.streamLimit == 1 ? "stream" : "streams") at first, header table "
                 + "\(connection.http.headerTableSize), frames of \(connection.http.maxFrameSize)")
     }
 

@@ -40,6 +40,11 @@ public enum SurveyRun {
             let file = try OutputFile(output, option: "survey")
             try file.write(Array(survey.json.utf8))
             try file.finish()
+            if output != "-" {
+                standardErrorLine(
+                    "broadside: \(output) has the responses to \(survey.entries.count) harmless requests; "
+                        + "--compare \(shellWord(output)) names differences")
+            }
         }
         guard let other, let compared else { return 0 }
         return show(

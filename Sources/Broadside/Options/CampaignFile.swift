@@ -32,6 +32,20 @@ package struct CampaignFile {
     /// Size limit of a campaign file, bytes.
     static let sizeLimit = 1 << 20
 
+    /// Whether a file begins like YAML: with `---`, or with a key outside braces.
+    static func isYAML(_ bytes: [UInt8]) -> Bool {
+        var lines = bytes.split(separator: UInt8(ascii: "\n")).lazy.map { line in
+            line.drop { $0 <= 0x20 }
+        }.filter { !$0.isEmpty && $0.first != UInt8(ascii: "#") }.makeIterator()
+        guard let first = lines.next() else { return false }
+        if first.starts(with: "---".utf8) { return true }
+        let key = first.prefix { byte in
+            byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
+                || UnicodeScalar(byte).properties.isAlphabetic && byte < 0x80
+        }
+        return !key.isEmpty && first[key.endIndex...].first == UInt8(ascii: ":")
+    }
+
     /// Reads and parses a file.
     package init(path: String) throws(BroadsideError) {
         let bytes = try readFile(path, option: "campaign", limit: Self.sizeLimit)
@@ -41,6 +55,11 @@ package struct CampaignFile {
         }
         if let problem = UTF16Text.problem(bytes.rawSpan) {
             throw .request("--campaign \(path) \(problem)")
+        }
+        if Self.isYAML(bytes) {
+            throw .request(
+                "--campaign \(path), line 1: this is YAML, but a campaign is JSON5: write { \"tokens\": "
+                    + "\"devices.csv\", ... }")
         }
         let root: JSON5Value
         do {

@@ -8,7 +8,9 @@ package func reopenedStates(_ text: String) throws(BroadsideError) -> ReopenedSt
         switch name {
         case "failed": states.insert(.failed)
         case "unknown": states.insert(.unknown)
-        default: throw .usage("retry", "'\(name)' is unknown: use failed, unknown or both")
+        default:
+            throw .usage(
+                "retry", "'\(name)' is unknown: write failed, unknown, or both as failed,unknown")
         }
     }
     return states

@@ -1,3 +1,4 @@
+import BroadsideAPNs
 import BroadsideCampaigns
 import BroadsideSupport
 
@@ -55,6 +56,10 @@ extension ParsedArguments {
             advice = "did you mean --ledger \(word)?"
         } else if isRegularFile(word), let name = ["tokens", "payload"].first(where: has) {
             advice = "did you mean --\(name) \(word)?"
+        } else if word.utf8.count >= 32, TokenText.isToken(word.utf8), has("token") {
+            advice = "did you mean --token TOKEN?"
+        } else if NotificationID(parsing: Array(word.utf8).rawSpan) != nil, has("apns-id") {
+            advice = "did you mean --apns-id \(word)?"
         } else {
             advice = "options begin with --"
         }

@@ -87,12 +87,15 @@ extension Summary {
         let advice =
             switch refused.first?.key {
             case "BadDeviceToken", "DeviceTokenNotForTopic": "check --environment and --topic"
-            case "Unregistered", "ExpiredToken": "is --tokens the right list?"
+            case "Unregistered", "ExpiredToken":
+                rejected + invalid + skipped == 1
+                    ? "is it the token that the app reports now?" : "is --tokens the right list?"
             default: "check the options and the payload"
             }
         let listed = names.isEmpty ? "" : " (\(names.joined(separator: ", ")))"
-        return "broadside: warning: no device got this campaign: APNs refused all "
-            + "\(grouped(rejected)) rows that were sent\(listed): \(advice)"
+        let rows = rejected == 1 ? "the only row" : "all \(grouped(rejected)) rows"
+        return "broadside: warning: no device got this campaign: APNs refused \(rows) "
+            + "that \(rejected == 1 ? "was" : "were") sent\(listed): \(advice)"
     }
 
     /// Number of rows per open state, as text; nil if there are none.

@@ -276,7 +276,7 @@ package struct StopAdvice {
         case .invalidProviderToken:
             doctor(
                 "check --auth-key, --key-id and --team-id, which must belong together (are the two IDs "
-                    + "exchanged?); doctor tries them without sending to a device")
+                    + "swapped?); doctor tries them without sending to a device")
             afterFixing()
         case .badCertificate:
             doctor("use a --certificate that is neither expired nor revoked; doctor tries it")
@@ -341,7 +341,8 @@ package struct StopAdvice {
         guard refusal.reason == .badDeviceToken else {
             export(
                 "these are tokens of another app: check --topic against the list; the topic is part of "
-                    + "the campaign, so begin a new ledger with the right one",
+                    + "the campaign, so begin a new ledger with the right one; see which rows were "
+                    + "refused",
                 ["--state", "rejected"])
             return
         }

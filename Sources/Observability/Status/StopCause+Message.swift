@@ -29,7 +29,9 @@ extension StopCause {
                 ? "APNs refuses the credential (\(refusal.text))"
                 : "APNs refuses one request after another: \(refusal.text)"
         case .heldBack(let rows, let refusal):
-            "\(rows) rows were refused because of the credential, and stay "
+            (rows == 1
+                ? "1 row was refused because of the credential, and stays "
+                : "\(grouped(rows)) rows were refused because of the credential, and stay ")
                 + "remaining for --resume"
                 + (refusal.map { ": \($0.text)" } ?? "")
         case .allRefused(let rows, let refusal):
