@@ -1,0 +1,10 @@
+import BroadsideLists
+import BroadsideRows
+
+extension TokenList {
+    /// Command that converts a list in the encoding of a spreadsheet.
+    var utf8Command: String { command.filter("iconv -f WINDOWS-1252 -t UTF-8") }
+}
+
+/// Whether bytes are text in UTF-8.
+func isUTF8Text(_ bytes: [UInt8]) -> Bool { String(validating: bytes, as: UTF8.self) != nil }
