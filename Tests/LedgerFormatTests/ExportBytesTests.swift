@@ -85,7 +85,9 @@ import Testing
             row.state = .accepted
             row.status = 200
             draft.writer.accepted(
-                row: number, fingerprint: number, attempts: Int(row.attempts), nowMilliseconds: now)
+                row: number, fingerprint: TokenText.fingerprint(row.listed.span.bytes),
+                attempts: Int(row.attempts),
+                nowMilliseconds: now)
             return
         }
         row.state = [.accepted, .rejected, .invalid, .skipped, .failed, .unknown].randomElement(

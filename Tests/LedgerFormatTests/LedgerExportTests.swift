@@ -63,7 +63,7 @@ func testIdentifier(_ row: UInt64) -> String {
         let draft = SegmentDraft(campaign: testCampaign, epoch: 1, reactor: 0)
         draft.writer.reserve(testChunk(12, 2), nowMilliseconds: testTime)
         draft.writer.reserve(testChunk(3, 6), nowMilliseconds: testTime)
-        draft.writer.accepted(row: 3, fingerprint: 9, attempts: 2, nowMilliseconds: testTime)
+        draft.writer.accepted(row: 3, fingerprint: 0, attempts: 2, nowMilliseconds: testTime)
         let text = Array("New\"Reason\n".utf8)
         draft.writer.settled(
             row: 4, state: .rejected, status: 410, reason: 0, reasonText: text.span.bytes,

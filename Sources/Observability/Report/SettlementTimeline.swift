@@ -1,4 +1,4 @@
-import BroadsideLedgerFormat
+package import BroadsideLedgerFormat
 import BroadsideRows
 
 /// Numbers of settled rows over time, from the ledger's verdicts, in bins of equal width. The width
