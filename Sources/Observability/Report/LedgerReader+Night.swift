@@ -52,6 +52,10 @@ extension Night {
             figures.listAgeSeconds = Double(age) / 1000
         }
         title = summary.name ?? summary.campaign
+        switch summary.outcome {
+        case .stopped, .aborted, .error: next = ledger.steps(summary, telemetry).first
+        case .complete, .running: break
+        }
         if let report = telemetry.reportPath ?? telemetry.command?.reportPath {
             pagePaths.insert(report, at: 0)
         }

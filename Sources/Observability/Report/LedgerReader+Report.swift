@@ -89,7 +89,7 @@ extension LedgerReader {
     }
 
     /// Recommended next steps. For a merged ledger, the steps of each unfinished part.
-    private func steps(
+    func steps(
         _ summary: Summary, _ telemetry: Telemetry
     ) -> [StopAdvice.Step] {
         guard manifest.shards != nil else {

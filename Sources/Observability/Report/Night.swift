@@ -40,6 +40,8 @@ package struct Night {
     /// none.
     var link: String?
     var content: Content
+    /// First recommended step if the night ended early; nil for any other night.
+    var next: StopAdvice.Step?
 
     var figures: Figures? {
         guard case .figures(let figures) = content else { return nil }

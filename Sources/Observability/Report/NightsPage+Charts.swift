@@ -11,6 +11,8 @@ extension NightsPage {
     private static var window: Int { 7 }
     /// Maximum number of ticks, so that they fit a phone's screen.
     private static var ticksLimit: Int { 4 }
+    /// Minimum distance of two ticks, as a share of the axis, on a page that is 390 pixels wide.
+    private static var tickDistance: Double { 0.16 }
     /// Maximum number of days that are searched for the first days of months.
     private static var daysLimit: UInt64 { 20_000 }
 
@@ -177,18 +179,27 @@ extension NightsPage {
                 time += day
             }
         } else if span > 2 * day {
-            places = stride(from: first / day * day, through: last, by: Int(day)).map {
-                ($0, String(timeText($0).dropFirst(5).prefix(5)))
+            // Each tick is below the points of a night, with the night's date.
+            for time in course.map(\.milliseconds).sorted() {
+                let text = String(timeText(time).dropFirst(5).prefix(5))
+                if places.last?.text != text { places.append((time, text)) }
             }
         } else {
             places = [first, last].map { ($0, String(timeText($0).dropFirst(11).prefix(5))) }
         }
         places.removeAll { $0.milliseconds < first }
         let step = max(1, (places.count + Self.ticksLimit - 1) / Self.ticksLimit)
-        return stride(from: 0, to: places.count, by: step).map {
-            Chart.Tick(
-                fraction: position(places[$0].milliseconds, in: (first, span)),
-                text: places[$0].text)
-        }.filter { $0.fraction < 0.94 || places.count <= 2 }
+        var ticks: [Chart.Tick] = []
+        for place in stride(from: 0, to: places.count, by: step).map({ places[$0] }) {
+            let fraction = position(place.milliseconds, in: (first, span))
+            // A text in the middle of the last tick would end outside of the chart, and nights that
+            // were left out bring others closer together.
+            let fits = fraction < 0.94 || fraction > 0.98
+            let isApart = ticks.last.map { fraction - $0.fraction > Self.tickDistance } ?? true
+            if places.count <= 2 || fits && isApart {
+                ticks.append(Chart.Tick(fraction: fraction, text: place.text))
+            }
+        }
+        return ticks
     }
 }

@@ -28,7 +28,7 @@ package struct NightsPage {
     package var html: [UInt8] {
         var page = pageHead(
             title: "\(heading): \(sentence)", css: ReportStyle.css + ReportStyle.nights)
-        page += header + unusual + campaigns + charts + table
+        page += header + nextSteps + unusual + campaigns + charts + table
         page += """
             <footer>Times are UTC. List: its rows. Dead: rows that APNs rejected with 410 \
             (\(escapedHTML(Night.deadReasons.joined(separator: ", ")))), of all settled rows. Per \
@@ -42,9 +42,12 @@ package struct NightsPage {
 
     // MARK: The head
 
-    /// Heading such as `12 nights, 2026-11-10 to 2026-11-21`.
+    /// Heading such as `evening: 12 nights, 2026-11-10 to 2026-11-21`. It has a name if all nights
+    /// are of one campaign.
     private var heading: String {
-        let count = nights.count == 1 ? "1 night" : "\(grouped(nights.count)) nights"
+        let titles = Set(nights.map(\.title))
+        let name = titles.count == 1 && nights[0].figures != nil ? "\(nights[0].title): " : ""
+        let count = name + (nights.count == 1 ? "1 night" : "\(grouped(nights.count)) nights")
         let starts = nights.compactMap(\.startedAtMilliseconds)
         guard let last = starts.first, let first = starts.last else { return count }
         let (from, to) = (Self.day(first), Self.day(last))
@@ -82,6 +85,27 @@ package struct NightsPage {
             </header>
 
             """
+    }
+
+    /// Maximum number of campaigns for which there are next steps.
+    private static var stepsLimit: Int { 5 }
+
+    /// Next step for the latest night of each campaign, if it is not complete.
+    private var nextSteps: String {
+        var seen: Set<String> = []
+        let latest = nights.filter { seen.insert($0.group).inserted && $0.next != nil }
+        guard !latest.isEmpty else { return "" }
+        let items = latest.prefix(Self.stepsLimit).compactMap { night in
+            night.next.map { step in
+                let day = night.startedAtMilliseconds.map(Self.day) ?? ""
+                let text = "\(night.title): \(step.text)."
+                return "<p><b>\(day)</b> \(optionsUnbroken(escapedHTML(text)))</p>"
+                    + (step.command.map {
+                        "<code>\(optionsUnbroken(escapedHTML($0)))</code>\n"
+                    } ?? "\n")
+            }
+        }
+        return "<h2>What to do next</h2>\n<div class=\"box\">\(items.joined())</div>\n"
     }
 
     /// Maximum number of unusual nights in the list. The newest ones are listed.

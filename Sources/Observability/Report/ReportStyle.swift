@@ -95,6 +95,7 @@ enum ReportStyle {
         .span u,.span em,.span i{position:absolute;top:0;bottom:0}.span u{top:8px;bottom:8px;min-width:2px;background:var(--first)}\
         .span em{width:8px;top:6px;bottom:6px;margin-left:-4px;border-radius:4px;background:var(--first)}\
         .span i{width:1px;background:var(--soft)}.faint .span u,.faint .span em{background:var(--dead)}
+        @media(max-width:560px){.spans{grid-template-columns:minmax(0,1fr);gap:2px}.spans li+li b{margin-top:10px}}
         figure p,.box p{margin:0 0 8px}.box p:last-child{margin:0}
         footer{margin-top:36px;color:var(--soft);font-size:13px}
         @media print{:root{color-scheme:light;--ground:#fff;--sheet:#fff;--ink:#000;--soft:#444;\
@@ -107,8 +108,8 @@ enum ReportStyle {
     /// Additional styles for the page about many nights.
     static let nights = """
         main{max-width:1360px}.chart svg svg{overflow:visible}
-        .points{stroke-width:5;stroke-opacity:.5}\
-        .key.dot{width:6px;height:6px;border-radius:3px;margin-bottom:2px;opacity:.6}.bars{stroke-width:3;stroke-linecap:butt}
+        .points{stroke-width:6;stroke-opacity:.75}@media(prefers-color-scheme:dark){.points{stroke-opacity:.9}}\
+        .key.dot{width:6px;height:6px;border-radius:3px;margin-bottom:2px;opacity:.8}.bars{stroke-width:3;stroke-linecap:butt}
         .pair figure:last-child:nth-child(odd){grid-column:1/-1}
         a{color:var(--first);text-underline-offset:2px}
         a:focus-visible,.nights:focus-visible{outline:2px solid var(--focus);outline-offset:2px}

@@ -113,6 +113,39 @@ import Testing
         }
     }
 
+    @Test func `A tick is at a night, and has its date`() {
+        let html = Self.html((0..<4).map { Self.night($0) })
+        for (place, date) in [
+            ("1.00", "11-21"), ("33.67", "11-22"), ("66.33", "11-23"), ("99.00", "11-24"),
+        ] {
+            let tick = try? Regex("x=\"\(place)%\"[^>]*>\(date)<")
+            #expect(tick.map { html.contains($0) } == true, "\(date)")
+        }
+        // A point of the curve is at the same place.
+        #expect(html.contains("336.7 "))
+        let uneven = Self.html([0, 1, 2, 30, 31].map { Self.night($0) })
+        let texts = uneven.matches(of: />(\d\d-\d\d)<\/text>/).map { String($0.1) }
+        #expect(Array(texts.prefix(2)) == ["11-21", "12-22"], "\(texts)")
+    }
+
+    @Test func `The page names its campaign, and how to continue its latest night`() {
+        var nights = (0..<3).map { Self.night($0, title: "Evening") }
+        nights[0].next = .init(text: "--resume continues", command: "broadside old")
+        #expect(!Self.html(nights).contains("What to do next"))
+        nights[2].next = .init(
+            text: "--date 2026-11-23 continues", command: "broadside night --date 2026-11-23")
+        let html = Self.html(nights)
+        #expect(html.contains("<p>Evening: 3 nights, 2026-11-21 to 2026-11-23</p>"))
+        #expect(html.contains("<title>Evening: 3 nights, "))
+        #expect(
+            html.contains(
+                "<p><b>2026-11-23</b> Evening: <span class=\"o\">--date</span> 2026-11-23 continues.</p>"
+                    + "<code>broadside night <span class=\"o\">--date</span> 2026-11-23</code>"))
+        #expect(!html.contains("broadside old"))
+        nights[0].title = "Morning"
+        #expect(Self.html(nights).contains("<p>3 nights, "))
+    }
+
     @Test func `Names and problems from elsewhere are text, whatever they hold`() throws {
         let hostile =
             "</td></table><script>alert(1)</script><\u{338}img src=x onerror=\"a\">'&\u{202e}\r\n<!--"
