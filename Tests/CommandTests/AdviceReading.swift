@@ -10,8 +10,11 @@ extension AdviceReading {
     func commands(_ page: String) -> [String] {
         let next = page.components(separatedBy: "<h2>What to do next</h2>").last ?? ""
         return next.matches(of: /<code>(.*?)<\/code>/).map { match in
-            [("&#39;", "'"), ("&quot;", "\""), ("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&")]
-                .reduce(String(match.1)) { $0.replacingOccurrences(of: $1.0, with: $1.1) }
+            [
+                ("<span class=\"o\">", ""), ("</span>", ""), ("&#39;", "'"), ("&quot;", "\""),
+                ("&lt;", "<"), ("&gt;", ">"), ("&amp;", "&"),
+            ]
+            .reduce(String(match.1)) { $0.replacingOccurrences(of: $1.0, with: $1.1) }
         }
     }
 

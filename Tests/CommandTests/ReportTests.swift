@@ -45,7 +45,8 @@ struct ReportTests {
             for part in [
                 "Rows settled per second", "Response times", "Responses by response time",
                 "Unregistered", "Connections of the latest run",
-                "Settings of the latest run", "broadside prune --ledger", ">run 2<",
+                "Settings of the latest run", "broadside prune <span class=\"o\">--ledger</span>",
+                ">run 2<",
             ] {
                 #expect(text.contains(part), "\(name): \(part)")
             }

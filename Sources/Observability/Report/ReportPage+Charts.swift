@@ -10,14 +10,20 @@ extension ReportPage {
 
     /// Charts; empty if there were no responses.
     var charts: String {
-        var charts = [throughputChart, latencyChart, distributionChart].compactMap { $0?.html }
+        var charts =
+            hasFewRows
+            ? [] : [throughputChart, latencyChart, distributionChart].compactMap { $0?.html }
         if !limits.isEmpty { charts.append(limits) }
         guard !charts.isEmpty else { return "" }
         return "<h2>How it went</h2>\n\(speed)<div class=\"pair\">\n\(charts.joined())</div>\n"
     }
 
+    /// Whether there are too few rows for curves, rates and shares of responses.
+    private var hasFewRows: Bool { settledCount < 20 }
+
     /// Rates and response times in one line.
     private var speed: String {
+        guard !hasFewRows else { return "" }
         var parts: [String] = []
         if data.runningSeconds > 0 {
             let average = Double(settledCount) / data.runningSeconds
@@ -124,11 +130,16 @@ extension ReportPage {
         let marks = [("median", 0.5), ("99%", 0.99)].compactMap { name, share in
             latency.quantile(share).flatMap { value in
                 columns.firstIndex { $0.upper >= value }.map {
-                    Chart.Tick(fraction: (edges[$0] + edges[$0 + 1]) / 2, text: name)
+                    Chart.Tick(
+                        fraction: (edges[$0] + edges[$0 + 1]) / 2,
+                        text: "\(name) \(latencyText(value))")
                 }
             }
         }
-        let areMarksApart = marks.count < 2 || marks[1].fraction - marks[0].fraction > 0.25
+        // The text of a mark on the right is on its left, where it needs space, too.
+        let areMarksApart =
+            marks.count < 2
+            || marks[1].fraction - marks[0].fraction > (marks[1].fraction > 0.7 ? 0.58 : 0.34)
         var seen = 0.0
         let rows = columns.map { column in
             seen += column.count
@@ -147,45 +158,60 @@ extension ReportPage {
                 Chart.Series(
                     name: "responses", color: "first", shape: .area, values: shares.map { $0 })
             ],
-            ticks: ticks, marks: areMarksApart ? marks : Array(marks.suffix(1)),
+            ticks: ticks, marks: areMarksApart ? marks : Array(marks.prefix(1)),
             unit: "% of responses", note: "Response times, on a logarithmic axis.",
             table: tableHTML(["Up to", "Responses", "Of all, so far"], rows))
     }
 
-    /// Ticks at 1, 2 and 5 of each power of ten, or fewer if not all of them fit.
+    /// Ticks at 1, 2 and 5 of each power of ten, or fewer if not all of them fit. If fewer than
+    /// three fit, ticks at equal distances in time.
     private static func roundTimes(_ uppers: [UInt64], edges: [Double]) -> [Chart.Tick] {
         guard let first = uppers.first, let last = uppers.last, last > first, first > 0 else {
             return []
         }
+        let (low, high) = (Double(first), Double(last))
         // Each column is wider than the previous one by the same factor.
-        let width = (edges[edges.count - 1] - edges[1]) / log2(Double(last) / Double(first))
-        var values: [Double] = []
-        var decade = 1.0
-        while decade <= Double(last) {
-            values += [decade, 2 * decade, 5 * decade]
-            decade *= 10
+        let width = (edges[edges.count - 1] - edges[1]) / log2(high / low)
+        /// Returns ticks at those of the values that fit, of which the first ones take precedence.
+        func ticks(_ values: [Double], step: Double) -> [Chart.Tick] {
+            var ticks: [Chart.Tick] = []
+            for value in values {
+                let fraction = edges[1] + width * log2(value / low)
+                guard fraction > 0.02, fraction < 0.97,
+                    ticks.allSatisfy({ abs($0.fraction - fraction) > 0.2 })
+                else { continue }
+                ticks.append(Chart.Tick(fraction: fraction, text: roundTime(value, step: step)))
+            }
+            return ticks.sorted { $0.fraction < $1.fraction }
         }
-        let places = values.map {
-            (value: $0, fraction: edges[1] + width * log2($0 / Double(first)))
+        var powers: [Double] = []
+        while (powers.last ?? 0.1) * 10 <= high { powers.append((powers.last ?? 0.1) * 10) }
+        var found = ticks(powers + powers.flatMap { [2 * $0, 5 * $0] }, step: .infinity)
+        for power in powers.reversed() {
+            for step in [5 * power, 2 * power, power] where found.count < ticksWanted {
+                guard (high - low) / step < 100 else { return found }
+                let values = stride(from: (low / step).rounded(.down) * step, to: high, by: step)
+                let finer = ticks(values.filter { $0 > 0 }, step: step)
+                if finer.count > found.count { found = finer }
+            }
         }
-        .filter { $0.fraction > 0.02 && $0.fraction < 0.97 }
-        var ticks: [Chart.Tick] = []
-        // Powers of ten take precedence.
-        let powers = places.filter { "\(UInt64($0.value))".hasPrefix("1") }
-        for one in powers + places where ticks.allSatisfy({ abs($0.fraction - one.fraction) > 0.2 })
-        {
-            ticks.append(Chart.Tick(fraction: one.fraction, text: roundTime(one.value)))
-        }
-        return ticks.sorted { $0.fraction < $1.fraction }
+        return found
     }
 
-    /// Text such as `20 ms` for a round number of nanoseconds.
-    private static func roundTime(_ nanoseconds: Double) -> String {
+    private static var ticksWanted: Int { 3 }
+
+    /// Text such as `20 ms` or `20.5 ms` for a multiple of a step, both in nanoseconds.
+    private static func roundTime(_ nanoseconds: Double, step: Double) -> String {
+        func text(_ unit: Double, _ name: String) -> String {
+            let (value, step) = (nanoseconds / unit, step / unit)
+            guard step < 0.99 else { return "\(grouped(wholeNumber(value.rounded()))) \(name)" }
+            return decimal(value, places: step > 0.099 ? 1 : step > 0.0099 ? 2 : 3) + " \(name)"
+        }
         switch nanoseconds {
-        case ..<1e3: "\(wholeNumber(nanoseconds)) ns"
-        case ..<1e6: "\(wholeNumber(nanoseconds / 1e3)) us"
-        case ..<1e9: "\(wholeNumber(nanoseconds / 1e6)) ms"
-        default: "\(grouped(wholeNumber(nanoseconds / 1e9))) s"
+        case ..<1e3: return text(1, "ns")
+        case ..<1e6: return text(1e3, "us")
+        case ..<1e9: return text(1e6, "ms")
+        default: return text(1e9, "s")
         }
     }
 

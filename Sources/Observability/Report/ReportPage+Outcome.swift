@@ -136,7 +136,8 @@ extension ReportPage {
                         .joined(separator: ", "),
                 isAlarm: waiting > 0),
             Card(
-                value: durationText(data.wholeSeconds),
+                value: data.wholeSeconds < Self.shortestSeconds
+                    ? "<1 s" : durationText(data.wholeSeconds),
                 name: data.isInProgress ? "since the start" : "from start to end",
                 note: gap >= 1
                     ? "\(durationText(data.runningSeconds)) without the gaps between runs"

@@ -29,6 +29,11 @@ extension ReportPage {
         case "ConnectionLost": "the connection ended before the response"
         case "MalformedToken": "not an even number of hexadecimal digits: never sent"
         case "MissingColumn": "the row lacks a column: never sent"
+        case "Holdout": "held out of the campaign, to compare with: never sent"
+        case "Suppressed": "on the suppression list: never sent"
+        case "Duplicate": "an earlier row has the same token: never sent"
+        case "DeadToken": "dead in an earlier ledger: prune the token"
+        case "FrequencyCap": "earlier campaigns reached the device often enough: never sent"
         case "PayloadTooLarge": "the payload is larger than APNs accepts"
         case "InvalidTokenSize": "not the length of a token"
         case "MissingTopic", "InvalidTopicSize": "the credential does not name the app"
@@ -54,7 +59,7 @@ extension LimitedBy {
     fileprivate var advice: String {
         switch self {
         case .input: "The list could not be read faster, or it was short."
-        case .rate: "--rate was the bottleneck: raise it to finish sooner."
+        case .rate: "Raise --rate to finish sooner."
         case .connecting:
             "Look at the connections below, and at name resolution and the network."
         case .retry: "Look at the connections below: they failed, or APNs throttled."

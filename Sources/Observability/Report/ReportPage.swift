@@ -59,13 +59,18 @@ package struct ReportPage {
         return remaining - min(remaining, data.summary.inDoubt)
     }
 
+    /// Time that a person does not read as 0 s.
+    static var shortestSeconds: Double { 0.5 }
+
     var isComplete: Bool { data.summary.outcome == .complete }
 
     /// Outcome in one sentence, for readers who read nothing else.
     var sentence: String {
         let summary = data.summary
         let rows = summary.rows.map { grouped($0) }
-        let time = durationText(data.wholeSeconds)
+        let time =
+            data.wholeSeconds < Self.shortestSeconds
+            ? "less than a second" : durationText(data.wholeSeconds)
         if data.isInProgress {
             return "Still running: \(grouped(settledCount)) rows are settled so far."
         }

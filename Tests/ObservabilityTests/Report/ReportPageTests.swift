@@ -99,6 +99,76 @@ import Testing
         return Self.data(accepted: 100, telemetry: telemetry, epochs: epochs)
     }
 
+    /// Texts on the horizontal axis of the histogram, and above it.
+    private static func histogram(_ milliseconds: [Double]) -> [String] {
+        var data = nights()
+        var latency = LatencyHistogram()
+        for time in milliseconds { latency.record(UInt64(time * 1e6)) }
+        data.latency = latency.counts
+        let page = String(decoding: ReportPage(data: data).html, as: UTF8.self)
+        let chart = page.components(separatedBy: "aria-labelledby=\"distribution-t").last ?? ""
+        let axis = chart.components(separatedBy: "</figure>")[0]
+        return axis.matches(of: /<text[^>]*>([^<]*)<\/text>/).map { String($0.1) }
+    }
+
+    @Test func `The histogram has three times on its axis and the median above it`() {
+        let narrow: [Double] = (0..<200).map { 45 + Double($0) / 14 }
+        let wide: [Double] = (0..<200).map { 2 * exp2(Double($0) / 20) }
+        let equal = [Double](repeating: 50, count: 100)
+        for times: [Double] in [narrow, wide, equal] {
+            let texts = Self.histogram(times)
+            let ticks = texts.filter { $0.first?.isNumber == true && !$0.hasPrefix("99% ") }
+            #expect(ticks.count >= 3 && Set(ticks).count == ticks.count, "\(texts)")
+            #expect(texts.contains { $0.hasPrefix("median ") && $0.hasSuffix(" ms") }, "\(texts)")
+        }
+    }
+
+    @Test func `A page about a few rows has no curves, no rates and no 0 s`() {
+        var telemetry = Telemetry()
+        telemetry.begin(1, atMilliseconds: 1_795_264_562_000, settings: [])
+        var snapshot = RunSnapshot()
+        snapshot.elapsedSeconds = 0.2
+        var series = TimeSeries()
+        var counts = RowCounts()
+        counts[.accepted] = 3
+        var latency = LatencyHistogram()
+        for time in [4, 5, 6] as [UInt64] { latency.record(time * 1_000_000) }
+        series.append(
+            .init(
+                start: 0, duration: 0.2, counts: counts, latency: latency.counts, inFlight: 0,
+                limited: LimitedBy.allCases.map { _ in 1000 }))
+        telemetry.take(snapshot, series, ReactorReport())
+        telemetry.end(outcome: "complete", cause: nil, atMilliseconds: 0)
+        func page(_ accepted: UInt64) -> String {
+            let data = Self.data(
+                accepted: accepted, telemetry: telemetry,
+                epochs: [.init(number: 1, startedAtMilliseconds: 1_795_264_562_000)])
+            return String(decoding: ReportPage(data: data).html, as: UTF8.self)
+        }
+        let few = page(3)
+        for words in ["How it went", "<svg role", "per second", ">0 s<", "after 0 s"] {
+            #expect(!few.contains(words), "\(words)")
+        }
+        #expect(few.contains("All 3 rows are settled after less than a second: "))
+        #expect(few.contains("<b>&lt;1 s</b>"))
+        let more = page(20)
+        #expect(more.contains("How it went") && more.contains("rows per second on average"))
+    }
+
+    @Test func `A command breaks between its options, and a retry names the rows before it`() {
+        var data = Self.data(accepted: 9, unknown: 2)
+        data.steps = [
+            .init(text: "--resume --retry unknown sends them again", command: "x --retry unknown")
+        ]
+        let steps = ReportPage(data: data).nextSteps
+        let order = [
+            "<p>2 rows ended unknown. A row that is unknown may have reached its device already.",
+            "<span class=\"o\">--resume</span> <span class=\"o\">--retry</span> unknown sends",
+            "<code>x <span class=\"o\">--retry</span> unknown</code>",
+        ].map { steps.range(of: $0)?.lowerBound }
+        #expect(!order.contains(nil) && order.compactMap { $0 } == order.compactMap { $0 }.sorted())
+    }
+
     /// Run 1 was killed 5.25 s after its latest record, run 2 before its first one. Run 3 ended.
     @Test func `A killed run lasts to its last verdict, and its outcome is interrupted`() {
         let start: UInt64 = 1_795_264_562_000
