@@ -384,7 +384,7 @@ struct NightTests {
     }
 
     @Test
-    func `A retry or a mistyped date begins no night, and the start says which one has begun`()
+    func `A retry begins no night, and an earlier date is begun with a warning`()
         throws
     {
         let server = try RecordingServer()
@@ -406,18 +406,6 @@ struct NightTests {
                 "\(refused.errors)")
             #expect(refused.errorLines.count == 1)
         }
-        for more in [[], ["--dry-run"]] {
-            // The second time, too: a start that is refused is not noted.
-            for _ in 1...2 {
-                let past = try nights.run(
-                    ["--date", nights.date(1)] + more, at: (2, "21:00"))
-                #expect(past.exitCode == 2, "\(past.errors)")
-                #expect(
-                    past.errors.contains("--date \(nights.date(1))")
-                        && past.errors.contains("--ledger \(nights.ledger(1)) "),
-                    "\(past.errors)")
-            }
-        }
         #expect(!nights.has(1) && !nights.has(3))
         #expect(try requests(server) == Self.rows)
         // The night that has begun, and one that failed on its own evening.
@@ -431,14 +419,17 @@ struct NightTests {
         #expect(try requests(server) == 2 * Self.rows)
         let late = try nights.run(["--date", nights.date(3)], at: (4, "21:00"))
         #expect(late.exitCode == 0, "\(late.errors)")
-        // The command that the message names sends under the date, and `night` then knows it.
-        let byHand = try Broadside.run(
-            [
-                "send", "--campaign", nights.file, "--ledger", nights.ledger(1), "--skip-dead",
-                "\(nights.folder)/evening",
-            ], in: nights.campaign.directory, environment: nights.clock(4, "21:01"))
-        #expect(byHand.exitCode == 0, "\(byHand.errors)")
-        #expect(try nights.run(["--date", nights.date(1)], at: (4, "21:02")).exitCode == 0)
+        // A date before these was never started: it may be mistyped.
+        for (more, sent) in [(["--dry-run"], 3), ([], 4)] {
+            let past = try nights.run(["--date", nights.date(1)] + more, at: (4, "21:01"))
+            #expect(past.exitCode == 0, "\(past.errors)")
+            #expect(
+                past.errors.contains("warning: --date \(nights.date(1))")
+                    && past.errors.contains("\(nights.date(4)) has begun"), "\(past.errors)")
+            #expect(try requests(server) == sent * Self.rows)
+        }
+        let again = try nights.run(["--date", nights.date(1)], at: (4, "21:02"))
+        #expect(again.exitCode == 0 && !again.errors.contains("warning"), "\(again.errors)")
         #expect(try requests(server) == 4 * Self.rows)
     }
 
@@ -455,40 +446,40 @@ struct NightTests {
         let before = try String(contentsOfFile: payload, encoding: .utf8)
         let corrected = "{\"aps\":{\"alert\":\"corrected\"}}"
         try corrected.write(toFile: payload, atomically: true, encoding: .utf8)
-        func refused(_ difference: String, _ devices: String) throws {
+        func refused(_ day: Int, _ difference: String, _ devices: String) throws {
             for more in [[], ["--dry-run"]] {
-                let start = try nights.run(more, at: (1, "20:05"))
+                let start = try nights.run(more, at: (day, "20:05"))
                 #expect(start.exitCode == 2, "\(start.errors)")
                 for words in [
-                    "the night of \(nights.date(1)) began with other input", difference, devices,
+                    "the night of \(nights.date(day)) began with other input", difference, devices,
                     "--name NAME",
                 ] { #expect(start.errors.contains(words), "\(words): \(start.errors)") }
                 #expect(!start.errors.contains("--ledger"), "\(start.errors)")
             }
         }
-        try refused("the payload differs", "no device has got")
+        try refused(1, "the payload differs", "no device has got")
         try before.write(toFile: payload, atomically: true, encoding: .utf8)
-        #expect(try nights.run(Self.cutShort, at: (1, "20:10")).exitCode == 3)
-        let accepted = try nights.statistics(1).accepted
+        #expect(try nights.run(Self.cutShort, at: (2, "20:00")).exitCode == 3)
+        let accepted = try nights.statistics(2).accepted
         try #require(accepted > 1 && accepted < 100)
         try corrected.write(toFile: payload, atomically: true, encoding: .utf8)
-        try refused("the payload differs", "\(accepted) devices have or may have got")
+        try refused(2, "the payload differs", "\(accepted) devices have or may have got")
         try before.write(toFile: payload, atomically: true, encoding: .utf8)
         // Other tokens, as long as those of the list.
         let list = try String(contentsOfFile: nights.campaign.list, encoding: .utf8)
         let other = list.split(separator: "\n").reversed().joined(separator: "\n") + "\n"
         try other.write(toFile: nights.campaign.list, atomically: true, encoding: .utf8)
-        let start = try nights.run(at: (1, "20:15"))
+        let start = try nights.run(at: (2, "20:15"))
         #expect(start.exitCode == 2, "\(start.errors)")
         #expect(
             start.errors.contains("the list's content differs")
                 && start.errors.contains("--name NAME"), "\(start.errors)")
         #expect(try requests(server) == accepted)
         // Both ways out lead on.
-        let named = try nights.run(["--name", "corrected"], at: (1, "20:16"))
+        let named = try nights.run(["--name", "corrected"], at: (2, "20:16"))
         #expect(named.exitCode == 0, "\(named.errors)")
         try list.write(toFile: nights.campaign.list, atomically: true, encoding: .utf8)
-        #expect(try nights.run(at: (1, "20:17")).exitCode == 0)
+        #expect(try nights.run(at: (2, "20:17")).exitCode == 0)
         #expect(try requests(server) == 200)
     }
 

@@ -113,7 +113,7 @@ struct NightCall {
         if given != nil, try isRemoved(date, history) { return ExitCode.complete }
         try refuseLost(date, history)
         try folder.refuseElsewhere(date)
-        try refuseToBegin(date, history)
+        try checkBeginning(date, history)
         var send = options.send
         if mayBeNext, isOver(date, history) {
             // The list and payload may be those of the next night by now.
@@ -164,7 +164,7 @@ struct NightCall {
         try refuseLost(date, history)
         try refuseOtherCampaign(date, history)
         try folder.refuseElsewhere(date)
-        try refuseToBegin(date, history)
+        try checkBeginning(date, history)
         // A start that is refused because another night is running counts as a start: after
         // midnight it still belongs to this date.
         try noteIntention(date, notes)
@@ -235,15 +235,15 @@ struct NightCall {
         )
     }
 
-    /// Refuses to begin a night if the options suggest that another one is meant. It would send the
-    /// campaign to all devices once more.
-    private func refuseToBegin(
+    /// Refuses a retry that would begin a night, and warns of a date that may be a mistake. In both
+    /// cases the campaign goes to all devices once more.
+    private func checkBeginning(
         _ date: NightDate, _ history: NightHistory
     ) throws(BroadsideError) {
-        let refusal = history.refusal(
-            toBegin: date, retries: !options.send.retry.isEmpty,
+        let doubt = history.doubt(
+            aboutBeginning: date, retries: !options.send.retry.isEmpty,
             ledgers: try folder.ledgerDates())
-        switch refusal {
+        switch doubt {
         case nil: return
         case .nothingToRetry(let latest):
             let advice =
@@ -256,13 +256,10 @@ struct NightCall {
                 "sends rows of a night again, but the night of \(date) has not begun, and nothing is "
                     + "sent: \(advice)")
         case .isPast(let latest):
-            throw .usage(
-                "date",
-                "\(date): that night was never started, and the later one of \(latest) has begun, so "
-                    + "nothing is sent: name the date of a night that has begun, or send this "
-                    + "campaign under that date with broadside send --campaign "
-                    + "\(shellWord(options.campaign)) --ledger \(shellWord(folder.ledger(date))) "
-                    + "--skip-dead \(shellWord(folder.path))")
+            standardErrorLine(
+                "broadside: warning: --date \(date): that night was never started, and the later one "
+                    + "of \(latest) has begun already: the campaign goes to the whole list once more"
+            )
         }
     }
 

@@ -110,10 +110,10 @@ struct NightHistory: Sendable {
         return now - last.time < length && last.state != .removed ? last.date : today
     }
 
-    // MARK: Nights that do not begin
+    // MARK: Starts that may be mistakes
 
-    /// Reason why a night does not begin.
-    enum Refusal: Equatable {
+    /// Why a start that would begin a night may be a mistake.
+    enum Doubt: Equatable {
         /// Rows are to be sent again, but the night has sent none. `latest` is the latest night
         /// with a ledger; nil if there is none.
         case nothingToRetry(latest: NightDate?)
@@ -122,14 +122,14 @@ struct NightHistory: Sendable {
         case isPast(latest: NightDate)
     }
 
-    /// Reason why a start may not begin a night; nil if it may, and for a night that has begun.
+    /// Returns why a start may be a mistake; nil if the night has begun, or if it may well begin.
     ///
     /// - Parameters:
     ///   - retries: Whether the start is to send rows again.
     ///   - ledgers: Dates that have a ledger, oldest first.
-    func refusal(
-        toBegin date: NightDate, retries: Bool, ledgers: [NightDate]
-    ) -> Refusal? {
+    func doubt(
+        aboutBeginning date: NightDate, retries: Bool, ledgers: [NightDate]
+    ) -> Doubt? {
         let isNoted = self[date] != nil
         guard self[date]?.state ?? .intended == .intended, !ledgers.contains(date) else {
             return nil

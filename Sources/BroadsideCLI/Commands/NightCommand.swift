@@ -18,8 +18,8 @@ enum NightCommand {
 
             DIR/NAME/nights notes which dates were begun. A night whose ledger was lost is never begun
             again (exit 2). An earlier night with rows remaining is named in a warning, and continues
-            only with --date. --date begins no night that was never started and is earlier than one
-            that has begun, and --retry begins none at all (exit 2). Each start writes the pages
+            only with --date. --retry never begins a night (exit 2). A --date that was never started and
+            is earlier than one that has begun is a warning. Each start writes the pages
             DIR/NAME/DATE/report.html and DIR/NAME/index.html.
 
             Exit codes are those of send: 0 also if the night is finished already, 6 if rows of it are

@@ -77,41 +77,43 @@ import Testing
         #expect(try history.night(at: 6, today: next, length: Self.hour) == next)
     }
 
-    @Test func `A retry begins no night, nor does a date that was passed over without a start`() {
+    @Test
+    func `A retry of a night that has not begun, and a date that was passed over, may be mistakes`()
+    {
         let earlier = NightDate("2026-11-24")!
         var history = NightHistory()
-        func refusal(
+        func doubt(
             _ date: NightDate, retries: Bool = false, ledgers: [NightDate] = []
-        ) -> NightHistory.Refusal? {
-            history.refusal(toBegin: date, retries: retries, ledgers: ledgers)
+        ) -> NightHistory.Doubt? {
+            history.doubt(aboutBeginning: date, retries: retries, ledgers: ledgers)
         }
-        #expect(refusal(evening) == nil)
-        #expect(refusal(evening, retries: true) == .nothingToRetry(latest: nil))
+        #expect(doubt(evening) == nil)
+        #expect(doubt(evening, retries: true) == .nothingToRetry(latest: nil))
         history.take(.intended, of: evening, at: 1)
         // Nothing was sent yet.
-        #expect(refusal(evening) == nil && refusal(earlier) == nil)
-        #expect(refusal(evening, retries: true) == .nothingToRetry(latest: nil))
+        #expect(doubt(evening) == nil && doubt(earlier) == nil)
+        #expect(doubt(evening, retries: true) == .nothingToRetry(latest: nil))
         history.take(.begun, of: evening, at: 2)
         for retries in [false, true] {
-            #expect(refusal(evening, retries: retries, ledgers: [evening]) == nil)
+            #expect(doubt(evening, retries: retries, ledgers: [evening]) == nil)
         }
         #expect(
-            refusal(next, retries: true, ledgers: [evening]) == .nothingToRetry(latest: evening))
-        #expect(refusal(next, ledgers: [evening]) == nil)
-        #expect(refusal(earlier, ledgers: [evening]) == .isPast(latest: evening))
+            doubt(next, retries: true, ledgers: [evening]) == .nothingToRetry(latest: evening))
+        #expect(doubt(next, ledgers: [evening]) == nil)
+        #expect(doubt(earlier, ledgers: [evening]) == .isPast(latest: evening))
         // A ledger that has no note is one that `send` created.
-        #expect(refusal(earlier, ledgers: [earlier, evening]) == nil)
-        #expect(refusal(evening, ledgers: [next]) == nil)
-        #expect(refusal(earlier, ledgers: [next]) == .isPast(latest: next))
+        #expect(doubt(earlier, ledgers: [earlier, evening]) == nil)
+        #expect(doubt(evening, ledgers: [next]) == nil)
+        #expect(doubt(earlier, ledgers: [next]) == .isPast(latest: next))
         // The removal of its ledger does not make a night one that never began.
         history.take(.removed, of: evening, at: 3)
-        #expect(refusal(earlier) == .isPast(latest: evening))
-        #expect(refusal(evening, retries: true) == nil)
+        #expect(doubt(earlier) == .isPast(latest: evening))
+        #expect(doubt(evening, retries: true) == nil)
         // A night that failed on its own evening may begin later.
         history.take(.intended, of: earlier, at: 4)
-        #expect(refusal(earlier, ledgers: [evening]) == nil)
+        #expect(doubt(earlier, ledgers: [evening]) == nil)
         #expect(
-            refusal(earlier, retries: true, ledgers: [evening])
+            doubt(earlier, retries: true, ledgers: [evening])
                 == .nothingToRetry(latest: evening))
     }
 
