@@ -67,7 +67,10 @@ struct StoredLedger {
                         nowMilliseconds: now)
                 } else {
                     writer.accepted(
-                        row: row.number, fingerprint: row.number, attempts: 1, nowMilliseconds: now)
+                        row: row.number,
+                        fingerprint: TokenText.fingerprint(reader.text(reader.field(0))),
+                        attempts: 1,
+                        nowMilliseconds: now)
                 }
                 write(atLeast: writeByteCount)
             }

@@ -73,7 +73,7 @@ extension MalformedRequest {
         .init(["--expiration", "+2hours"], says: ["'+2hours'", "+2h"]),
         .init(["--deadline", "23:59"], says: ["--deadline '23:59'", "2h"]),
         // Names that other tools have.
-        .init(["--passphrase", "x"], says: ["--passphrase-file FILE", "no secret"]),
+        .init(["--passphrase", "x"], says: ["--passphrase-file FILE", "must not be an argument"]),
         .init(["--password", "x"], says: ["--passphrase-file FILE"]),
         .init(["--to-file", "x"], says: ["--tokens FILE"]),
         .init(["--badge", "3"], says: ["--payload FILE"]),

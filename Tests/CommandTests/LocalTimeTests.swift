@@ -142,7 +142,7 @@ struct LocalTimeTests {
     /// The clock of the command, one hour of which passes within a second.
     @Test(arguments: [
         (["europe/berlin", "Europe/Berlin", ""], nil as String?),
-        (["Europe/Berlin ", "Berlin", "Paris"], "--zone-column 'tz': 2 rows name no zone"),
+        (["Europe/Berlin ", "Berlin", "Paris"], "--zone-column 'tz': 2 rows name an unknown zone"),
     ])
     func `Some zones that are unknown are a warning, and most of them a wrong column`(
         zones: [String], refusal: String?

@@ -118,7 +118,8 @@ struct ReportTests {
         let page = "\(campaign.directory.path)/second.html"
         let resumed = try campaign.send(
             to: server.endpoint, ["--rate", "1000", "--resume", "--report", page])
-        #expect(resumed.exitCode == 0, "\(resumed.errors)")
+        // The kill may leave rows unknown.
+        #expect([0, 6].contains(resumed.exitCode), "\(resumed.errors)")
         try report(campaign)
         let nights = try Broadside.run(
             ["report", "--all", "--json", campaign.ledger], in: campaign.directory)

@@ -151,7 +151,7 @@ struct LegacySendTests {
         #expect(limits["streams"] ?? 0 > 0 && limits["input"] ?? 1 < 0.5, "\(limits)")
         let page = try String(contentsOfFile: report, encoding: .utf8)
         #expect(page.contains("the gateway accepted 199 and rejected 1"))
-        #expect(page.contains("broadside feedback --endpoint"))
+        #expect(page.contains("broadside feedback <span class=\"o\">--endpoint"))
         #expect(!page.contains("push type") && !page.contains("streams per connection"))
         let stats = try campaign.ledger("stats")
         #expect(stats.output.contains("accepted    199, by silence"), "\(stats.output)")

@@ -241,8 +241,8 @@ def finish(night, second):
     check(night.answers == before, night.date, "a finished night was sent again")
     check((code == 6) == bool(night.unknown()), night.date, code)
     names = ", ".join(reversed(left))
-    words = ("", f"the night of {names} is not complete, and stays as it is",
-             f"the nights of {names} are not complete, and stay as they are")[len(left)]
+    words = ("", f"the night of {names} is not complete, and is not continued by this start",
+             f"the nights of {names} are not complete, and are not continued by this start")[len(left)]
     check(words in errors, night.date, left, errors)
     night.judge(True)
 

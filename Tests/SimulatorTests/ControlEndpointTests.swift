@@ -211,7 +211,7 @@ struct ControlEndpointTests {
         arguments: [
             ("GET", "/nonsense", 404, "unknown command"), ("GET", "/reset", 405, "POST"),
             ("POST", "/status", 405, "GET"), ("POST", "/outcome/00ff", 400, "needs reason"),
-            ("POST", "/outcome/0/Unregistered", 400, "no device token"),
+            ("POST", "/outcome/0/Unregistered", 400, "not a device token"),
             ("POST", "/outcome/00ff/Timeout", 400, "reason 'Timeout' is unknown"),
             ("POST", "/outcome/00ff/Unregistered?times=0", 400, "times '0' is not a number"),
             ("POST", "/outcome/00ff/Unregistered?time=1", 400, "'time' is unknown"),
@@ -222,7 +222,7 @@ struct ControlEndpointTests {
             ("GET", "/wait/0", 400, "count '0' is not a number"),
             ("GET", "/wait/1?timeout=2m", 400, "timeout '2m' is not"),
             ("GET", "/received?limit=0", 400, "limit '0'"),
-            ("GET", "/received?token=xyz", 400, "no device token"),
+            ("GET", "/received?token=xyz", 400, "not a device token"),
         ])
     func `A wrong request is refused with its remedy as JSON`(
         _ method: String, path: String, status: Int, message: String

@@ -31,6 +31,7 @@ import Testing
 
     private func findings(_ records: [RecordSorter.Record]) -> ReceiptFindings {
         var tally = tally()
+        tally.findings.receipts = UInt64(records.count { $0.second == 1 })
         for record in records { tally.take(record) }
         return tally.finish()
     }
