@@ -1,8 +1,8 @@
 import BroadsidePrimitives
 
 /// Batch of accepted rows: the fingerprint of each row's token, and the time of acceptance. Nearly
-/// all records of a ledger are of accepted rows.
-/// The rows of a batch have one topic, if its user begins a batch for each topic.
+/// all records of a ledger are of accepted rows. All rows of a batch have the same topic, if the
+/// caller begins a new batch for each topic.
 public struct AcceptedBatch: ~Copyable {
     /// Limit on the rows of a batch. A block has fewer rows.
     public static let capacity = 4_096
@@ -37,7 +37,7 @@ public struct AcceptedBatch: ~Copyable {
     /// Removes all rows.
     public mutating func removeAll() { count = 0 }
 
-    /// Sets the topic of the rows to come. The batch must be empty.
+    /// Sets the topic of the rows that will be appended. The batch must be empty.
     public mutating func begin(topic: UInt16, of names: TopicNames) {
         precondition(count == 0, "a batch has rows of one topic")
         self.topic = topic

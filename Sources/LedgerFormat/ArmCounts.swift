@@ -1,9 +1,9 @@
 public import BroadsideRows
 
-/// Numbers of settled rows by arm and state. No memory is allocated until a row with an arm is
+/// Settled rows, counted by arm and state. No memory is allocated until a row with an arm is
 /// counted.
 public struct ArmCounts: Sendable, Hashable {
-    /// Counts by the number of the arm, then by the raw value of the state.
+    /// Counts, indexed by the arm's number and then by the state's raw value.
     private var numbers: ContiguousArray<UInt64> = []
 
     private static var stateCount: Int { RowState.allCases.count }

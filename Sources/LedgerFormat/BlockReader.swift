@@ -42,11 +42,11 @@ public struct BlockReader: ~Copyable {
 
     /// Topics found since this reader was created.
     public internal(set) var topics = TopicNames()
-    /// Topic of the records read from here on, by its number in `topics`; 0 if they have none. Each
-    /// block begins without one.
+    /// Topic of the records to be read next, by its number in `topics`; 0 if they have none. Each
+    /// block begins without a topic.
     public internal(set) var topic: UInt16 = 0
-    /// Topics of the block so far, by their numbers in the block: their numbers in `topics`, and
-    /// the ranges of their texts from the start of the block.
+    /// Topics read in the block so far, indexed by their number in the block. Each has its number
+    /// in `topics`, and the range of its text, relative to the start of the block.
     var blockTopics: [(number: UInt16, text: Range<Int>)] = []
 
     /// Creates a reader without a segment.
@@ -113,7 +113,7 @@ public struct BlockReader: ~Copyable {
         return .block
     }
 
-    /// Moves to the first record of the block, which no topic precedes.
+    /// Moves to the first record of the block. There is no topic before the first topic record.
     mutating func beginRecords() {
         recordOffset = LedgerFormat.blockHeaderByteCount
         topic = 0

@@ -10,17 +10,17 @@ internal import BroadsideSupport
 ///
 /// Any two devices have the same fingerprint with a probability of 2^-64.
 public struct DeviceSet: ~Copyable {
-    /// Limit on the devices: 128 MiB for both tables.
+    /// Maximum number of devices. With this many, both tables together take 128 MiB.
     public static let countLimit = 1 << 22
-    /// Minimum number of digits of a token for a search in texts. No device has a shorter token,
-    /// whose digits could be part of any number.
+    /// Minimum number of digits of a token for a search in texts. No device has a shorter token.
+    /// Fewer digits could be part of an unrelated number.
     public static let textDigitCountMin = 32
     /// Replacement of each digit of a token in a text.
     public static let mask = UInt8(ascii: "*")
 
     private var fingerprints = WordTable(count: 1 << 10)
     private var ledgers = WordTable(count: 1 << 10)
-    /// Numbers of digits of the tokens, in rising order.
+    /// The different lengths of the tokens, in digits, in rising order.
     private var digitCounts: [Int] = []
     /// Number of devices.
     public private(set) var count = 0
@@ -152,8 +152,8 @@ public struct DeviceSet: ~Copyable {
         return isChanged
     }
 
-    /// Replaces all letters, digits and bytes beyond ASCII in a row of a list. Its quotes,
-    /// separators and line ends remain.
+    /// Replaces all letters, digits and non-ASCII bytes in a row of a list. Its quotes, separators
+    /// and line ends remain.
     public static func maskRow(_ text: inout [UInt8], _ range: Range<Int>) {
         for index in range {
             let byte = text[index]

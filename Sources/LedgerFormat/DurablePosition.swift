@@ -1,6 +1,6 @@
-/// How many bytes of a segment were durable before the run sent the rows that these bytes reserve.
-/// The claim of the attempt that wrote the segment stores this number in an entry of 16 bytes per
-/// reactor, after the claim's text:
+/// Number of bytes of a segment that were durable before the run sent the rows reserved in them.
+/// The claim of the attempt that wrote the segment stores this number after the claim's text, in an
+/// entry of 16 bytes per reactor:
 ///
 ///     position u64 | epoch u32 | reactor u16 | 0 u16, little-endian; zeros: none
 ///

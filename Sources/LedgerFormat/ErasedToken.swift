@@ -1,8 +1,8 @@
 internal import BroadsideAPNs
 internal import BroadsidePrimitives
 
-/// Replacement for an erased device's token: eight bytes of a keyed hash, whose key was discarded,
-/// then zeros up to the length of the token.
+/// Replacement for an erased device's token: eight bytes of a keyed hash, then zeros up to the
+/// length of the token. The hash's key was discarded.
 enum ErasedToken {
     /// Maximum number of bytes of the hash. If the token is shorter, the hash is as short as the
     /// token.

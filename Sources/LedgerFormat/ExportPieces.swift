@@ -8,8 +8,8 @@ internal import BroadsideSupport
 struct ExportPieces: ~Copyable {
     /// Text before the line.
     let lineStart: TextPiece
-    /// Text between line and token, text after the token, and the text instead of both if there is
-    /// no token.
+    /// Text between line and token, text after the token, and the text that replaces these two if
+    /// the token is missing.
     let tokenStart: TextPiece
     let tokenEnd: TextPiece
     let noToken: TextPiece

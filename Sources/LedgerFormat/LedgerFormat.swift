@@ -85,8 +85,8 @@ enum RecordKind: UInt64 {
     case topic = 8
 }
 
-/// First word of a record: row (40 bits), milliseconds after the clock (16), a small number (4),
-/// kind (4).
+/// First word of a record: row (40 bits), milliseconds after the clock (16 bits), a small number (4
+/// bits), kind (4 bits).
 @usableFromInline
 struct FirstWord {
     @usableFromInline let bits: UInt64
@@ -108,8 +108,9 @@ struct FirstWord {
     var row: UInt64 { bits & (LedgerFormat.rowLimit - 1) }
 }
 
-/// Second word of a topic record: the topic's number in its block (16 bits), from 1 in the order of
-/// first use, or 0 for no topic; and the bytes of its text (8), which only its first use has.
+/// Second word of a topic record: the topic's number in its block (16 bits), and the length of the
+/// topic's text in bytes (8 bits). Topics are numbered from 1 in the order of their first use; 0 is
+/// no topic. Only the first use in a block has the text.
 struct TopicWord {
     var bits: UInt64
 
@@ -127,8 +128,8 @@ struct TopicWord {
     static let slotCountMax = 1 + (LedgerFormat.topicByteCountMax + 15) / 16
 }
 
-/// Second word of a settled record: status (16 bits), reason (8), flags (8), attempts (16), bytes
-/// of the token (8) and of the reason's text (8).
+/// Second word of a settled record: status (16 bits), reason (8 bits), flags (8 bits), attempts (16
+/// bits), length of the token in bytes (8 bits), and length of the reason's text in bytes (8 bits).
 struct SettledWord {
     var bits: UInt64
 
@@ -168,8 +169,8 @@ struct SettledWord {
 }
 
 extension LedgerFormat {
-    /// Slots of a record that releases some rows of a reservation: one, and a bit for each row of
-    /// the reservation.
+    /// Number of slots of a record that releases some rows of a reservation: one slot, and the
+    /// slots for a mask with one bit per row of the reservation.
     static func partialReleaseSlots(rows count: Int) -> Int { 1 + (count + 127) / 128 }
 
     /// Returns the four words of a segment's header, the last with the CRC in its upper half.

@@ -63,8 +63,8 @@ public struct LedgerIndex {
         var clock: UInt64
     }
 
-    /// Limit on the bytes of consecutive blocks in an extent that have no record of the chunk.
-    /// Reading them is cheaper than another extent.
+    /// Limit, in bytes, on consecutive blocks within an extent that have no record of the chunk.
+    /// Reading such blocks is cheaper than another extent.
     static let extentGapByteCountMax: UInt64 = 65_536
     /// Limit on the extents of a chunk in one segment. At the limit, the last extent grows over any
     /// gap.
@@ -77,8 +77,8 @@ public struct LedgerIndex {
 
     /// Rows of the list that the campaign covers; a resumed run may have a different limit.
     public var rows: CampaignRows
-    /// Ends of the sound parts of segments that have more bytes, none of which is known to be
-    /// synced. Such bytes remain from a kill or a power cut, and are not a fault.
+    /// Ends of the sound parts of segments that have further bytes. None of these bytes is known to
+    /// be synced: they remain from a kill or a power cut, and are not a fault.
     var tornTails: [LedgerLocation] = []
 
     /// Number of chunks.

@@ -268,8 +268,8 @@ extension LedgerSalvage {
         return ranges
     }
 
-    /// Returns the rows of lost reservations that this run may have been the first to reserve: rows
-    /// below its row limit.
+    /// Returns the rows of lost reservations that this run may have reserved before any other run:
+    /// rows below its row limit.
     private func doubtfulNewRows(of run: Run) -> [Range<UInt64>] {
         let limit = run.rowsLimit ?? .max
         return doubtfulRows(of: run).map { $0.clamped(to: 0..<limit) }.filter { !$0.isEmpty }

@@ -25,7 +25,7 @@ public struct LedgerSummary: Sendable {
     public init() {}
 
     /// Counts all rows in a ledger. Rows that were never reserved are `remaining` and not counted
-    /// here, because their number is known only from the list.
+    /// here, because only the list tells how many there are.
     ///
     /// - Parameter run: Counts only chunks that this run or a later one reserved; nil: all chunks.
     public init(_ index: LedgerIndex, reservedSince run: UInt32? = nil) throws(LedgerError) {

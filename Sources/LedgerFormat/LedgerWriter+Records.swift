@@ -36,8 +36,8 @@ extension LedgerWriter {
         cursor = end
     }
 
-    /// Records an accepted row after opening a block or setting the clock, or in the long form if
-    /// its attempts need it.
+    /// Records an accepted row where the fast path does not apply: opens a block or sets the clock
+    /// first, or uses the long form if the number of attempts needs it.
     @usableFromInline
     @inline(never)
     mutating func acceptedSlowly(

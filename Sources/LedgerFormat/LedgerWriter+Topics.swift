@@ -1,6 +1,6 @@
 import BroadsideSupport
 
-/// Topics of a segment's rows, by the caller's numbers, and which of them the open block has.
+/// Topics of a segment's rows, by the caller's numbers, with their numbers in the open block.
 ///
 ///     number   text                  in the open block
 ///     1        com.example.shop      2
@@ -48,9 +48,9 @@ extension LedgerWriter {
         topics.texts[Int(topic) - 1] = text
     }
 
-    /// Ensures that a block is open that a verdict still fits into, behind a record of its topic if
-    /// the verdict before it in the block has another. Verdict and topic are in one block: a kill
-    /// and damage leave both or neither.
+    /// Ensures that the open block has room for a verdict. If the block's previous verdict has a
+    /// different topic, a topic record is added first. The topic record and the verdict are in the
+    /// same block, so that a kill or damage leaves both or neither.
     ///
     /// - Returns: The verdict's time, in milliseconds after the clock.
     @inline(__always)

@@ -249,7 +249,7 @@ extension LedgerWriter {
         return nowMilliseconds &- clockMilliseconds
     }
 
-    /// Opens a block, and records the latest sync in it if no earlier block has that record.
+    /// Opens a block. If no earlier block records the latest sync, this block does.
     private mutating func openBlock() {
         assert(blockLimit == 0, "one block is open at a time")
         if wordCapacity - cursor < LedgerWriter.blockWordCountMax { grow() }

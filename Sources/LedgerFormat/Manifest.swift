@@ -22,7 +22,7 @@ public struct Manifest: Codable, Hashable, Sendable {
         public var startedAtMilliseconds: UInt64
         /// Lengths of the run's segments, once the run ended orderly or was resumed; nil before.
         public var segments: [SegmentLength]?
-        /// End of the rows that the run was to read; nil if unlimited or unknown.
+        /// Row number before which the run was to stop reading; nil if unlimited or unknown.
         var rowsLimit: UInt64?
         /// Whether each of its segments reserves rows in list order, which a canary prevents; nil
         /// if unknown.
@@ -30,7 +30,7 @@ public struct Manifest: Codable, Hashable, Sendable {
         /// Number of segments that the run created before its first row; nil if unknown.
         var segmentCount: UInt16?
         /// Whether these segments are on disk, each with its header; nil if unknown. The run
-        /// reserves rows only after that. A segment that is missing later was lost.
+        /// reserves rows only then. If a segment is missing later, it was lost.
         var segmentsAreMade: Bool?
         /// Cause of the run's end; nil if the run has not ended, or is of an earlier version.
         public var stop: StopRecord?
@@ -53,7 +53,7 @@ public struct Manifest: Codable, Hashable, Sendable {
         /// All connections made.
         public var connections: UInt64 = 0
 
-        /// Creates counters of zero.
+        /// Creates counters that are all zero.
         init() {}
 
         /// Number of rows with a shortened value, with those of another run; nil: no payload of
@@ -98,7 +98,7 @@ public struct Manifest: Codable, Hashable, Sendable {
     public private(set) var isFinished = false
     /// End of the rows, once the list or its range was read to the end or to `rowsLimit`.
     public var rowCount: UInt64?
-    /// End of the rows that the latest run was to read; nil if unlimited.
+    /// Row number before which the latest run was to stop reading; nil if unlimited.
     public var rowsLimit: UInt64?
     /// `ListHash` of the whole decoded list. It is set at the start if the whole list was read
     /// before the first row was sent. Otherwise it is set once a run has read the list to its end
@@ -126,8 +126,8 @@ public struct Manifest: Codable, Hashable, Sendable {
         self.listPath = listPath
     }
 
-    /// Records the hash of the whole list, unless the ledger keeps no tokens: the hash of a list
-    /// with a single row would identify its token.
+    /// Records the hash of the whole list, unless the ledger keeps no tokens: if the list has a
+    /// single row, the hash would identify the row's token.
     public mutating func record(listHash hash: String?) {
         if identity.keepsTokens { listHash = hash }
     }
@@ -197,7 +197,7 @@ public struct Manifest: Codable, Hashable, Sendable {
         rowsLimit = limit
     }
 
-    /// Records the row order and number of segments of the run that starts.
+    /// Records the row order of the starting run, and its number of segments.
     ///
     /// - Parameters:
     ///   - isInListOrder: Whether each of its segments reserves rows in list order.
@@ -210,7 +210,7 @@ public struct Manifest: Codable, Hashable, Sendable {
         epochs[last].rowsLimit = rowsLimit
     }
 
-    /// Records that all segments of the run that starts are on disk, so that it may reserve rows.
+    /// Records that all segments of the starting run are on disk, so that the run may reserve rows.
     public mutating func recordCreatedSegments() {
         precondition(epochs.last?.segmentCount != nil, "the run's course is not noted")
         epochs[epochs.count - 1].segmentsAreMade = true

@@ -2,8 +2,8 @@
 /// rows changed.
 public struct PageSet: Sendable {
     static let pageByteCount: UInt64 = 4096
-    /// Maximum number of pages. With one bit per page, the set takes 32 MiB and covers a list of one
-    /// tebibyte. If a page beyond it changes, all pages count as changed.
+    /// Maximum number of pages. With one bit per page, the set takes 32 MiB and covers a list of
+    /// one tebibyte. If a page after these changes, all pages count as changed.
     static let pagesLimit: UInt64 = 1 << 28
 
     private var words: [UInt64] = []

@@ -1,6 +1,6 @@
 internal import BroadsideSupport
 
-/// Rows that were not accepted, by reason. Shared by sending and by reading a ledger.
+/// Rows that were not accepted, by reason. Used by runs and by readers of a ledger.
 public struct ReasonCounts: Sendable, Hashable {
     /// Rows by the stable code of the reason; 0: none was given.
     private(set) var codes: [UInt8: UInt64] = [:]
@@ -53,7 +53,7 @@ public struct ReasonCounts: Sendable, Hashable {
         }
     }
 
-    /// Returns the numbers of rows by the text of the reason, for summaries.
+    /// Returns the number of rows for each reason, by the reason's text, for summaries.
     ///
     /// - Parameter name: Returns the text of a code other than 0.
     public func named(_ name: (UInt8) -> String) -> [String: UInt64] {

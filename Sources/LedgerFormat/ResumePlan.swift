@@ -1,8 +1,8 @@
 import BroadsideAPNs
 public import BroadsideRows
 
-/// Treatment of a row that was sent and whose response was lost (`--on-lost`): in the run that sent
-/// it, and in a resume that finds it in doubt.
+/// Treatment of a row that was sent, but whose response was lost (`--on-lost`). It applies in the
+/// run that sent the row, and in a resume that finds the row in doubt.
 public enum LostResponsePolicy: String, Sendable, CaseIterable {
     /// Recorded as `unknown`, and not sent again unless requested.
     case record
@@ -37,7 +37,7 @@ public struct ResumePlan: ~Copyable {
     private var index: LedgerIndex { verdicts.index }
     private let lostRows: LostResponsePolicy
     private let reopens: ReopenedStates
-    /// Run from which on chunks were reserved with `reopens`; nil: none were.
+    /// First run that reserved chunks with `reopens`; nil: no run did.
     private let reopenedSince: UInt32?
     private var verdicts: ChunkVerdicts
     private var nextChunk = 0
@@ -50,9 +50,9 @@ public struct ResumePlan: ~Copyable {
     ///   - lostRows: Treatment of rows in doubt. If `reopens` has `unknown` they are sent again in
     ///     any case, as if an earlier run had recorded them.
     ///   - reopens: States whose rows are sent again.
-    ///   - reopenedSince: First run of a process of several runs that reopens these states. What
-    ///     these runs settled is not reopened, and rows of theirs that are in doubt were reopened
-    ///     and not sent. nil: this run is the first.
+    ///   - reopenedSince: First run of a process of several runs that reopens these states. Rows
+    ///     that these runs settled are not reopened. Rows that these runs left in doubt were
+    ///     reopened but not sent. nil: this run is the first.
     public init(
         index: LedgerIndex, lostRows: LostResponsePolicy, reopens: ReopenedStates,
         reopenedSince: UInt32? = nil

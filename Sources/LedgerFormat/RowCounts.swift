@@ -1,6 +1,6 @@
 public import BroadsideRows
 
-/// Numbers of rows by state, and by reason if not accepted.
+/// Rows, counted by state. Rows that were not accepted are also counted by reason.
 public struct RowCounts: Sendable, Equatable {
     /// Rows by the raw value of the state. The size is fixed, because a reactor counts each row
     /// here.
@@ -26,14 +26,15 @@ public struct RowCounts: Sendable, Equatable {
     /// Rows with a final outcome.
     public var settled: UInt64 { sent + self[.invalid] + self[.skipped] }
 
-    /// Counts a row that is settled by anything but 200, under a reason with a code.
+    /// Counts a settled row that was not accepted with 200, under a reason with a code.
     public mutating func count(_ state: RowState, reason: UInt8) {
         precondition(state.isSettled, "an open row has no reason")
         self[state] += 1
         reasons.add(code: reason)
     }
 
-    /// Counts a row that is settled by anything but 200, under the text of a reason without a code.
+    /// Counts a settled row that was not accepted with 200, under the text of a reason without a
+    /// code.
     public mutating func count(_ state: RowState, reasonText: RawSpan) {
         precondition(state.isSettled, "an open row has no reason")
         self[state] += 1
@@ -54,7 +55,7 @@ public struct RowCounts: Sendable, Equatable {
         return sum
     }
 
-    /// Returns how many rows each state has gained since earlier counts, without reasons and arms.
+    /// Returns the increase of each state's count since earlier counts, without reasons and arms.
     public func since(_ earlier: RowCounts) -> RowCounts {
         var counts = RowCounts()
         for state in numbers.indices {

@@ -100,8 +100,8 @@ struct RowDescriber {
     /// accepted row.
     ///
     /// - Parameters:
-    ///   - row: Row to fill. The caller has set its reason, if the reason in this record has no
-    ///     code, or its apns-unique-id.
+    ///   - row: Row to fill. The caller has already set the text of a reason without a code, or the
+    ///     apns-unique-id.
     ///   - record: The verdict.
     ///   - reader: The reader whose latest record this is.
     func describe(

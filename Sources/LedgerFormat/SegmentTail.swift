@@ -46,8 +46,8 @@ package struct SegmentTail {
 
     /// Permits the emission of the rows that were scanned so far and survive a power cut.
     ///
-    /// A row's reservation may be in another segment, whose scan came before the reservation was
-    /// appended. So each segment is scanned once more between this call and the emission.
+    /// A row's reservation may be in another segment that was scanned before the reservation was
+    /// appended. So each segment must be scanned once more between this call and the emission.
     package mutating func release() {
         assert(released <= min(durable, scanned), "released rows stay durable")
         released = min(durable, scanned)

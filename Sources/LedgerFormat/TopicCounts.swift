@@ -1,9 +1,9 @@
 public import BroadsideRows
 
-/// Numbers of settled rows by topic and state, for campaigns whose rows name their topics. Has no
-/// memory until a row has a topic.
+/// Settled rows, counted by topic and state, for campaigns whose rows name their topics. No memory
+/// is allocated until a row with a topic is counted.
 public struct TopicCounts: Sendable, Equatable {
-    /// Counts by the raw value of the state, for each topic.
+    /// Counts of each topic, indexed by the state's raw value.
     private var numbers: [[UInt8]: [UInt64]] = [:]
 
     /// Creates empty counts.

@@ -22,9 +22,9 @@ public struct ValidatedSegment {
     /// Checks a segment from its start and passes each record to `body`.
     ///
     /// A bad block ends the segment if nothing proves that the block was ever sound: power may have
-    /// failed before it was synced. In three cases the block is damage: the manifest recorded a
-    /// length beyond it, a later good block records a sync beyond it, or bytes beyond it are known
-    /// to have been durable.
+    /// failed before the block was synced. In three cases the block counts as damage: the manifest
+    /// recorded a length beyond it, a later good block records a sync beyond it, or bytes beyond it
+    /// are known to have been durable.
     ///
     /// - Parameters:
     ///   - segment: The segment to check.
