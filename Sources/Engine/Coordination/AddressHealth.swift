@@ -104,9 +104,9 @@ final class AddressHealth: Sendable {
         return requestPermission(address, owner, now: now)
     }
 
-    /// Marks the address as healthy after the first response on a new connection. If a pause has
-    /// begun meanwhile, the pause continues, but the connection gives up its trial. Others may then
-    /// try the address after the pause.
+    /// Marks the address as healthy after the first response on a new connection. If the address
+    /// was paused in the meantime, the pause continues, but the connection gives up its trial.
+    /// Others may then try the address after the pause.
     func succeeded(_ address: SocketAddress, _ owner: Owner, now: UInt64) {
         guard hasTrouble else { return }
         change { entries in

@@ -44,7 +44,7 @@ final class LossyAddresses: Sendable {
         change { addresses in addresses.removeAll { $0 == address } }
     }
 
-    /// Limit on requests in flight of a connection with this many responses.
+    /// Maximum number of requests in flight on a connection that has had this many responses.
     static func worth(responses: UInt64) -> Int { max(1, Int(responses / responsesEach)) }
 
     private func change(_ body: (inout [SocketAddress]) -> Void) {

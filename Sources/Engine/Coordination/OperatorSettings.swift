@@ -1,6 +1,6 @@
 internal import BroadsidePolicy
 
-/// Settings of a run that the operator may change while it sends. They hold for all of its passes.
+/// Settings that the operator may change while a run sends. They apply to all passes of the run.
 package struct OperatorSettings: Sendable {
     /// Rate limit of the whole run, in requests per 1,000 seconds; nil: unlimited.
     var milliRate: UInt64?

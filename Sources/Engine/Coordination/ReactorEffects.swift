@@ -52,8 +52,8 @@ struct ReactorEffects: Sendable {
     var isListOver = false
     /// 1 if the reactor joined those that share the rate, -1 if it left them, 0 if neither.
     var rateChange = 0
-    /// Time of the last requests, monotonic nanoseconds, by which a rate ramp advances; 0: none.
-    /// Handed over when the next iteration begins.
+    /// Time of the last requests, monotonic nanoseconds; 0: none. A rate ramp advances up to this
+    /// time. Handed over when the next iteration begins.
     var lastSent: UInt64 = 0
     /// Whether the provider token's age has to be checked.
     var checksTokenAge = false

@@ -85,7 +85,7 @@ struct RunChannel {
 
     mutating func recordResponse(_ now: Now) { effects.lastResponse = now.nanoseconds }
 
-    /// Records the time of requests, by which a rate ramp advances.
+    /// Records the time of requests. A rate ramp advances up to this time.
     mutating func recordSent(at time: UInt64) {
         if directives.isRampCounting { effects.lastSent = time }
     }

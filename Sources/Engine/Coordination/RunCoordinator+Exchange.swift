@@ -60,7 +60,7 @@ extension RunCoordinator.State {
             isCanaryHolding: canary?.isHolding ?? false, connectionShare: share)
     }
 
-    /// Advances the rate ramp by the time in which requests were sent.
+    /// Advances the rate ramp by the time during which requests were sent.
     fileprivate mutating func advanceRamp(lastSent: UInt64, _ now: UInt64) {
         guard settings.ramp?.isOver == false else { return }
         if lastSent > 0 { settings.ramp?.recordSent(at: lastSent) }

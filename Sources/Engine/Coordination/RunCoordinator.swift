@@ -49,8 +49,8 @@ package final class RunCoordinator: Sendable {
         /// Consecutive connections that reported an expired token although the token cannot have
         /// expired.
         var expiredOn: [UInt64] = []
-        /// Start of the time in which every response is TooManyProviderTokenUpdates, monotonic
-        /// nanoseconds; nil if the last response was another one.
+        /// Time since which every response has been TooManyProviderTokenUpdates, monotonic
+        /// nanoseconds; nil if the last response was a different one.
         var updatesRefusedSince: UInt64?
     }
 

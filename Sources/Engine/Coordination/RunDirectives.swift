@@ -54,7 +54,7 @@ enum ExpiredTokenAction: Sendable {
     case renewed
     /// Resend them over another connection: the token is too young to have expired.
     case otherConnection
-    /// Stop the run: several connections in a row report an expired token, or no other token is
+    /// Stop the run: several consecutive connections report an expired token, or no other token is
     /// available.
     case fatal
 }

@@ -26,9 +26,9 @@ final class SharedRowsRead: Sendable {
 
     /// Counts rows that a reactor read.
     ///
-    /// The rows until the next check are divided among the reactors as leases. With one reactor,
-    /// the check is made at exactly its row. With several, it comes later by at most one row per
-    /// reactor.
+    /// The rows until the next check are divided among the reactors as leases. A single reactor
+    /// makes the check at exactly the row where it is due. Several reactors make it at most one row
+    /// per reactor later.
     ///
     /// - Parameters:
     ///   - lease: The reactor's current lease, which is returned.

@@ -3,9 +3,10 @@ import BroadsideSupport
 
 /// Clock that dates a run's provider tokens. A value type: both clocks are parameters.
 ///
-/// The clock follows the wall clock, like every machine with the same key. A wall clock may jump so
-/// far after the start that APNs would refuse a token dated by it, because a token is valid for an
-/// hour. This clock then follows the monotonic time since the start, which APNs has accepted.
+/// The clock follows the wall clock, like every machine with the same key. After the start, the
+/// wall clock may jump so far that APNs would refuse a token with its time, because a token is
+/// valid for an hour. This clock then follows the start time, which APNs has accepted, plus the
+/// monotonic time since then.
 ///
 /// Either time may be the right one. The clock of a machine that slept or was frozen is right after
 /// the jump, but a clock that a person set may be wrong after it. APNs decides: once APNs reports a
@@ -13,7 +14,7 @@ import BroadsideSupport
 ///
 ///     wall clock --- jumps ---> time since the beginning --- ExpiredProviderToken ---> wall clock
 struct TokenClock {
-    /// Deviation of the wall clock from the monotonic time up to which the wall clock is used.
+    /// The wall clock is used while it deviates from the monotonic time by at most this much.
     static let toleratedSeconds = ProviderTokenAge.usableSeconds
 
     /// Instant at which both clocks were last trusted; nil before the first call.
@@ -25,8 +26,8 @@ struct TokenClock {
         return isJump(now, steady) ? steady : now.wallMilliseconds / 1000
     }
 
-    /// Follows the wall clock after APNs reported a token of this clock as expired, if the wall
-    /// clock is far ahead.
+    /// Follows the wall clock again if it is far ahead. Called after APNs reported a token dated by
+    /// this clock as expired.
     ///
     /// - Returns: Whether the time changed.
     mutating func adoptWallClock(_ now: Now) -> Bool {

@@ -78,7 +78,7 @@ struct AddressBook {
         resolution = .fresh(until: now + Self.freshness)
     }
 
-    /// Indices of addresses that may be replaced, the one with the latest end of its pause first.
+    /// Indices of addresses that may be replaced; the address whose pause ends last comes first.
     /// All other addresses keep their indices, because connections refer to them.
     private func reusableIndices(_ isInUse: (Int) -> Bool) -> [Int] {
         entries.indices.filter { !entries[$0].isNamed && !isInUse($0) }

@@ -14,10 +14,10 @@ struct ListRow {
     var token: RowReader.Field
 }
 
-/// Chunks of a reactor: the one whose rows are being sent, and those that follow it. The following
-/// chunks' reservations are written to disk meanwhile. If no rows need a request, a chunk is
-/// reserved only when its first row is reached. No row is sent before its chunk's reservation is
-/// durable; callers that take rows check `reservedAt`.
+/// Chunks of a reactor: the one whose rows are being sent, and those that follow it. The
+/// reservations of the following chunks are written to disk ahead of use. While the rows being read
+/// need no request, each chunk is reserved only when its first row is reached. No row is sent
+/// before its chunk's reservation is durable; callers that take rows check `reservedAt`.
 struct ChunkQueue: ~Copyable {
     private struct Waiting {
         var chunk: RowChunk
@@ -69,8 +69,8 @@ struct ChunkQueue: ~Copyable {
     /// share a sync.
     static let aheadMin = 2
     static let aheadMax = 8
-    /// While rows need no request, more chunks are requested as soon as no more than this many are
-    /// ahead, so that the list is read meanwhile.
+    /// While rows need no request, more chunks are requested as soon as at most this many are left
+    /// ahead. The list is then read in the meantime.
     static let aheadRefill = aheadMax / 2
 
     init(pool: ChunkPool, layout: RowLayout) {
@@ -101,8 +101,8 @@ struct ChunkQueue: ~Copyable {
         return first.reservedAt.map { $0 <= syncedPosition } ?? false
     }
 
-    /// Whether further rows are likely to need requests. False if no row of the current chunk and
-    /// the previous one needed a request.
+    /// Whether further rows are likely to need requests. False if no row in the current chunk or in
+    /// the previous chunk needed a request.
     var expectsRequests: Bool { requestCount > 0 || lastRead?.requests != 0 }
 
     /// Whether most rows of the previous chunk, and of the current one so far, needed a request.
@@ -112,8 +112,8 @@ struct ChunkQueue: ~Copyable {
         return 2 * requestCount >= nextIndex
     }
 
-    /// Estimated number of rows that need a request in the chunk that arrived last, by the recent
-    /// share; 0 if no chunk arrived.
+    /// Estimated number of rows in the chunk that arrived last that need a request, based on the
+    /// share in recent rows; 0 if no chunk arrived.
     var requestsPerChunk: Int {
         guard let lastRead, lastRead.requests < lastRead.rows else { return lastRowCount }
         return max(1, requestCount, lastRead.requests * lastRowCount / lastRead.rows)
@@ -144,8 +144,8 @@ struct ChunkQueue: ~Copyable {
         waiting.append(Waiting(chunk: chunk, reservedAt: nil))
     }
 
-    /// Gives a chunk back to the pool because it came too late to be reserved. The ledger gets no
-    /// record of it, so its rows keep their states.
+    /// Gives a chunk that came too late to be reserved back to the pool. The ledger gets no record
+    /// of the chunk, so the chunk's rows keep their states.
     mutating func refuse(_ chunk: RowChunk) {
         precondition(requestedCount > 0)
         requestedCount -= 1

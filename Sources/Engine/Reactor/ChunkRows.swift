@@ -1,9 +1,10 @@
 import BroadsideSupport
 
-/// Number of rows that a reactor reserves at once. A chunk has about as many rows as the reactor
-/// processes in 1/32 s; if that is more than a chunk holds, several are reserved together. A kill
-/// then leaves few rows in doubt. In a slow run, a reactor reserves the rows of a tenth of a
-/// second, and all reactors together at most `slowRows`, so that every reactor gets a share.
+/// Number of rows that a reactor reserves at once. It is about the number of rows that the reactor
+/// processes in 1/32 s, so that a kill leaves few rows in doubt. If a chunk cannot hold this many
+/// rows, several chunks are reserved together. In a slow run, a reactor reserves the rows of a
+/// tenth of a second, and all reactors together reserve at most `slowRows`, so that every reactor
+/// gets a share.
 struct ChunkRows {
     /// Maximum number of rows per chunk.
     private(set) var limit: Int

@@ -7,8 +7,8 @@ import BroadsideSupport
 /// The wait is a fraction of the response latency, up to a limit, so that it costs little
 /// throughput. Responses of one connection arrive together anyway.
 struct CompletionBatching {
-    /// Wait of a driver: it ends after this many completions, without those of its own sends, or
-    /// after this time.
+    /// Wait of a driver. It ends after this time, or earlier after this many completions, not
+    /// counting completions of the driver's own sends.
     struct Wait: Sendable, Equatable {
         var completions: UInt32
         var nanoseconds: UInt64
@@ -21,11 +21,10 @@ struct CompletionBatching {
     /// Connections that are ready to send.
     var readyConnections = 0
 
-    /// Upper limit of the wait. Below it, the wait is the response latency divided by
-    /// `shareOfLatency`.
+    /// Maximum wait. A shorter wait is the response latency divided by `shareOfLatency`.
     static var limit: UInt64 { millisecond }
     static var shareOfLatency: UInt64 { 2 }
-    /// With fewer expected responses, each one is processed as it comes.
+    /// If fewer responses are expected, each response is processed as it comes.
     static var responsesExpected: UInt64 { 8 }
     /// Number of completions that fill an iteration.
     static var completionsLimit: Int { 128 }

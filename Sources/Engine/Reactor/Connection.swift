@@ -17,7 +17,7 @@ import BroadsideSupport
     }
 
     private(set) var phase = Phase.idle
-    /// Index of the connection's address in the reactor's list.
+    /// Index of the connection's address in the reactor's `AddressBook`.
     private(set) var address = 0
     var records: Records?
     var session = ProtocolSession()

@@ -34,7 +34,7 @@ import BroadsideSupport
     var didReportSlowLookup = false
     /// Slot at which the next iteration starts, so that no connection is always first.
     private var rotation = 0
-    /// Start of the time in which no connection is ready, monotonic nanoseconds; nil if one is
+    /// Time since which no connection has been ready, monotonic nanoseconds; nil if a connection is
     /// ready.
     private(set) var disabledSince: UInt64?
     /// State of `--pace adaptive` that connections share.

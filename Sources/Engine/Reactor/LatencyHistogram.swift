@@ -1,5 +1,5 @@
-/// Histogram of response latencies, in buckets that grow with the value: 32 per power of two, so
-/// that a quantile is off by at most 3%. Fixed size; recording is an increment.
+/// Histogram of response latencies. Its buckets grow with the value, 32 buckets per power of two,
+/// so that a quantile is off by at most 3%. Fixed size; recording is an increment.
 @safe package struct LatencyHistogram: ~Copyable {
     private static let subBucketBits = 5
     private static let subBuckets = 1 << subBucketBits

@@ -28,7 +28,7 @@ struct LatencyMonitor {
     /// Time of the last detected stall of the reactor, nanoseconds.
     var lastStall: UInt64 = 0
 
-    /// Delay of a wake-up from which the reactor counts as stalled.
+    /// The reactor counts as stalled if it wakes up later than planned by more than this.
     static var stallThreshold: UInt64 { 10 * millisecond }
     /// Minimum interval between two events about a connection's limit.
     static var eventInterval: UInt64 { 60 * second }

@@ -2,14 +2,14 @@ import BroadsideSupport
 
 /// Evidence that a connection is alive and that its server lets it send.
 struct Liveness {
-    /// Time without received bytes, while requests are open, after which a PING is sent. After the
-    /// same time again, the connection is dead. The second period starts when the PING is queued,
-    /// even if the socket accepts no bytes, so that unsent rows are moved sooner.
+    /// A PING is sent if no bytes arrive for this long while requests are open. If no bytes arrive
+    /// for the same time again, the connection is dead. The second period starts when the PING is
+    /// queued, even if the socket accepts no bytes, so that unsent rows are moved sooner.
     static let silenceLimit: UInt64 = 10 * second
     /// Interval between PINGs on an idle connection.
     static let idlePingInterval: UInt64 = 600 * second
-    /// Time after which a connection is replaced if it has no request in flight and the server
-    /// permits none, by its windows or its stream limit. Only a response could change that.
+    /// Time after which a connection is replaced if it has no request in flight, and the server's
+    /// windows or stream limit permit none.
     static let starvedLimit: UInt64 = 10 * second
 
     enum Verdict {

@@ -17,8 +17,8 @@
     private(set) var isSending = false
     /// Time since which bytes have been in the buffer, monotonic nanoseconds; nil if it is empty.
     private(set) var waitingSince: UInt64?
-    /// Time at which the driver last got bytes or had sent all of them, in monotonic nanoseconds.
-    /// No byte of a request written after this time has left the buffer.
+    /// Time at which the driver last received bytes to send, or last finished sending, in monotonic
+    /// nanoseconds. No byte of a request written after this time has left the buffer.
     private(set) var handedOver: UInt64 = 0
 
     init(capacity: Int) {

@@ -23,7 +23,7 @@ package import BroadsideRows
     /// the ledger, and check that no newer attempt has claimed the ledger. Completes with `synced`
     /// or `superseded`.
     case sync(position: UInt64)
-    /// Read at most about `rowLimit` further rows; completes with `chunk` or `listEnded`.
+    /// Read further rows, about `rowLimit` at most; completes with `chunk` or `listEnded`.
     case requestChunk(rowLimit: Int)
 }
 

@@ -40,9 +40,9 @@ extension ReactorStateMachine where Records: ~Copyable {
         run.giveUp(.noResponse(seconds: settings.giveUpAfter / second))
     }
 
-    /// Wait for a rate that counts as time in which a response could have come. Requests that are
-    /// refused without a response, each as soon as the rate allows the next, would otherwise count
-    /// only while they are in flight.
+    /// Longest wait for the rate that counts as time in which a response could have come. If each
+    /// request is refused without a response, and the rate delays the next, only the time in flight
+    /// would count otherwise.
     private static var countedRateWait: UInt64 { second }
 
     /// Whether rows wait only for the server, and not for a pause, a slow rate, a read of the list or

@@ -131,7 +131,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// Limit on bytes in a connection's buffer.
     static var outgoingLimit: Int { 4 * Records.sealedCount(recordPlaintextLimit) + 4096 }
 
-    /// Numbers of unsettled rows that the reactor works on: in total, and by state.
+    /// Number of unsettled rows that the reactor works on, in total and by state.
     var rowsInHand: (all: Int, inFlight: Int, requeued: Int, waiting: Int) {
         (
             rows.slab.count, rows.inFlight, rows.requeued.count,

@@ -35,9 +35,10 @@ extension ReactorStateMachine where Records: ~Copyable {
     // MARK: Chunks
 
     /// Requests rows ahead of use, because their reservation must be durable before the first row
-    /// is sent. Chunks are requested together, when the last one that was requested is in use. They
-    /// then share a sync, which costs more than writing their verdicts. While rows need no request,
-    /// the maximum number of chunks is requested earlier, so that the list thread never waits.
+    /// is sent. Several chunks are requested together, when the last requested chunk is in use. The
+    /// chunks then share a sync, because a sync costs more than writing their verdicts. While rows
+    /// need no request, the maximum number of chunks is requested earlier, so that the list thread
+    /// never waits.
     mutating func requestChunks(_ now: Now) {
         // A reactor that can't send requests no rows, but still ends with the list.
         if run.directives.isListOver, !rows.chunks.isAtEnd { rows.chunks.markEnded() }

@@ -228,7 +228,7 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     // MARK: Unproven connections
 
-    /// Number of requests that a connection may send by its history.
+    /// Number of requests that a connection may send, based on its earlier responses.
     ///
     /// In the usual case, this takes two comparisons. More work is needed only for connections
     /// without a response since their start or since a refusal, and for connections to an address
@@ -245,7 +245,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         return connections[index].trust.mustProve ? min(budget, provingBudget(index)) : budget
     }
 
-    /// Number of further requests that a connection may send by its number of responses.
+    /// Number of further requests that a connection may send, based on its number of responses.
     private mutating func provingBudget(_ index: Int) -> Int {
         let limit = connections[index].session.requestLimit
         if connections[index].trust.endProof(requestLimit: limit) {

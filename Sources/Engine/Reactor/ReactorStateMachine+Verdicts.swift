@@ -142,8 +142,8 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     // MARK: Into the ledger
 
-    /// Number of a row's topic for the ledger, which gets the topic's name at its first use; 0 for a
-    /// row without a request, and if all rows have the same topic.
+    /// Number of a row's topic for the ledger; 0 for a row without a request, or if all rows have
+    /// the same topic. At the first use of a topic, its name is written to the ledger.
     private mutating func ledgerTopic(of tag: RowTag) -> UInt16 {
         guard let topics = writer.topics, rows.slab[tag].firstSentNanoseconds != 0 else {
             return 0
@@ -191,8 +191,9 @@ extension ReactorStateMachine where Records: ~Copyable {
         rows.slab.free(tag)
     }
 
-    /// Records that a row was not sent, or was refused and may be sent by another run. A row that
-    /// may have been sent is not released: it stays in doubt, and the next run applies its policy.
+    /// Records that a row was not sent, or that it was refused and another run may send it. A row
+    /// that may have been sent is not released: it stays in doubt, and the next run applies its
+    /// policy.
     mutating func release(_ tag: RowTag, now: Now) {
         if !rows.slab[tag].mayHaveBeenSent {
             recorder.ledger.release(

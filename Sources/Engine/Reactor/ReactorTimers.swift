@@ -6,17 +6,17 @@ struct ReactorTimers {
     private var nextScan: UInt64 = 0
     /// Number of stalls since the last scan.
     private var stallCount = 0
-    /// Time without a response in which a response was possible.
+    /// Total time during which a response was possible but none came.
     var responseWait: ResponseWait
     /// Time at which the driver must call again at the latest.
     var nextDeadline: UInt64
 
     /// Interval between checks of timers that need no precision.
     static var scanInterval: UInt64 { 50 * millisecond }
-    /// Interval between two iterations from which the process counts as stalled; normally,
-    /// iterations are at most a scan interval apart.
+    /// The process counts as stalled if two iterations are further apart than this. Normally, they
+    /// are at most a scan interval apart.
     static var stallLimit: UInt64 { second }
-    /// Time after a stall by which the input that arrived during the stall has been processed.
+    /// Time within which input that arrived during a stall is processed after the stall.
     static var stallGrace: UInt64 { second }
     /// Number of stalls after which a scan is made anyway, because the machine may be too slow for
     /// faster iterations.

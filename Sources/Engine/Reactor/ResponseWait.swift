@@ -1,13 +1,13 @@
 import BroadsideSupport
 
-/// Total time without a response in which a response was possible: a request was in flight or could
+/// Total time during which a response was possible but none came: a request was in flight or could
 /// have been sent. `--give-up-after` limits it.
 ///
 ///     response --out--> 20 s --paused--> 20 s --out--> 40 s: give up
 struct ResponseWait {
     /// Time counted since the last response, nanoseconds.
     private(set) var nanoseconds: UInt64 = 0
-    /// Time up to which the time is counted, monotonic nanoseconds.
+    /// End of the time counted so far, monotonic nanoseconds.
     private var countedUntil: UInt64
     /// Time of the last response that reset the count; 0: none.
     private var lastResponse: UInt64 = 0

@@ -65,7 +65,7 @@ package struct RunStatistics: Sendable {
     /// start.
     package static let shortestToJudgeSeconds = 2.0
 
-    /// Numbers of rows whose value has no payload; known only after the reactor has ended.
+    /// Counts of rows whose value has no payload; known only after the reactor has ended.
     package var fallbacks = FallbackCounts()
 
     package init() {}
