@@ -51,7 +51,7 @@ final class ChannelStore: Sendable {
     /// The result of a request that was performed.
     struct Result: Sendable {
         var response: Response
-        /// The ID of the channel that the request created; empty if it created none.
+        /// The ID of the created channel; empty if the request created none.
         var channel: [UInt8] = []
         var body: [UInt8] = []
     }

@@ -22,7 +22,7 @@ struct ControlCommands: Sendable {
     private static let waitCount: UInt64 = 10_000_000
     /// Maximum time until all threads have dropped their connections.
     private static let dropNanoseconds: UInt64 = 2_000_000_000
-    /// Time between two checks whether a `wait` is over, microseconds.
+    /// Time between two checks of whether a `wait` is over, microseconds.
     private static let pauseMicroseconds: UInt32 = 2000
 
     /// Executes one command line and returns its response.
@@ -246,7 +246,7 @@ struct ControlCommands: Sendable {
         guard outcomes.set(token, .init(response: response, remaining: remaining)) else {
             throw ControlProblem(
                 .full,
-                "\(ChosenOutcomes.limit) tokens have an outcome: remove some with the reason none, "
+                "\(ChosenOutcomes.limit) tokens have an outcome: remove some by giving the reason none, "
                     + "or reset"
             )
         }
@@ -292,8 +292,8 @@ struct ControlCommands: Sendable {
         return token
     }
 
-    /// Changes a device's condition. The response has the number of notifications that were
-    /// delivered to the device because of the change.
+    /// Changes a device's condition. The response contains the number of notifications delivered to
+    /// the device because of this change.
     private func device(
         _ request: ControlRequest, _ set: (DeviceStore, [UInt8], UInt64) -> Int?
     ) throws(ControlProblem) -> String {

@@ -31,7 +31,7 @@ final class ControlEndpoint: Sendable {
     /// The address and port, as in a URL.
     var address: String { daemon.address }
 
-    /// The numeric address in the value of an option, which has been checked before.
+    /// The numeric address in an option's value. The value has already been checked.
     private static func host(of listen: String) -> String {
         let host = listen[..<(listen.lastIndex(of: ":") ?? listen.endIndex)]
         if host == "localhost" { return "127.0.0.1" }

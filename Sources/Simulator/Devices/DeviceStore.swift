@@ -281,7 +281,7 @@ final class DeviceStore: Sendable {
             sweep(microseconds, &state)
             assert(
                 state.counts.stored == state.stored.values.reduce(0) { $0 + $1.count },
-                "the counts are those of what is kept")
+                "the count is that of the stored notifications")
             return state.counts
         }
     }

@@ -32,7 +32,7 @@ final class EndpointConnection {
     var outgoing = ByteBuffer(capacity: 16_384)
     /// Ciphertext that the kernel is sending or has sent.
     var sending = ByteBuffer(capacity: 16_384)
-    /// Bytes of `sending` that were sent. The kernel reads the others while `isSending`.
+    /// Bytes of `sending` that were sent. While `isSending`, the kernel reads the remaining bytes.
     var sentCount = 0
     var isSending = false
     var isReceiving = false
@@ -106,7 +106,7 @@ final class EndpointConnection {
         }
     }
 
-    /// Returns the fault that the session requests for the connection, and clears the request.
+    /// Returns and clears the fault that the session has requested for the connection.
     func takeStrike() -> ConnectionStrike? {
         guard case .strict(let session) = session, let strike = session.strike else { return nil }
         session.strike = nil

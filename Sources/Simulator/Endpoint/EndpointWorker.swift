@@ -30,7 +30,8 @@ final class EndpointWorker {
     var touched: [EndpointConnection] = []
     var lingering: [EndpointConnection] = []
     private var isStopping = false
-    /// Number of the last order to drop all connections that this worker has carried out.
+    /// Orders to drop all connections are numbered. This is the number of the last order that this
+    /// worker has carried out.
     private var finishedDrop: UInt64 = 0
     /// Lower bound of the time of the next connection alarm, nanoseconds.
     var nextAlarm: UInt64 = .max

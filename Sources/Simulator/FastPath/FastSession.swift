@@ -23,7 +23,8 @@ final class FastSession {
     /// The beginning of an incomplete frame.
     private var partial = ByteBuffer(capacity: 1024)
     private var prefaceCount = 0
-    /// A header block that spans several frames, and its stream, which is 0 if there is none.
+    /// A header block that spans several frames, and the number of its stream; 0 if there is no
+    /// such block.
     private var block = ByteBuffer(capacity: 256)
     private var blockStreamID: UInt32 = 0
     private var blockEndsStream = false

@@ -56,8 +56,8 @@ struct FastStream {
         return slot
     }
 
-    /// Returns the slot of an open stream, or nil if the stream is not open. Also nil if the
-    /// stream's `isComplete` differs from `complete`.
+    /// Returns the slot of an open stream whose `isComplete` equals `complete`; nil if there is no
+    /// such stream.
     @inline(__always)
     func find(_ streamID: UInt32, complete: Bool = false) -> Int? {
         let slot = slot(streamID)

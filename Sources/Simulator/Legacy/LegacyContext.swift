@@ -12,16 +12,16 @@ struct LegacyContext: Sendable {
     let shared: EndpointShared
     let journal: JournalFile?
     let start: ClockStart
-    /// What to do with payloads that are not JSON dictionaries.
+    /// Treatment of payloads that are not JSON dictionaries.
     let payloadLint: PayloadLintMode
-    /// What tests look at, and the responses of a recording.
+    /// Logs that tests inspect, and the responses of a recording.
     let instruments: Instruments
 
     /// The gateway settings of the current scenario.
     var script: GatewayScript { shared.scenario?.scenario.gateway ?? GatewayScript() }
 
-    /// Returns the defect of a payload, which may be accepted all the same; nil if there is none, or
-    /// if payloads are not checked.
+    /// Returns the defect of a payload; nil if there is none, or if payloads are not checked. A
+    /// payload with a defect may be accepted all the same.
     func finding(of notification: BinaryNotification) -> RequestFinding? {
         guard payloadLint != .off, !notification.payload.isEmpty else { return nil }
         return RequestFinding(body: notification.payload, claimsCompression: false)

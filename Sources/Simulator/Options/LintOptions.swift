@@ -1,4 +1,4 @@
-/// What to do with a deviation that the HPACK lint finds.
+/// Reaction to a deviation that the HPACK lint finds.
 public enum HPACKLintMode: String, Sendable, CaseIterable {
     /// Count deviations and report them at the end.
     case report
@@ -8,7 +8,7 @@ public enum HPACKLintMode: String, Sendable, CaseIterable {
     case off
 }
 
-/// What to do with a body that is compressed, or is not a JSON dictionary.
+/// Treatment of a body that is compressed, or is not a JSON dictionary.
 public enum PayloadLintMode: String, Sendable, CaseIterable {
     /// Count such bodies, and report their number at the end.
     case report

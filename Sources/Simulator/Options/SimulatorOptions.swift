@@ -21,8 +21,8 @@ public struct SimulatorOptions: Sendable {
     public var unregistered = 0.0
     /// The share of all tokens that are bad, 0 to 1.
     public var badToken = 0.0
-    /// The time since which unregistered tokens are unregistered. nil: right after `issuedTokens`
-    /// were issued; if none were issued, on a day in November 2023.
+    /// The time at which unregistered tokens became unregistered. nil: right after `issuedTokens`
+    /// were issued, or on a day in November 2023 if none were issued.
     public var goneAt: GoneAt?
     /// Seed that varies the outcome of each token.
     public var seed: UInt64 = 0

@@ -155,7 +155,8 @@ struct ConnectionCredential {
         return nil
     }
 
-    /// Removes the last token after a scenario expired it. So an early renewal is not refused.
+    /// Removes the last token after a scenario has made it expire, so that an early renewal is not
+    /// refused.
     mutating func forgetLast() {
         last = nil
         previous = nil

@@ -2,7 +2,8 @@ internal import BroadsideAPNs
 internal import BroadsideSupport
 internal import Synchronization
 
-/// Responses that a test has chosen for device tokens. They replace those of `TokenOutcome`.
+/// Responses that a test has chosen for device tokens. These responses replace the responses of
+/// `TokenOutcome`.
 ///
 /// Shared by all threads of an endpoint.
 final class ChosenOutcomes: Sendable {

@@ -1,11 +1,11 @@
 internal import Synchronization
 
-/// Provider tokens that a test has expired early.
+/// Provider tokens that a test has made expire early.
 ///
 /// Shared by all threads of an endpoint.
 final class ExpiredTokens: Sendable {
-    /// Maximum number of provider tokens that are recorded as used, and maximum number recorded as
-    /// expired. Later tokens replace the oldest ones.
+    /// Maximum number of provider tokens recorded as used, and the same maximum for tokens recorded
+    /// as expired. Later tokens replace the oldest ones.
     static let limit = 64
 
     private struct State {

@@ -15,7 +15,7 @@ final class Replay: Sendable {
     /// Maximum size of the file, bytes.
     private static let sizeLimit = 256 << 20
 
-    /// Numbers of requests, by how their responses were found.
+    /// Counts of requests, by the way in which their responses were found.
     struct Counts: Sendable, Equatable {
         /// Requests that got the response in a line of their own.
         var replayed: UInt64 = 0
@@ -171,7 +171,8 @@ final class Replay: Sendable {
 
         var isBinary: Bool { `protocol` == "binary" }
 
-        /// The status of the legacy gateway; nil if it is none, or if it contradicts the reason.
+        /// The response of the legacy gateway; nil if the status is not one of its statuses, or
+        /// contradicts the reason.
         var binaryResponse: Response? {
             guard let status = UInt8(exactly: status) else { return nil }
             if let reason, BinaryStatus(rawValue: status)?.reason.text != reason { return nil }

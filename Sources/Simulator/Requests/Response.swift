@@ -37,7 +37,7 @@ struct Response: Equatable, Sendable {
         return Response(status: status, reason: reason)
     }
 
-    /// True for a 410 that is dated at its request.
+    /// True for a 410 whose `timestamp` is the time of its request.
     var isUndatedGone: Bool { status == 410 && timestampMilliseconds == 0 }
 
     /// Maximum number of bytes that `appendBody` writes.

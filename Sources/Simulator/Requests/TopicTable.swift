@@ -37,9 +37,9 @@ struct TopicTable: Sendable {
     private let isFallbackForVoIP: Bool
     private let voipSuffix = Array(PushType.voip.topicSuffix!.utf8)
 
-    /// Creates the topics of a provider token, each with all its suffixes: the app, another app of
-    /// the same team, for which no device has a token, and further apps. The key decides which of
-    /// them are permitted.
+    /// Creates the topics of a provider token: those of the app, of another app of the same team,
+    /// and of further apps. No device has a token for the other app. Each app has a topic without
+    /// a suffix and one for each suffix. The key decides which topics are permitted.
     init(app: String, otherApp: String, further: [String] = []) {
         fallback = nil
         isFallbackForVoIP = false

@@ -21,11 +21,12 @@ struct Scenario: Sendable, Equatable {
     var responses = ResponseShape()
     /// The distribution of response delays; nil for the value of `--latency`.
     var latency: Latency?
-    /// Maximum time that a connection may be without requests.
+    /// Maximum time for which a connection may have no requests.
     var idleNanoseconds: UInt64?
     /// Maximum duration of a handshake.
     var handshakeNanoseconds: UInt64?
-    /// The debug data of a GOAWAY with which the endpoint ends a connection without a fault.
+    /// The form of the debug data in a GOAWAY that the endpoint sends when it ends a connection for
+    /// a reason other than a fault.
     var debug = DebugForm.json
     /// The limit on the rate of requests per device token. Requests beyond it are refused with
     /// TooManyRequests.
@@ -94,7 +95,8 @@ struct TokenRate: Sendable, Equatable {
 struct TokenUpdateRule: Sendable, Equatable {
     /// Minimum time between two changes.
     var intervalNanoseconds: UInt64
-    /// Whether an invalid token counts as well. A valid token after it is then a change.
+    /// Whether invalid tokens count, too. A valid token that follows an invalid one is then a
+    /// change.
     var countsInvalid: Bool
 }
 

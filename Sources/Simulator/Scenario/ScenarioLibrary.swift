@@ -320,7 +320,7 @@ enum ScenarioLibrary {
             "gateway-shutdowns",
             """
             {
-              description: "the legacy gateway: shutdown after each 500 notifications, errors late",
+              description: "the legacy gateway ends after each 500 notifications, and sends errors late",
               gateway: { shutdown_every: 500, error_delay: "100ms" },
             }
             """

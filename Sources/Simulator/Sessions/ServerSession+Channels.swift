@@ -73,7 +73,7 @@ extension ServerSession {
         }
     }
 
-    /// Returns the response that header block and size of the body determine.
+    /// Returns the response, which depends on the header block and on the size of the body.
     private func checkedBody(_ stream: StreamIndex, _ exchange: ChannelExchange) -> Response {
         if let early = streams[stream].verdict.early { return early }
         guard exchange.request?.operation == .broadcast else {

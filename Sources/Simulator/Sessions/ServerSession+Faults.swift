@@ -172,9 +172,9 @@ extension ServerSession {
             lastStream: 0)
     }
 
-    /// Ends the connection because the client opened more streams than it may: with GOAWAY that
-    /// names the last stream that was processed. That one and those below it still get their
-    /// responses, and all others are ignored.
+    /// Ends the connection because the client opened more streams than it may: with a GOAWAY that
+    /// names the last processed stream. This stream and all lower streams still get their
+    /// responses; all other streams are ignored.
     func exceedStreams() {
         context.totals.violations += 1
         goAwayDue = nil

@@ -74,8 +74,8 @@ final class ServerSession {
     var uncreditedBytes = 0
     /// Time of the last request, or of the connection's start, nanoseconds.
     var lastRequest: UInt64
-    /// Number of refusals since the last accepted notification, and weighted number of all
-    /// refusals.
+    /// Number of refusals since the last accepted notification, and number of all refusals, each
+    /// with its weight.
     var refusalsInARow: UInt64 = 0
     var refusalCount: UInt64 = 0
     /// Additional delay of responses because of refusals, nanoseconds.
