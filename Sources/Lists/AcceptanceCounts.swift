@@ -13,8 +13,8 @@ internal import Glibc
 /// while a whole buffer of fingerprints is added. If the tables of all buckets would exceed
 /// `memoryLimit`, a bucket whose table has to grow is moved to disk and counted at the end.
 struct AcceptanceCounts: ~Copyable {
-    /// Limit on the bytes of all tables: enough for 25 million tokens. At the end, the table of one
-    /// bucket that is read from disk comes on top, with about 1/1024 of the tokens.
+    /// Limit on the bytes of all tables: enough for 25 million tokens. At the end, one bucket at a
+    /// time is read from disk. Its table takes additional memory, for about 1/1024 of the tokens.
     static let memoryLimit = 1 << 28
     /// Limit on the count of a token: further acceptances are not counted.
     static let countLimit = 255

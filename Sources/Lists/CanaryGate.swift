@@ -21,7 +21,7 @@ package final class CanaryGate: Sendable {
         case passed
         /// More rows were refused than allowed.
         case refused(count: UInt64, answered: UInt64)
-        /// All rows are done, but there are no responses, or too few for a decision.
+        /// All rows have an outcome, but responses are missing or too few for a decision.
         case unanswered
     }
 
@@ -49,7 +49,7 @@ package final class CanaryGate: Sendable {
     /// - Parameters:
     ///   - rows: The value of `--canary`.
     ///   - maximumRefusedPercent: Value of `--canary-max-rejected`, 0 to 100.
-    ///   - answered: Number of responses in earlier runs of the same canary.
+    ///   - answered: Number of responses to the same canary's rows in earlier runs.
     ///   - refused: Number of these responses that are refusals, except 410.
     package init(
         rows: UInt64, maximumRefusedPercent: Double, answered: UInt64 = 0, refused: UInt64 = 0

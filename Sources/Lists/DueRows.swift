@@ -2,8 +2,8 @@ internal import BroadsideAPNs
 internal import BroadsideRows
 internal import BroadsideSupport
 
-/// Rows of a list that one pass over the list sends: the rows of time zones that are due. All other
-/// rows stay unsent for a later pass.
+/// Rows that one pass over a list sends: the rows of time zones in which it is time to send. All
+/// other rows stay unsent for a later pass.
 package struct DueRows: Sendable {
     /// What a pass does with the rows of a zone.
     package enum Action: Hashable, Sendable {
@@ -20,7 +20,8 @@ package struct DueRows: Sendable {
     private let actions: [Action]
     /// Number of rows that the pass leaves to a later pass.
     package let waitingRows: UInt64
-    /// Number of rows of the list for each row that is due. Chunks are larger by this factor.
+    /// Number of rows in the list divided by the number of due rows. Chunks are larger by this
+    /// factor.
     let stride: Int
 
     /// Limit on `stride`.
@@ -49,7 +50,7 @@ package struct DueRows: Sendable {
         try zones.numbers(of: rows).contains { action($0) != .wait }
     }
 
-    /// Number of rows of a range that are in a selection and due.
+    /// Number of rows in a range that are in a selection and due.
     func count(in rows: Range<UInt64>, of selection: RowSelection) throws(BroadsideError) -> UInt64
     {
         var count: UInt64 = 0

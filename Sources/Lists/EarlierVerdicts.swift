@@ -5,7 +5,7 @@ internal import BroadsideRows
 package import BroadsideSupport
 internal import Glibc
 
-/// What a run has to know from earlier ledgers.
+/// Facts that a run needs from earlier ledgers.
 package struct EarlierQuestions: OptionSet, Sendable {
     package let rawValue: UInt8
     package init(rawValue: UInt8) { self.rawValue = rawValue }
@@ -16,8 +16,8 @@ package struct EarlierQuestions: OptionSet, Sendable {
     package static let accepted = EarlierQuestions(rawValue: 2)
 }
 
-/// Facts from earlier ledgers about the tokens of a list: which are dead, by the rule of `prune`,
-/// and how often each was accepted.
+/// Facts from earlier ledgers about the tokens of a list: which tokens are dead (by the same rule
+/// as for `prune`), and how often each token was accepted.
 ///
 ///     each ledger ──▶ first reading: dead tokens ──▶ second reading: rescues, acceptances
 ///
@@ -146,7 +146,8 @@ package final class EarlierVerdicts {
     /// Whether any token is dead.
     var hasDead: Bool { dead.count > 0 }
 
-    /// Whether a token with this fingerprint may be dead; false for nearly all tokens that are not.
+    /// Whether a token with this fingerprint may be dead. False for nearly all tokens that are
+    /// alive.
     func mayBeDead(_ fingerprint: UInt64) -> Bool { dead.mayContain(fingerprint) }
 
     /// Whether a row has a dead token. False if the token was registered after it died, or if the
@@ -155,8 +156,8 @@ package final class EarlierVerdicts {
     /// - Parameters:
     ///   - digits: Lower-case digits of the row's token.
     ///   - fingerprint: Its fingerprint.
-    ///   - topic: The topic that the row names: a report for another one does not count; nil if all
-    ///     rows have the campaign's.
+    ///   - topic: The topic that the row names; nil if all rows have the campaign's topic. A report
+    ///     for another topic does not count.
     ///   - registered: Index of the field with the registration time; nil if there is none.
     func isDead(
         _ digits: RawSpan, _ fingerprint: UInt64, topic: String? = nil, _ row: RowReader.Row,

@@ -3,8 +3,9 @@ internal import BroadsideRows
 package import BroadsideSupport
 internal import Glibc
 
-/// File with the numbers of the list's rows that are settled as `skipped`. It is written once,
-/// before the first row is sent, and read along with the list. Memory does not grow with the list.
+/// File with the row numbers of all rows in the list that are settled as `skipped`. It is written
+/// once, before the first row is sent, and read along with the list. Memory does not grow with the
+/// list.
 ///
 ///     | mark | what was looked for | count | hash | row << 4 + reason | … in list order
 ///

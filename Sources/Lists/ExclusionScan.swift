@@ -89,8 +89,8 @@ package struct ExclusionScan {
         }
     }
 
-    /// Opens the suppression list. Its token column has the name that it has in the list, or the
-    /// default name.
+    /// Opens the suppression list. Its token column has the same name as the list's token column,
+    /// or the default name.
     private static func openList(
         _ path: String, tokenColumn: String?
     ) throws(BroadsideError) -> TokenList {
@@ -157,8 +157,8 @@ package struct ExclusionScan {
 
     /// Finds the rows to skip, and writes them to a file.
     ///
-    /// - Parameter end: End of the rows to check; nil for all rows. If it is set, unreadable
-    ///   suppressions are not reported: the scan of the whole list reports them.
+    /// - Parameter end: End of the rows to check; nil for all rows. If `end` is set, unreadable
+    ///   suppressions are not reported, because the scan of the whole list reports them.
     package func run(
         _ list: TokenList, upTo end: UInt64? = nil, to descriptor: Int32, name: String
     ) throws(BroadsideError) {

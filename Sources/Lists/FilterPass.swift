@@ -10,8 +10,8 @@ package struct FilterPass {
         let field: Int
         /// Whether any row has a value in the column.
         var hasValue = false
-        /// Number of values that cannot be compared with the condition's bound, and the first of
-        /// these values.
+        /// Number of values that cannot be compared with the condition's bound; and the first such
+        /// value.
         var incomparable: UInt64 = 0
         var firstLine: UInt64 = 0
         var firstText = ""

@@ -12,7 +12,8 @@ package import BroadsideSupport
     private var isSplitterDone = false
     /// Offset of the end of the rows to read, which the splitter treats as the list's end.
     private var end = UInt64.max
-    /// Hash of the list from its start up to where it was read in order; nil if not requested.
+    /// Hash of the list from its start up to the first byte that was not read in order; nil if not
+    /// requested.
     private(set) var hash: ListHash?
 
     // SAFETY: `init` allocates `readSize` bytes, `deinit` frees them; the first `bufferCount` are

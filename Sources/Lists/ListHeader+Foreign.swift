@@ -45,8 +45,8 @@ extension ListHeader {
             name, " is a table with '|' between its columns: \(ForeignToken.tableAdvice)")
     }
 
-    /// Refuses a list of which the header seems to be below other lines, although it lacks the
-    /// token's column.
+    /// Refuses a list without a token column on its first line, if the header seems to be on a
+    /// later line.
     func refuseLikelyTitles(_ beginning: [UInt8]) throws(BroadsideError) {
         guard let (line, columns) = TitleLines.likelyHeader(beginning) else { return }
         let above = line == 2 ? "the line" : "the \(line - 1) lines"

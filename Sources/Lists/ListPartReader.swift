@@ -6,7 +6,8 @@ package import BroadsideSupport
 /// records.
 package struct ListPartReader: LedgerListReader {
     private let list: TokenList
-    /// The type of cursor that runs use, too. So export and run agree on what a row is.
+    /// Runs use the same type of cursor, so that exports and runs agree on where rows begin and
+    /// end.
     private let cursor: ListCursor
     /// Unread part of the gap at `cursor`; nil if the cursor is not in a gap.
     private var gap: ListExtent?
@@ -49,8 +50,8 @@ package struct ListPartReader: LedgerListReader {
 
     /// Reads every reserved chunk, and compares its hash with the ledger's.
     ///
-    /// - Parameter isFinished: Whether all rows of the list or its range were reserved. Then there
-    ///   must be no other rows.
+    /// - Parameter isFinished: Whether all rows of the list or its range were reserved. In this
+    ///   case, the list must have no other rows.
     /// - Throws: Exit code 2 if a chunk has changed, because a resume would send another list.
     package mutating func check(_ index: LedgerIndex, isFinished: Bool) throws(BroadsideError) {
         var previous: ChunkReservation?

@@ -57,8 +57,8 @@ extension TokenList {
     /// Returns the rows of shard K of N: those that start in the Kth of N equal ranges of bytes. If
     /// the list is not divided by bytes, returns all rows.
     ///
-    /// All bytes before the range are read, because they determine a row's number, its line, and
-    /// whether a line end is within quotes.
+    /// All bytes before the range are read, because row numbers, line numbers and open quotes
+    /// depend on these bytes.
     package func part(of shard: ListShard?) throws(BroadsideError) -> ListExtent {
         guard let shard, isCutByBytes, let byteCount else { return .wholeList }
         let first = byteCount * UInt64(shard.index - 1) / UInt64(shard.count)

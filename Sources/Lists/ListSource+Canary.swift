@@ -9,7 +9,7 @@ struct CanaryRows {
     var rowsLeft: UInt64
     /// Ranges of the list that no run reserved, in order, from which rows are taken.
     var gaps: [ListExtent] = []
-    /// Whether the whole plan has been read: each part is in `gaps` or was handed out.
+    /// Whether the whole plan has been read. Each part of it was handed out, or is in `gaps`.
     var isPlanRead = false
     /// Whether all rows requested so far are handed out.
     var isOut = false
@@ -18,7 +18,7 @@ struct CanaryRows {
     var stopCount = 0
     /// Number of rows still to hand out at the sampling point.
     var rowsAtStop: UInt64 = 0
-    /// Numbers of bytes in all gaps, and in the gaps that were already passed.
+    /// Total size of all gaps, and of the gaps that were already passed, in bytes.
     var openByteCount: UInt64 = 0
     var passedByteCount: UInt64 = 0
     /// Position in the current gap up to which rows were handed out or kept in `remains`.

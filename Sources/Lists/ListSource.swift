@@ -146,7 +146,7 @@ internal import Synchronization
         return nil
     }
 
-    /// Limit on the chunks that are read without handing one out.
+    /// Limit on consecutive chunks that are read without handing out any of them.
     private static let passedOverLimit = 1_024
 
     /// Whether a chunk of an earlier run may have rows that this run sends or settles.
@@ -158,8 +158,8 @@ internal import Synchronization
     }
 
     /// Whether `next` returned no chunk because all of the canary's rows are handed out and the
-    /// rest of the list waits. The value is stored: if the reactors have decided about the canary
-    /// meanwhile, a withheld list would look like one at its end.
+    /// rest of the list waits. The value is stored when `next` returns. The canary may be decided
+    /// soon after, and a withheld list would then look like a list at its end.
     package private(set) var isHeld = false
 
     private func nextOfCanary() throws(BroadsideError) -> RowChunk? {

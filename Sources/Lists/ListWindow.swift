@@ -1,7 +1,7 @@
 package import BroadsideSupport
 
-/// Window that moves along a list. The bytes that its user has not consumed stay in it, and more
-/// bytes are added after them.
+/// Window that moves along a list. Bytes that the caller has not consumed stay in the window, and
+/// more bytes are added after them.
 @safe package struct ListWindow: ~Copyable {
     /// Bytes per read.
     static let byteCount = 1 << 20

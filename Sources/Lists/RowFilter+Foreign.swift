@@ -1,7 +1,8 @@
 internal import BroadsideSupport
 
-/// Value of a condition as SQL, another language or a text editor spells it: `'FR'`, `“FR”`,
-/// `(FR,DE)`, `FR and age >= 18`. Compared as text, it equals nothing, and `!=` selects every row.
+/// Value of a condition in the syntax of SQL or another language, or with the quotes of a text
+/// editor: `'FR'`, `“FR”`, `(FR,DE)`, `FR and age >= 18`. Compared as text, it equals nothing, and
+/// `!=` selects every row.
 enum ForeignValue: Equatable {
     /// Begins with a quote other than the double quote.
     case quoted(Unicode.Scalar)

@@ -3,7 +3,7 @@ internal import Glibc
 
 /// Copying of standard input to a file that can be read again.
 package enum SpooledInput {
-    /// Time without input after which a pipe counts as left open, although its writer exists.
+    /// If an open pipe delivers nothing for this long, the run stops waiting for it.
     static let patienceMilliseconds = 30_000
 
     /// Returns how standard input differs from the list, as text; nil if it is the same or empty.
@@ -39,8 +39,7 @@ package enum SpooledInput {
         }
     }
 
-    /// Whether standard input can be read, or has ended. A pipe may have a writer that never
-    /// writes.
+    /// Whether standard input can be read, or has ended. The writer of a pipe may never write.
     package static func hasInput() throws(BroadsideError) -> Bool {
         let access = fcntl(STDIN_FILENO, F_GETFL)
         guard let information = SystemCall.status(of: STDIN_FILENO), access >= 0,
