@@ -2,8 +2,8 @@
 ///
 ///     CONFIRMED CLAIMED NONCE PARENT
 ///
-/// Each claim is recorded twice: before and after it is made. So the ledger recognizes its own
-/// claim after a crash between the two.
+/// Each claim is recorded twice: before and after the claim is made. The ledger can then recognize
+/// its own claim after a crash between these two steps.
 struct AttemptRecord: Equatable {
     /// Newest attempt that is known to have a claim; 0 if there is none.
     var confirmed: UInt32

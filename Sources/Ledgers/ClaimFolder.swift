@@ -2,9 +2,9 @@ internal import BroadsideLedgerFormat
 import BroadsideSupport
 internal import Glibc
 
-/// Folder with claims. A claim is a file beside a ledger which shows that an attempt at a campaign
-/// started. It is created with O_EXCL, so that only one of two copies of a ledger can create it, on
-/// NFS as well.
+/// Folder with claims. A claim is a file beside a ledger. It shows that an attempt at a campaign
+/// has started. It is created with O_EXCL, so that only one of two copies of a ledger can create
+/// it, on NFS as well.
 final class ClaimFolder {
     /// Content of a claim.
     enum Content: Equatable {
@@ -25,7 +25,7 @@ final class ClaimFolder {
     let prefix: String
 
     /// - Parameters:
-    ///   - descriptor: The open folder, which is closed with this value.
+    ///   - descriptor: Descriptor of the open folder; closed when this object is destroyed.
     ///   - path: The folder's path.
     ///   - manifest: Manifest of the ledger.
     init(_ descriptor: Int32, path: String, manifest: Manifest) {
@@ -143,13 +143,13 @@ final class ClaimFolder {
 
 /// Claim that this process made. Another process that claims a newer attempt removes it.
 package final class HeldClaim {
-    /// The open claim: a file without a name once a newer attempt has started.
+    /// Descriptor of the open claim. The claim's file loses its name when a newer attempt starts.
     package let descriptor: Int32
     let folder: ClaimFolder
     let number: UInt32
 
     /// - Parameters:
-    ///   - descriptor: The open claim, which is closed with this value.
+    ///   - descriptor: Descriptor of the open claim; closed when this object is destroyed.
     ///   - folder: The folder that contains it.
     ///   - number: Its number.
     init(_ descriptor: Int32, in folder: ClaimFolder, number: UInt32) {

@@ -28,7 +28,7 @@ package struct EarlierLedgers {
         }
     }
 
-    /// Ledger, with what it is read for: dead tokens, acceptances or both.
+    /// Ledger, and the facts to read from it: dead tokens, acceptances or both.
     private struct Ledger {
         /// Path under which it was found.
         var path: String
@@ -82,8 +82,8 @@ package struct EarlierLedgers {
     /// Failure to read the ledgers.
     private struct Unreadable: Error {
         let error: BroadsideError
-        /// Path of the unreadable ledger, if it is in a default directory and can be skipped; nil:
-        /// the run ends.
+        /// Path of the unreadable ledger, if the ledger can be skipped because it is in a default
+        /// directory; nil: the run ends.
         var ledger: String?
     }
 
@@ -158,7 +158,7 @@ package struct EarlierLedgers {
 
     // MARK: Selection of ledgers
 
-    /// Returns the ledgers in the directories, each with what it is read for.
+    /// Returns the ledgers in the directories, each with the facts to read from it.
     private func paths() throws(BroadsideError) -> [(path: String, questions: EarlierQuestions)] {
         let ownIdentity = own.flatMap { FileIdentity(path: $0) }
         var found: [(path: String, questions: EarlierQuestions)] = []
@@ -247,7 +247,7 @@ package struct EarlierLedgers {
         }
     }
 
-    /// Value by which the copies of a ledger are recognized.
+    /// Value that all copies of a ledger share, for recognizing them.
     private struct Key: Hashable {
         var campaign: UInt64
         var shard: CampaignIdentity.Shard?

@@ -3,8 +3,8 @@ import BroadsideSupport
 internal import Glibc
 internal import Synchronization
 
-/// Whether a pending stop signal ends reads. It does during preparations and counts, because
-/// reading a ledger of hundreds of millions of rows takes half a minute.
+/// Whether a pending stop signal ends reads. Set during preparations and counts, because reading a
+/// ledger of hundreds of millions of rows takes half a minute.
 package final class ReadingPatience: Sendable {
     private let ends = Atomic<Bool>(false)
 

@@ -5,8 +5,8 @@ internal import Glibc
 
 /// Output of a follower: standard output, a pipe or a device, or a file that it appends to.
 ///
-/// If there is a cursor, opening a file cuts it off after the rows before that cursor. So it does
-/// not matter when an earlier follower was killed.
+/// If there is a cursor, opening the file cuts off everything after the rows before the cursor. So
+/// an earlier follower may have been killed at any time.
 final class FollowOutput {
     private let descriptor: Int32
     private let path: String?

@@ -106,8 +106,8 @@ public struct LedgerCollection {
         var ledgers: [String] = []
         /// Directories that can't be listed.
         var closed: [String] = []
-        /// Directories without a ledger at any of the levels that were searched. Of these, only the
-        /// highest is named.
+        /// Directories without a ledger at any of the levels that were searched. If such a
+        /// directory contains others, only the outer one is named.
         var others: [String] = []
     }
 

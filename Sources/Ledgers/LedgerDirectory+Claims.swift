@@ -169,7 +169,7 @@ extension LedgerDirectory {
             exitCode: ExitCode.inUse)
     }
 
-    /// Removes the claim of a campaign that was not started after all.
+    /// Removes the claim, because the campaign was not started after all.
     func discardClaim() {
         guard let held = claim else { return }
         SystemCall.unlink(held.folder.name(held.number), in: held.folder.descriptor)
@@ -220,7 +220,7 @@ extension LedgerDirectory {
 
     /// Checks that the segments have all bytes that were durable before the last attempt sent rows,
     /// and that these bytes are sound. A copy made during sending has fewer bytes, and a damaged
-    /// ledger has other bytes. A run in either would send rows again.
+    /// ledger has other bytes. A run in such a copy, or in a damaged ledger, would send rows again.
     private func checkSegments(
         _ positions: [DurablePosition], _ claim: String, _ manifest: Manifest
     ) throws(BroadsideError) {

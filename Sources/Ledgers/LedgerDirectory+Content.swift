@@ -213,7 +213,7 @@ extension LedgerDirectory {
     }
 
     /// Records in the lock that the campaign has started: after a manifest is on disk, and before
-    /// anything is sent. A manifest that is missing after that was lost.
+    /// anything is sent. If a manifest is missing later, it was lost.
     func markBegun() throws(BroadsideError) {
         guard lockDescriptor >= 0, !isMarkedBegun else { return }
         switch try lockText() {

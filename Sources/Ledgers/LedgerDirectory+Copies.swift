@@ -63,7 +63,7 @@ extension LedgerDirectory {
         return ": " + Self.listed(paths)
     }
 
-    /// Returns the first few paths, and the number of the others.
+    /// Returns a text with the first few paths, and the number of further paths.
     static func listed(_ paths: [String]) -> String {
         let rest = paths.count - namedOriginals
         return paths.prefix(namedOriginals).joined(separator: ", ")

@@ -125,8 +125,8 @@ extension LedgerDirectory {
         return try isLockInPlace()
     }
 
-    /// Locks a ledger on a read-only file system, as a disk may be after an error. If there is no
-    /// lock file, no run can be writing.
+    /// Locks a ledger on a read-only file system. A disk may become read-only after an error. If
+    /// there is no lock file, no run can be writing.
     private func lockToRead() throws(BroadsideError) {
         lockDescriptor = SystemCall.open(
             Self.lockName, in: folder, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
@@ -172,7 +172,8 @@ extension LedgerDirectory {
     }
 
     /// Removes the directory unless it contains other files. The lock is removed last: as long as
-    /// it exists, no other start uses the directory or takes it for that of another program.
+    /// it exists, no other process starts a campaign in the directory, or mistakes it for a
+    /// directory of another program.
     func removeDirectory() {
         SystemCall.unlink("\(path)/\(Self.lockName)")
         SystemCall.rmdir(path)

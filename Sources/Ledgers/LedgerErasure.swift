@@ -207,7 +207,7 @@ private final class Erasure {
             throw .usage(
                 "ledger",
                 "\(directory.path)/\(name) is not a file of the ledger, and may name devices: move it "
-                    + "elsewhere, then forget again")
+                    + "elsewhere, then run ledger forget again")
         }
     }
 

@@ -254,8 +254,8 @@ public final class LedgerFollower {
     ///
     /// A reactor may settle a row of a chunk that another reactor reserved. The lengths of the two
     /// segments are read one after the other, so a pass may find the verdict without the
-    /// reservation. The next pass finds the reservation. So a pass emits what earlier passes
-    /// scanned, after its own scan.
+    /// reservation. The next pass finds the reservation. So each pass first scans, and then emits
+    /// only what earlier passes scanned.
     private func pass(isRunning: Bool) throws(BroadsideError) {
         manifest = try directory.readManifest()
         guard manifest.campaign == cursor.campaign else {

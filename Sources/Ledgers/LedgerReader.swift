@@ -23,8 +23,8 @@ public struct LedgerReader {
     /// Campaign number, 16 hexadecimal digits.
     public var campaign: String { manifest.campaign }
 
-    /// Whether every row is settled according to the manifest. For a merged ledger, according to
-    /// the manifests of all its shards or parts.
+    /// Whether every row is settled according to the manifest. For a merged ledger: whether this
+    /// holds for all its shards or parts.
     public var isFinished: Bool {
         manifest.isFinished || manifest.shards != nil && ledgers.allSatisfy(\.manifest.isFinished)
     }
@@ -107,7 +107,7 @@ public struct LedgerReader {
         }
     }
 
-    /// Writes rows in list order, and passes the text on without copying it.
+    /// Writes rows in list order. The text is passed to the output without a copy.
     package func writeExport(
         tokens: String?, format: ExportFormat, states: [String], reasons: [String],
         arm: String? = nil, columns: Set<ExportColumn> = [],

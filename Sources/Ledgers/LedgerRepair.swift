@@ -222,7 +222,7 @@ private struct Repair {
         return writer.writtenPosition
     }
 
-    /// Copies all files except manifest and segments. A run needs only the list among them.
+    /// Copies all files except manifest and segments. Of these files, a run needs only the list.
     ///
     /// - Returns: A line about each file that could not be copied.
     private func copyOthers(to target: LedgerDirectory) throws(BroadsideError) -> [String] {

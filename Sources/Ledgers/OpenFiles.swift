@@ -17,7 +17,7 @@ final class OpenFiles: Sendable {
         var descriptor: Int32
         /// Number of reads of this file in progress.
         var readCount: Int
-        /// Time of the last use: the number of uses of all files up to it.
+        /// Time of the last use, as a count: the total number of uses of all files up to this use.
         var lastUse: UInt64
     }
 
@@ -33,7 +33,7 @@ final class OpenFiles: Sendable {
     init(limit: Int) { self.limit = limit }
 
     /// Returns a quarter of the process's limit on open files, but at least 16 and at most 512. The
-    /// others are left for connections and outputs.
+    /// remaining descriptors are left for connections and outputs.
     static func share(of all: UInt64) -> Int { Int(min(max(all / 4, 16), 512)) }
 
     /// Number of open files.

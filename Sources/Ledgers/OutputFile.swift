@@ -23,7 +23,7 @@ public final class OutputFile {
     private let isTerminal: Bool
     /// Incomplete last line of output to a terminal.
     private var line: [UInt8] = []
-    /// Number of bytes written, and number of those that are on disk.
+    /// Number of bytes written, and number of these bytes that are on disk.
     private var writtenCount = 0
     private var syncedCount = 0
 

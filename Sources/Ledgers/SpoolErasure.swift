@@ -6,8 +6,9 @@ import BroadsideSupport
 
 /// Erasure of devices from a list that a ledger contains because it came from standard input.
 ///
-/// The letters and digits of the devices' rows are replaced, and no other byte changes. So rows,
-/// lines and offsets stay the same. A run that continues treats these rows as invalid.
+/// The letters and digits of the devices' rows are replaced, and no other byte changes. So row
+/// numbers, line numbers and offsets do not change. A run that continues treats these rows as
+/// invalid.
 struct SpoolErasure {
     private let list: TokenList
     /// Number of rows of the devices.

@@ -1,9 +1,9 @@
 import BroadsideSupport
 internal import Glibc
 
-/// Ledger that is being created. A rename makes it appear at its path atomically. Until then a
-/// marker shows that the directory is not a ledger, so that no run starts in the remains of a
-/// killed process.
+/// Ledger that is being created. A rename makes it appear at its path atomically. Until then, a
+/// marker shows that the directory is not a ledger yet. So no run starts in a directory that a
+/// killed process left.
 final class UnfinishedLedger {
     /// Directory of the new ledger. It has a temporary name until the ledger is finished.
     let directory: LedgerDirectory
@@ -84,8 +84,8 @@ final class UnfinishedLedger {
         LedgerDirectory.lockName, LedgerDirectory.originName, LedgerDirectory.unfinishedName,
     ]
 
-    /// Removes a directory, and the directories of copies in it. A kill in between leaves neither a
-    /// partial ledger nor one in which a campaign could start.
+    /// Removes a directory, and the directories of copies in it. If the process is killed before
+    /// the end, the remains are no partial ledger, and no campaign can start in them.
     private static func remove(_ path: String, isCopy: Bool = false) {
         let others = (SystemCall.names(inDirectory: path) ?? [])
             .filter { !removedFirst.contains($0) && !removedLast.contains($0) }
