@@ -3,7 +3,7 @@ struct UniqueID: Equatable {
     private var high: UInt64 = 0
     private var low: UInt64 = 0
 
-    /// Bytes of its text, such as `1b4e28ba-2fa1-11d2-883f-0016d3cca427`.
+    /// Length in bytes of its text, for example of `1b4e28ba-2fa1-11d2-883f-0016d3cca427`.
     static let textCount = 36
 
     /// Parses the text of a UUID, in any case; nil for other texts.

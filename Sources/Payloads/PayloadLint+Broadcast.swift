@@ -13,8 +13,8 @@ extension PayloadLint {
         if !has("timestamp") {
             error(
                 aps.keyOffset,
-                "this broadcast lacks 'timestamp' in aps: add the time in Unix seconds, by which "
-                    + "devices keep the newest")
+                "this broadcast lacks 'timestamp' in aps: add the time in Unix seconds; devices "
+                    + "keep only the newest broadcast")
         }
         for key in Self.startKeys {
             guard let member = document.member(["aps"], key) else { continue }

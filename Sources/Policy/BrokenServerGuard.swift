@@ -2,7 +2,7 @@
 /// lose the responses to the requests in flight, so the run has to stop before it sends the whole
 /// list.
 public struct BrokenServerGuard: Sendable {
-    /// Limit on broken connections in a row, without an accepted row between them.
+    /// Limit on consecutive broken connections with no accepted notification between them.
     static let inARowLimit = 3
     /// Limit on broken connections within `span`, regardless of accepted rows.
     static let countLimit = 10

@@ -106,8 +106,9 @@ public struct ConcurrencyLimiter: Sendable {
     /// Records that the limit on requests in flight is reached.
     public mutating func recordFullWindow() { wasFull = true }
 
-    /// Records a time during which the caller did not run. A latency that begins or ends in this
-    /// time may seem longer by up to its length.
+    /// Records a stall: a time during which the caller did not run. A request that was sent during
+    /// the stall, or whose response came during the stall, may seem to take longer, by up to the
+    /// stall's length.
     public mutating func recordStall(nanoseconds: UInt64) { away = max(away, nanoseconds) }
 
     /// Whether the responses of the window have arrived.

@@ -11,8 +11,8 @@ public struct RetryPolicy: Sendable, Equatable {
     /// Maximum delay, before jitter, nanoseconds.
     var longestDelayNanoseconds: UInt64
 
-    /// Maximum delay of a run that gives up after a time without a response; a row's own delay must
-    /// not be the reason for giving up.
+    /// Maximum retry delay in a run that gives up after this time without a response. It is shorter
+    /// than that time, so that waiting for a row's retry does not make the run give up.
     public static func longestDelay(giveUpAfter nanoseconds: UInt64) -> UInt64 {
         min(60_000_000_000, nanoseconds / 4 * 3)
     }

@@ -7,9 +7,10 @@
 public struct CampaignRows: Hashable, Sendable {
     /// Extent of the list that the campaign covers (`--shard` of a file that is divided by bytes).
     public var part: ListExtent
-    /// Rows of the extent that the campaign covers (`--shard` of any other list).
+    /// Rows that the campaign covers within the extent (`--shard` of a list that is not divided by
+    /// bytes).
     public var selection: RowSelection
-    /// Exclusive limit on the numbers of rows that are read (`--limit`); nil: no limit.
+    /// Row number before which reading ends (`--limit`); nil: no limit.
     public var limit: UInt64?
 
     /// Creates a definition; by default it includes all rows.

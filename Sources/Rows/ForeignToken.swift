@@ -168,7 +168,7 @@ public enum ForeignToken: Sendable, Hashable, CaseIterable {
                 "write that column in hexadecimal, as Python's hex() does"
             )
         case .dataDescription:
-            ("write the digits alone", "write the digits of that column alone")
+            ("write only the digits", "write only the digits of that column")
         case .shortenedDescription:
             same("their digits are lost: have the app report its device token in hexadecimal")
         case .percentEncoded: ("decode them", "decode that column")
@@ -176,10 +176,10 @@ public enum ForeignToken: Sendable, Hashable, CaseIterable {
         case .invisible: ("remove these", "remove these from that column")
         case .uuid: same("export the device tokens that APNs gave to the app")
         case .spreadsheetText:
-            ("write the digits alone", "write the digits of that column alone")
+            ("write only the digits", "write only the digits of that column")
         case .roundedNumber:
             same("their digits are lost: export the list again, and import that column as text")
-        case .optional: ("write the digits alone", "write the digits of that column alone")
+        case .optional: ("write only the digits", "write only the digits of that column")
         case .tableRow: same(Self.tableAdvice)
         }
     }

@@ -34,7 +34,7 @@ public struct ListFault: Sendable, Equatable, Error {
                 + "inside it: close it, or replace it with a space"
         case .loneReturn:
             "line \(line) has a carriage return without a line feed, but the first line does not end "
-                + "with one: replace it with a line feed"
+                + "with a carriage return: replace it with a line feed"
         }
     }
 }

@@ -1,8 +1,8 @@
 public import BroadsideAPNs
 internal import BroadsideSupport
 
-/// Excerpt that ledgers and exports keep of a text in place of a token. A shortened text ends with
-/// an ellipsis, so that nothing takes it for a token.
+/// Excerpt of a text that a list has where a token should be. Ledgers and exports keep only this
+/// excerpt. A shortened text ends with an ellipsis, so that it can't be mistaken for a token.
 public enum TextExcerpt {
     /// Maximum number of bytes that are kept.
     @inlinable public static var byteCountMax: Int { TokenText.maximumDigitCount }

@@ -191,7 +191,7 @@ public enum SurveyRun {
     private static func value(of field: HeaderBlockReader.Field, sent: String?) -> String {
         let text = String(decoding: field.value, as: UTF8.self)
         if let sent, text == sent { return "as sent" }
-        if let sent, text.lowercased() == sent.lowercased() { return "as sent, in the other case" }
+        if let sent, text.lowercased() == sent.lowercased() { return "as sent, other letter case" }
         if isUUID(field.value) {
             return text == text.uppercased() ? "new, in upper case" : "new, in lower case"
         }

@@ -30,7 +30,8 @@ public enum FeedbackRun {
                 "certificate", "is missing: add --certificate FILE, which selects the app's list")
         }
         guard let path = options.ledger else {
-            throw .usage("ledger", "is missing: add --ledger DIR, a directory that does not exist")
+            throw .usage(
+                "ledger", "is missing: add --ledger DIR, a directory that does not exist yet")
         }
         var warnings: [String] = []
         let credential = try Credential.read(options, warnings: &warnings)

@@ -6,7 +6,7 @@ import BroadsideSupport
 /// Search for rows that are not UTF-8, as a spreadsheet writes them in the encoding of its system.
 /// Their values would make a payload that is not JSON.
 struct OtherEncoding {
-    /// Limit on the rows beyond ASCII that are examined.
+    /// Maximum number of rows with non-ASCII characters to examine.
     private static let examinedLimit = 10_000
 
     private var examined = 0

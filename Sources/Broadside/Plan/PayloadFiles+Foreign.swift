@@ -2,8 +2,8 @@ import BroadsidePayloads
 import BroadsideSupport
 
 extension PayloadFiles {
-    /// Warnings about placeholders in another spelling that name columns of the list, because each
-    /// row would get them as they are.
+    /// Warnings about placeholders in the syntax of other tools, if they name columns of the list.
+    /// Such a placeholder would be sent literally, instead of the row's value.
     ///
     /// - Parameter columns: Columns of the list.
     func foreignPlaceholderWarnings(_ columns: [String]) -> [String] {

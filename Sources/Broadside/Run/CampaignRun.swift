@@ -101,7 +101,8 @@ public enum CampaignRun {
         _ options: SendOptions
     ) throws(BroadsideError) -> LedgerDirectory {
         guard let ledger = options.ledger else {
-            throw .usage("ledger", "is missing: add --ledger DIR, a directory that does not exist")
+            throw .usage(
+                "ledger", "is missing: add --ledger DIR, a directory that does not exist yet")
         }
         return try LedgerDirectory.openForRun(
             ledger, resumes: options.resumes, begins: options.ledgerUse != .resume)

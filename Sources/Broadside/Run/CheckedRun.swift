@@ -58,7 +58,8 @@ struct CheckedRun {
         context = try CampaignRun.tlsContext(options, plan.credential, resumesSessions: true)
         guard !options.opensNoConnection else { return }
         guard options.ledger != nil else {
-            throw .usage("ledger", "is missing: add --ledger DIR, a directory that does not exist")
+            throw .usage(
+                "ledger", "is missing: add --ledger DIR, a directory that does not exist yet")
         }
         if let path = options.summary, path != "-" { try checkWritable(path, option: "summary") }
         if let path = options.report { try checkWritable(path, option: "report") }

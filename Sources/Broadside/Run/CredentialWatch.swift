@@ -251,8 +251,8 @@ private struct ReloadedCredential: Sendable {
         }
     }
 
-    /// Refuses pipes as files of the credential. They are read only at the start of the run,
-    /// because they may have no writer later.
+    /// Refuses pipes as files of the credential. A pipe can be read only at the start of the run,
+    /// because it may have no writer later.
     private static func refusePipes(_ options: SendOptions) throws(BroadsideError) {
         let files = [
             ("auth-key", KeySource(options)?.path), ("auth-token-file", options.authTokenFile),

@@ -121,7 +121,7 @@ package struct MetricsText {
     /// Adds counters per topic, if rows name their topics.
     private mutating func addTopics(_ snapshot: RunSnapshot) {
         guard let topics = snapshot.topics else { return }
-        family("topic_responses_total", .counter, "Responses by the topic that rows name.")
+        family("topic_responses_total", .counter, "Responses by topic, if rows name topics.")
         for topic in topics {
             sample(
                 "topic_responses_total", ["topic": topic.name, "outcome": "accepted"],

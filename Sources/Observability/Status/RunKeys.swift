@@ -9,7 +9,7 @@ package struct RunKeys {
         case faster, slower
     }
 
-    /// Question whether to stop the run; nil if none is open.
+    /// The open question of whether to stop the run; nil if there is none.
     package private(set) var question: String?
     private var askedAt: UInt64 = 0
 

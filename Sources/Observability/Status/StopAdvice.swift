@@ -224,11 +224,11 @@ package struct StopAdvice {
         }
         guard circumstances.hasLedger else {
             add(
-                "nothing was sent, and no ledger is left: fix that, then begin again",
+                "nothing was sent, and no ledger is left: fix the cause, then begin again",
                 circumstances.command)
             return
         }
-        resume("nothing was accepted or refused: fix that, then continue with --resume")
+        resume("nothing was accepted or refused: fix the cause, then continue with --resume")
     }
 
     /// Adds a step about failing connections, with the `doctor` command.
