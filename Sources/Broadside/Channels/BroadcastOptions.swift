@@ -11,7 +11,7 @@ public struct BroadcastOptions: Sendable {
     public var payloadCheck = SendOptions.PayloadCheckMode.error
     /// Value of apns-priority.
     public var priority = Priority.high
-    /// Time until which APNs keeps the broadcast for subscribers that are offline; 0: not at all.
+    /// Time until which APNs keeps the broadcast for offline subscribers; 0: APNs does not keep it.
     public var expiration = Expiration.at(0)
     /// Directory of the ledger.
     public var ledger: String?

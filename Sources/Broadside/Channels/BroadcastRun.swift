@@ -99,8 +99,8 @@ public enum BroadcastRun {
         return code
     }
 
-    /// Sends the request until an outcome is recorded. Repeats it only if APNs certainly did not
-    /// process it.
+    /// Sends the request, and repeats it until an outcome is recorded. A request is repeated only
+    /// if APNs certainly did not process it.
     private static func attempt(
         _ broadcast: Broadcast, _ ledger: BroadcastLedger, _ options: BroadcastOptions,
         over first: BlockingConnection

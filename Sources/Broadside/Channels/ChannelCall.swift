@@ -71,7 +71,7 @@ struct ChannelCall {
         }
     }
 
-    /// Error for a response that means that the request was refused.
+    /// Error for a response that refuses the request.
     func refusal(
         _ response: BlockingConnection.Response, exitCode: Int32
     ) -> BroadsideError {

@@ -134,8 +134,7 @@ public enum ChannelRun {
             exitCode: ExitCode.failure)
     }
 
-    /// Error about a create whose response was lost. It names the number of channels that exist
-    /// now.
+    /// Error for a `create` without a response. It tells how many channels exist now.
     private static func orphan(_ call: ChannelCall, _ cause: String) -> BroadsideError {
         var count = ""
         if let connection = try? call.server.connect(),

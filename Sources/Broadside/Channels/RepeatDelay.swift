@@ -3,7 +3,8 @@ internal import Glibc
 
 /// Delays between the attempts of a single request.
 enum RepeatDelay {
-    /// Longest delay that a command waits, seconds. A response may ask for a longer one.
+    /// Longest delay that a command waits, seconds. If a response asks for a longer delay, the
+    /// command does not wait.
     static let limitSeconds: UInt64 = 60
 
     /// Returns the delay before the next attempt, in seconds: 1 s, doubled after each attempt,

@@ -5,7 +5,7 @@ internal import BroadsidePolicy
 internal import BroadsidePrimitives
 public import BroadsideSupport
 
-/// Status of one ledger, for `broadside status`: the state of its run, or the end of the last one.
+/// Status of one ledger, for `broadside status`: the state of its run, or how its last run ended.
 public struct RunStatus: Sendable {
     /// State of a campaign.
     enum State: String {

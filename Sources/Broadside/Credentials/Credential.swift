@@ -13,7 +13,7 @@ package enum Credential: Sendable {
     /// Client certificate for the handshake; requests have no `authorization`.
     case certificate(TLSIdentity, CertificateScope)
 
-    /// Remaining lifetime of a certificate below which a warning appears, seconds.
+    /// A warning appears if the remaining lifetime of a certificate is below this, seconds.
     private static let expiryNoticeSeconds: Int64 = 30 * 86_400
 
     /// Reads the files that the options name, or runs their command.

@@ -5,8 +5,8 @@ package import BroadsideSupport
 import BroadsideTLS
 internal import Glibc
 
-/// A provider token from another program, with its source. The source is a file, which the program
-/// replaces before the token is an hour old, or a command that prints a token.
+/// A provider token from another program, with its source. The source is a file or a command. The
+/// other program replaces the file before the token is an hour old; the command prints a token.
 package struct ExternalProviderToken: Sendable {
     /// Source of the token.
     package enum Source: Sendable {
@@ -187,7 +187,7 @@ package struct ExternalProviderTokenWatch {
         var warnings: [String] = []
     }
 
-    /// Age of a command's token from which the command is run again, in seconds. It leaves five
+    /// The command is run again when its token is this old, in seconds. This age leaves five
     /// minutes for retries.
     static let renewalAge = ProviderTokenAge.usableSeconds - ProviderTokenAge.changeSeconds
     /// Limit on command runs after APNs reported the token as expired. If none of them gives a new
@@ -302,7 +302,7 @@ extension ExternalProviderTokenWatch.Reading? {
     }
 }
 
-/// Formats an age in minutes, or in days from two days on.
+/// Formats an age: in days if it is at least two days, otherwise in minutes.
 private func ageText(_ seconds: UInt64) -> String {
     let minutes = seconds / 60
     return minutes < 2 * 24 * 60

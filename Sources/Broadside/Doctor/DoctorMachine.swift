@@ -5,14 +5,14 @@ internal import Glibc
 
 /// Checks of this machine, without the network.
 enum DoctorMachine {
-    /// Number of connections to which a run grows without further options, and of reactors that
-    /// they keep busy.
+    /// Number of connections to which a run grows by default, and number of reactors that these
+    /// connections keep busy.
     private static let (connections, reactors) = (64, 2)
     /// Free space below which a warning appears, in bytes. A ledger of 40 million rows has this
     /// size.
     private static let leastFreeByteCount: UInt64 = 1 << 30
-    /// Size of a test write in bytes, and number of test writes. Each is synced, like the writes of
-    /// a reactor.
+    /// Size of a test write in bytes, and number of test writes. Each test write is synced, as a
+    /// reactor's writes are.
     private static let (syncByteCount, syncs) = (16_384, 5)
     /// Minimum duration of a sync that slows down a fast run. Such a run syncs about once per
     /// second.

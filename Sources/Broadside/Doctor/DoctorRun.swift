@@ -11,9 +11,9 @@ import BroadsideTLS
 public enum DoctorRun {
     /// Time limit from the start of a connection to the response, seconds.
     private static let limitSeconds = 10
-    /// Limit on the addresses of a name that are tried.
+    /// Maximum number of a name's addresses to try.
     private static let addressesLimit = 8
-    /// Difference of the two clocks up to which no warning appears, seconds.
+    /// No warning appears if the two clocks differ by at most this, seconds.
     private static let clockTolerance: UInt64 = 120
     /// Token with an odd number of digits, which no device can have.
     private static let impossibleToken = "0"

@@ -57,8 +57,8 @@ enum DoctorVerdict {
             }
             return (
                 "clock",
-                "APNs calls a token too old that was made at most 35 minutes "
-                    + "ago: this machine's clock is more than 25 minutes slow, so set "
+                "APNs says that a token made at most 35 minutes ago is too "
+                    + "old: this machine's clock is more than 25 minutes slow, so set "
                     + "it"
             )
         case .invalidProviderToken:

@@ -69,7 +69,7 @@ struct HarmlessRequest {
     /// of the provider token come last.
     ///
     /// - Parameters:
-    ///   - topic: Topic of the credential; nil: the certificate's only one.
+    ///   - topic: Topic of the credential; nil: the certificate's only topic.
     ///   - signs: Whether this process signs provider tokens.
     ///   - usesTokens: Whether the credential is a provider token.
     static func all(topic: String?, signs: Bool, usesTokens: Bool) -> [HarmlessRequest] {

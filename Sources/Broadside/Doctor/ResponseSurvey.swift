@@ -25,7 +25,7 @@ struct ResponseSurvey: Equatable {
     struct Difference: Equatable {
         /// Name of the request; nil for a difference that concerns all requests.
         var name: String?
-        /// What differs, such as `status`, `reason` or `header apns-id`.
+        /// The part that differs, such as `status`, `reason` or `header apns-id`.
         var what: String
         var left: String
         var right: String

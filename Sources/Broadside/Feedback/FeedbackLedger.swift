@@ -16,8 +16,8 @@ final class FeedbackLedger {
     private var writer: LedgerWriter
     private let descriptor: Int32
     private let path: String
-    /// Limit on recorded tuples. No app has as many dead tokens, and a service that sends without
-    /// end must not fill the disk.
+    /// Limit on recorded tuples. No app has this many dead tokens. The limit keeps a service that
+    /// never stops sending from filling the disk.
     static let tuplesLimit: UInt64 = 10_000_000
 
     private let tuplesLimit: UInt64

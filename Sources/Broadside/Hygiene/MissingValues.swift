@@ -5,7 +5,7 @@ import BroadsideSupport
 
 /// Warnings about words such as NULL in a column. They mean a missing value, but count as text.
 enum MissingValues {
-    /// Limit on the rows in which columns other than that of the tokens are checked.
+    /// Limit on the rows in which the other columns, besides the token column, are checked.
     private static let rowLimit: UInt64 = 1000
     /// Limit on the columns that are checked in these rows.
     private static let columnLimit = 200

@@ -3,8 +3,8 @@ import BroadsidePrimitives
 import BroadsideRows
 import BroadsideSupport
 
-/// Search for rows that are not UTF-8, as a spreadsheet writes them in the encoding of its system.
-/// Their values would make a payload that is not JSON.
+/// Search for rows that are not UTF-8. Spreadsheets write such rows in the encoding of their
+/// system. The rows' values would make the payload invalid JSON.
 struct OtherEncoding {
     /// Maximum number of rows with non-ASCII characters to examine.
     private static let examinedLimit = 10_000

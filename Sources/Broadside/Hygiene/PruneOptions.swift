@@ -20,7 +20,7 @@ public struct PruneOptions: Sendable {
     /// Reasons that make a token a dead token.
     public var reasons: Set<Reason> = PruneOptions.defaultReasons
     /// Topic of the list's rows, or a template with columns of the list; nil: the template of the
-    /// ledgers, if they have one, else any topic.
+    /// ledgers, or any topic if they have no template.
     public var topic: String?
     /// Column with the time of a token's registration.
     public var registeredColumn: String?

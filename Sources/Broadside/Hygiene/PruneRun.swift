@@ -216,8 +216,8 @@ public enum PruneRun {
         try output.write(text.extracting(offset..<text.byteCount))
     }
 
-    /// Refuses to remove too large a share of the rows. The ledger is then probably a wrong one,
-    /// and a list that it has halved would be worse than none.
+    /// Refuses to remove too large a share of the rows. The ledger is then probably the wrong one,
+    /// and a list that has lost half of its rows would be worse than none.
     private static func checkShare(
         _ counts: PruneCounts, _ options: PruneOptions
     ) throws(BroadsideError) {

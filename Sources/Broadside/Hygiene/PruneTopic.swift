@@ -13,8 +13,8 @@ enum PruneTopic {
     /// Each row names its topic. Has the option that names the columns, for messages.
     case ofRow(TextTemplate, option: String)
 
-    /// Determines the topic by the option, else by the ledgers: if the rows of all of them name
-    /// their topics in the same way, so do the rows of the list.
+    /// Determines the topic by the option. Without the option, the ledgers decide: if the rows of
+    /// all ledgers name their topics in the same way, the rows of the list do, too.
     ///
     /// - Throws: Exit code 2 if the option is not a template, or if it is needed and missing.
     init(_ options: PruneOptions) throws(BroadsideError) {

@@ -19,7 +19,7 @@ public enum TokensDedupe {
         public var firstUnreadableLine: UInt64?
         /// Number of rows that have a value in the registration column.
         var withRegistration: UInt64 = 0
-        /// Number of rows with a token that have no value in the column of `Rule.column`; they
+        /// Number of rows that have a token, but no value in the column `Rule.column`. These rows
         /// stay.
         public var withoutValue: UInt64 = 0
     }
@@ -170,8 +170,8 @@ public enum TokensDedupe {
         return offset << countBits | UInt64(count)
     }
 
-    /// Finds the rows to remove. Of each token or value, the newest row stays; if several are
-    /// equally new, the first of these stays.
+    /// Finds the rows to remove. For each token or value, the newest row stays; if several rows are
+    /// equally new, the first of them stays.
     private static func findRemovedRows(
         _ tokens: inout RecordSorter, into removedRows: inout RecordSorter
     ) throws(BroadsideError) -> UInt64 {

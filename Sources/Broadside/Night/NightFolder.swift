@@ -172,7 +172,7 @@ struct NightFolder {
                 + "--date \(last) sends the rest of \(words.rest)")
     }
 
-    /// Names the latest of some dates, and the number of the others.
+    /// Returns a text with the latest of the dates, and the number of the other dates.
     private static func names(_ dates: [NightDate]) -> String {
         let rest = dates.count - namedLimit
         return dates.suffix(namedLimit).reversed().map(\.description).joined(separator: ", ")
@@ -230,7 +230,8 @@ struct NightFolder {
     ///
     /// - Returns: Dates whose ledgers were removed, oldest first.
     /// - Parameters:
-    ///   - count: Number of dates that keep their ledgers, regardless of their outcome.
+    ///   - count: Number of latest dates that keep their ledgers, regardless of the nights'
+    ///     outcomes.
     ///   - sent: Night that was just sent; its ledger remains until the next night has been sent.
     func removeOld(keeping count: Int, sent: NightDate, _ notes: NightNotes) -> [NightDate] {
         assert(count > 0, "the newest is never removed")

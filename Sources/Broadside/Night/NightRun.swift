@@ -133,7 +133,7 @@ struct NightCall {
         return try CampaignRun.run(send)
     }
 
-    /// Whether the night's ledger was removed, and says so.
+    /// Returns whether the night's ledger was removed. If so, prints a message.
     private func isRemoved(
         _ date: NightDate, _ history: NightHistory
     ) throws(BroadsideError) -> Bool {
@@ -309,14 +309,14 @@ struct NightCall {
         }
     }
 
-    /// Whether lines that are no warnings are printed. `--progress none` is for cron, which mails
-    /// them.
+    /// Whether lines other than warnings are printed. `--progress none` turns them off for cron,
+    /// which mails all output.
     private var isTalkative: Bool { options.send.progress == .auto }
 
     // MARK: A finished night
 
-    /// Reports a finished night without reading its list and payload, which may be those of the
-    /// next night by now.
+    /// Reports a finished night without reading its list and payload. The files may by now be those
+    /// of the next night.
     ///
     /// - Returns: The exit code; nil if rows remain or have to be checked.
     private func finished(

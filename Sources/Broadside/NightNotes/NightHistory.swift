@@ -122,7 +122,8 @@ struct NightHistory: Sendable {
         case isPast(latest: NightDate)
     }
 
-    /// Returns why a start may be a mistake; nil if the night has begun, or if it may well begin.
+    /// Returns why a start may be a mistake; nil if the night has begun, or if nothing is wrong
+    /// with beginning it.
     ///
     /// - Parameters:
     ///   - retries: Whether the start is to send rows again.

@@ -125,7 +125,7 @@ final class NightNotes: Sendable {
     }
 
     /// Reads the file and writes its first line if it is empty. Removes an incomplete note at the
-    /// end: its step has not happened.
+    /// end, because the step that it announces has not happened.
     private static func read(
         _ descriptor: Int32, _ path: String, folder: String
     ) throws(BroadsideError) -> Content {

@@ -1,6 +1,6 @@
 public import BroadsideAPNs
 
-/// Options of one arm of a campaign, in place of the campaign's own.
+/// Options of one arm, which replace the campaign's options.
 public struct ArmOptions: Sendable {
     /// Name of the arm.
     public var name: String
@@ -11,6 +11,6 @@ public struct ArmOptions: Sendable {
     /// Value of apns-priority; nil: the campaign's value.
     public var priority: Priority?
 
-    /// Creates an arm that sends what the campaign sends.
+    /// Creates an arm with the campaign's options.
     public init(name: String) { self.name = name }
 }

@@ -7,8 +7,8 @@ extension SendOptions {
     /// Default of `--dead-for`: 30 days.
     public static var defaultDeadFor: UInt64 { 30 * 86_400 * second }
 
-    /// Age up to which a report of a dead token counts, in milliseconds; nil if the token's time of
-    /// registration decides instead.
+    /// Maximum age at which a report of a dead token counts, in milliseconds; nil if the token's
+    /// registration time decides instead.
     private var deadForMilliseconds: UInt64? {
         registeredColumn == nil ? (deadFor ?? Self.defaultDeadFor) / millisecond : nil
     }

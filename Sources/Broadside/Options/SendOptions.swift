@@ -154,7 +154,7 @@ public struct SendOptions: Sendable {
     public var limit: UInt64?
     /// Shard of the list; nil: the whole list.
     public var shard: ListShard?
-    /// Which of the campaign's lists this is; nil if the campaign has one list.
+    /// The part of the campaign that this list is; nil if the campaign has one list.
     public var part: CampaignPart?
     /// ID of the campaign, shared by all its parts; nil: random.
     public var campaignID: UInt64?
@@ -177,7 +177,7 @@ public struct SendOptions: Sendable {
     public var skipDeadIsDefault = false
     /// Column with the time of a token's registration; nil: `deadFor` decides.
     public var registeredColumn: String?
-    /// Age up to which a report of a dead token counts, in nanoseconds; nil: `defaultDeadFor`.
+    /// Maximum age at which a report of a dead token counts, in nanoseconds; nil: `defaultDeadFor`.
     public var deadFor: UInt64?
     /// Limit on notifications per device within a time; nil: unlimited.
     public var cap: FrequencyCap?

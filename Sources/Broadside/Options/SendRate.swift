@@ -9,7 +9,8 @@ public struct SendRate: Equatable, Sendable, ExpressibleByIntegerLiteral,
     public let first: Double
     /// Final rate, in requests per second, at least `first`.
     public let last: Double
-    /// Time of sending in which the rate rises, nanoseconds; 0 if the rate is constant.
+    /// Duration of the rise, counting only time in which requests are sent, nanoseconds; 0 if the
+    /// rate is constant.
     public let riseNanoseconds: UInt64
 
     /// Creates a constant rate.

@@ -57,7 +57,8 @@ enum ListSize: Equatable {
         return .about(min(UInt64(all), limit), fromBytes: bytes)
     }
 
-    /// Size from which counting takes so long that it is announced, bytes.
+    /// A count is announced if the list has at least this many bytes, because counting then takes
+    /// long.
     private static var longToCount: UInt64 { 1 << 30 }
     /// Limit on the decompressed bytes that are read to count rows. Reading them takes some
     /// seconds.

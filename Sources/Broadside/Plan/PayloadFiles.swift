@@ -10,8 +10,7 @@ struct PayloadFiles {
     let set: PayloadSet
     /// SHA-256 that identifies the campaign's payloads, hexadecimal.
     let digest: String
-    /// Columns in use besides that of the tokens, each with the option or location that requires
-    /// it.
+    /// Columns in use besides the token column, each with the option or location that requires it.
     let columns: [(name: String, location: String)]
     /// Value of apns-collapse-id if it is the same for all rows.
     let collapseID: String?

@@ -120,7 +120,7 @@ public struct PayloadReport: Sendable {
         return reports
     }
 
-    /// Whether this payload is for rows whose value has no file.
+    /// Whether this payload is for rows whose value has no payload file.
     public var isDefault: Bool { file.hasSuffix("/default.json") }
 
     /// Line about payloads that must not be sent; nil if all of them may be sent.

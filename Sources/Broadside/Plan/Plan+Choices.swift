@@ -1,7 +1,7 @@
 internal import BroadsidePolicy
 internal import Glibc
 
-/// Initial numbers of connections and reactors, and limits on their growth.
+/// Number of connections and reactors at the start of a run, and limits on their growth.
 struct RunShape: Equatable {
     var connections: Int
     /// Limit on connections; equal to `connections` if the run does not grow.
@@ -14,10 +14,9 @@ struct RunShape: Equatable {
     /// Whether the run may add connections.
     var grows: Bool { connectionsMost > connections }
 
-    /// Size below which a list is sent on one connection, because the handshake is most of the
-    /// work.
+    /// A list below this size is sent on one connection, because the handshake is most of the work.
     static let smallListByteCount: UInt64 = 65 * 1000
-    /// Size below which a list gains nothing from a second reactor.
+    /// A list below this size gains nothing from a second reactor.
     static let middlingListByteCount: UInt64 = 65 * 200_000
     /// Descriptors per reactor: its ring, its inbox, its ledger segment.
     static let descriptorsEachReactor = 4
@@ -80,7 +79,7 @@ struct RunShape: Equatable {
         return max(1, min(cores / 2, 8))
     }
 
-    /// Description for people, which follows the number of connections.
+    /// Human-readable description, to append to the number of connections.
     func words(_ options: SendOptions) -> String {
         let chosen =
             options.connections != nil

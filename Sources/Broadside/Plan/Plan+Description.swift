@@ -58,7 +58,7 @@ extension Plan {
         return folded(text, indent: 13, for: descriptor)
     }
 
-    /// Seconds below which a Unix time is shown as a date: the year 10,000.
+    /// A Unix time below this is shown as a date: the year 10,000, in seconds.
     private static let dateSecondsLimit: UInt64 = 253_402_300_800
 
     /// Lines about the collapse ID and the expiration, if they are set.

@@ -4,9 +4,9 @@ import BroadsideLedgers
 import BroadsideSupport
 
 extension Plan {
-    /// Age up to which a past expiration counts as intended, seconds.
+    /// A past expiration counts as intended if it is at most this old, seconds.
     private static let pastSecondsLimit: UInt64 = 86_400
-    /// Number below which a value is a duration rather than a date: the seconds of a year.
+    /// A value below this number is taken for a duration, not for a date: the seconds of a year.
     private static let durationSecondsLimit: UInt64 = 366 * 86_400
 
     /// Refuses an expiration far in the past: APNs would try once and store nothing.

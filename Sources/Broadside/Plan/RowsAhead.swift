@@ -2,7 +2,7 @@
 struct RowsAhead {
     /// Number of rows; an upper limit if `mayBeFewer`.
     let count: UInt64
-    /// Whether options may skip some of the rows, which are not counted yet.
+    /// Whether options may skip some of the rows. The rows to skip are not counted yet.
     let mayBeFewer: Bool
     /// Which rows the number counts.
     private let kind: Kind
@@ -49,7 +49,7 @@ struct RowsAhead {
         self.init(count, mayBeFewer: false, count == listed ? .listed : .sendable)
     }
 
-    /// Text about the rows, for people, which follows the time that they take.
+    /// Human-readable text about the rows, to append to the time that they take.
     var words: String {
         let rows =
             switch kind {

@@ -111,7 +111,7 @@ package struct WavePlan: Sendable {
         }
     }
 
-    /// All rows, for a dry run, which ignores when rows are due.
+    /// All rows, for a dry run. A dry run ignores when rows are due.
     var anyTime: DueRows {
         DueRows(zones) { instants[$0] == .missed ? .skip : .send }
     }
@@ -208,8 +208,8 @@ package struct WavePlan: Sendable {
         }
     }
 
-    /// Checks the zones and the date of a campaign before it begins. Warns about rows with the
-    /// default zone whose own may be misspelled.
+    /// Checks the zones and the date of a campaign before it begins. Warns about rows that get the
+    /// default zone because their own zone may be misspelled.
     ///
     /// - Throws: Exit code 2 if most zones that rows name are unknown, or if the date is past.
     func check(_ send: SendOptions) throws(BroadsideError) {

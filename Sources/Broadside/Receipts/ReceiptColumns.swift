@@ -77,8 +77,8 @@ public struct ReceiptColumns: Sendable {
         return nil
     }
 
-    /// Whether any of the first rows has a value in the column. In a file without rows, its header
-    /// is enough.
+    /// Whether any of the first rows has a value in the column. If the file has no rows, the column
+    /// only has to be in the header.
     private func hasValue(_ list: TokenList) throws(BroadsideError) -> Bool {
         var rows = try RowCursor(list, rowsAtOnce: 1_000)
         var count = 0

@@ -2,8 +2,8 @@ import BroadsideLists
 import BroadsideObservability
 import BroadsideSupport
 
-/// Counts devices and their first receipts. Takes records in order: the rows of a key, then its
-/// receipts by time.
+/// Counts devices and their first receipts. Takes records in order: first the rows of a key, then
+/// the receipts with the same key, ordered by time.
 struct ReceiptTally {
     var findings: ReceiptFindings
     /// Number of each value, by column.
@@ -20,7 +20,8 @@ struct ReceiptTally {
         numbers = findings.columns.map { _ in [:] }
     }
 
-    /// Returns the number of a column's value. All values beyond the limit share the last number.
+    /// Returns the number assigned to a column's value. At the limit, all further values share the
+    /// last number.
     mutating func number(of value: [UInt8], _ column: Int) -> Int {
         if let known = numbers[column][value] { return known }
         let count = findings.columns[column].values.count

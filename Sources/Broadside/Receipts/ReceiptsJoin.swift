@@ -26,7 +26,8 @@ enum ReceiptsJoin {
     ///
     /// - Parameters:
     ///   - path: CSV, TSV or JSON Lines with the columns of an apns-id or token, and of a time.
-    ///   - columns: Names of these columns, and of those by whose values opens are counted.
+    ///   - columns: Names of these columns, and of the columns for whose values opens are counted
+    ///     separately.
     static func findings(
         _ ledger: LedgerReader, receipts path: String, columns: ReceiptColumns
     ) throws(BroadsideError) -> ReceiptFindings {

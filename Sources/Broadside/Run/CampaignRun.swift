@@ -36,7 +36,7 @@ public enum CampaignRun {
         }
     }
 
-    /// Refuses options that would store tokens in a ledger that must not keep any.
+    /// Refuses options that would store tokens, if the ledger must not keep any.
     ///
     /// - Returns: The options, without a command line that has a token.
     private static func checkTokens(_ options: SendOptions) throws(BroadsideError) -> SendOptions {
@@ -282,7 +282,7 @@ public enum CampaignRun {
         return try MetricsOutlet.address(metrics) == nil ? 1 : 2
     }
 
-    /// Number of threads besides those of reactors and metrics: name lookup, list, output to stderr
-    /// and stdout, reloading of credentials, telemetry.
+    /// Number of threads besides the threads of reactors and metrics: name lookup, list, output to
+    /// stderr and stdout, reloading of credentials, telemetry.
     private static var otherThreads: Int { 6 }
 }

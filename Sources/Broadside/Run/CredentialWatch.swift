@@ -6,8 +6,8 @@ import BroadsideTLS
 /// Keeps a run's credential current: renews provider tokens and reloads files. Runs on the thread
 /// that handles signals. The file of `--auth-token-file` is checked each second and read on a
 /// separate thread, because its disk may hang; commands run there, too. Keys are read on the thread
-/// that handles SIGHUP. A thread that only waits would not reuse the memory that it freed, so keys
-/// would remain in it.
+/// that handles SIGHUP. Keys are not read on a thread that only waits: it would not reuse the
+/// memory that it freed, so keys would remain in this memory.
 final class CredentialWatch {
     /// Request to read the file of `--auth-token-file` if it differs from the mark, or to run the
     /// command.
@@ -189,8 +189,8 @@ final class CredentialWatch {
                 + "$CREDENTIALS_DIRECTORY")
     }
 
-    /// Option that names a file of systemd's `LoadCredential=`; nil if none does. Such a file is a
-    /// copy that does not change until the unit is started again.
+    /// Option that names a file of systemd's `LoadCredential=`; nil if no option does. Such a file
+    /// is a copy, which does not change until the unit is started again.
     private static func copiedCredential(_ options: SendOptions) -> String? {
         guard let folder = SystemCall.environment("CREDENTIALS_DIRECTORY") else { return nil }
         let files = [
@@ -205,7 +205,7 @@ final class CredentialWatch {
     private func warn(_ text: String) { standardErrorLine("broadside: warning: \(text)") }
 }
 
-/// Credential of a run, with what its TLS sessions need.
+/// Credential of a run, with the route and the configuration of its TLS sessions.
 struct Sender: Sendable {
     var credential: Credential
     let route: Route

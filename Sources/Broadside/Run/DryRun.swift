@@ -13,7 +13,7 @@ enum DryRun {
     /// Number of rows of a list for each result.
     private struct Tally {
         var rows: UInt64 = 0
-        /// Rows that earlier runs left in doubt, and that this one would settle as unknown.
+        /// Rows that earlier runs left in doubt, and that this run would settle as unknown.
         var doubtful: UInt64 = 0
         private var skipped: [SkipReason: UInt64] = [:]
         private var invalid: UInt64 = 0

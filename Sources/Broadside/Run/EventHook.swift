@@ -8,7 +8,7 @@ enum HookEvent: String, Sendable {
     case started
     /// A wave of rows begins.
     case wave
-    /// The run has ended with rows left, or for a cause other than its list's end.
+    /// The run has ended with rows left, or for a cause other than the end of its list.
     case stopped
     /// Every row is settled.
     case finished
@@ -124,7 +124,7 @@ final class EventHook {
     /// Time limit for calls at the end of a run: enough for the call at its start and the one at
     /// its end.
     private static var patience: UInt64 { (2 * secondsLimit + 5) * second }
-    /// Time limit after a second signal.
+    /// Time limit for these calls after a second signal.
     private static var urgentPatience: UInt64 { 2 * second }
 
     private static func run(_ command: String, _ call: Call, by shell: ShellCommand) {

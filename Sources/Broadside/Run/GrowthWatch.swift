@@ -9,7 +9,7 @@ struct GrowthWatch {
     private let target: ConnectionTarget
     private var threads: [ThreadUse] = []
     private var reason = ConnectionGrowth.Reason.early
-    /// Value of a rising rate when it last counted as a new rate.
+    /// Value that a rising rate had when it last counted as changed.
     private var rampLimit: Double?
 
     /// Creates the watch; nil if the run keeps its initial number of connections.

@@ -4,8 +4,8 @@ import BroadsideSupport
 
 /// Response latencies of a campaign's requests, from its ledger.
 package enum LedgerLatencies {
-    /// Number of responses whose latency is at most this limit and above that of the previous
-    /// column.
+    /// Number of responses whose latency is at most the limit of this column, and above the limit
+    /// of the previous column.
     package struct Column: Sendable {
         /// Upper limit of the latency, milliseconds.
         package var upTo: Double

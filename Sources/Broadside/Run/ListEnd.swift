@@ -4,9 +4,8 @@ internal import BroadsidePolicy
 import BroadsideSupport
 internal import Synchronization
 
-/// Row count and hash of the list, which are needed at the end of a run. Another thread reads the
-/// list, because its disk may hang. The thread that takes signals waits as long as the read makes
-/// progress.
+/// Row count and hash of the list, for the end of a run. Another thread reads the list, because its
+/// disk may hang. The thread that takes signals waits as long as the read makes progress.
 final class ListEnd {
     private let source: ListSource
     private let coordinator: RunCoordinator
@@ -45,8 +44,8 @@ final class ListEnd {
     /// If rows may remain, the rest of the list is read to count them. A list that can't be read
     /// further was reported earlier.
     ///
-    /// - Parameter stop: Cause of the run's stop; nil if there is none. If there is one, the next
-    ///   signal ends the read.
+    /// - Parameter stop: Cause of the run's stop; nil if there is none. If there is a cause, the
+    ///   next signal ends the read.
     func endRow(stop: StopCause?) -> UInt64? {
         let source = source
         return read(endsOnSignals: stop != nil) { isEnded in
@@ -62,7 +61,7 @@ final class ListEnd {
         }
     }
 
-    /// State shared by the reading thread and the one that waits for it.
+    /// State shared by the thread that reads and the thread that waits for it.
     private final class Order: Sendable {
         let isEnded = Atomic<Bool>(false)
         /// Number of times that the reader has checked `isEnded`. It shows that the read makes

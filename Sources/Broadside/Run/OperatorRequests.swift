@@ -1,8 +1,8 @@
 package import BroadsideEngine
 package import BroadsidePolicy
 
-/// What the operator has asked of a run. It holds for the pass that runs and for all later ones, so
-/// that no request is lost while one pass ends and the next has not begun.
+/// Requests of the operator to a run. They apply to the current pass and to all later passes, so
+/// that no request is lost between the end of a pass and the start of the next.
 ///
 ///     begin(pass 1) ── requests ── end ── requests ── begin(pass 2) ── ...
 ///
@@ -10,11 +10,11 @@ package import BroadsidePolicy
 package final class OperatorRequests {
     /// Stop; nil: none. The first one counts.
     package private(set) var stop: StopCause?
-    /// Credential that was read since the start; nil: that of the start is in use.
+    /// Credential that was read since the start; nil: the initial credential is in use.
     var sender: Sender?
     /// Whether the credential is to be read again by the next pass.
     private var wantsReload = false
-    /// Settings at the end of the latest pass; nil: those of the options.
+    /// Settings at the end of the latest pass; nil: the settings in the options.
     private var settings: OperatorSettings?
     /// Coordinator of the pass; nil: no pass has begun since the latest one ended.
     private var coordinator: RunCoordinator?
