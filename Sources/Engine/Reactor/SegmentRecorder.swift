@@ -11,7 +11,7 @@ struct SegmentRecorder: ~Copyable {
     var ledger: LedgerWriter
     /// Position that the sync in flight will make durable.
     private var syncing: UInt64?
-    /// Position up to which a sync is required, because rows wait for their reservation or the run
+    /// A sync is required up to this position, because rows wait for their reservation or the run
     /// ends.
     private var requiredSync: UInt64 = 0
     /// Whether writing has failed or is no longer permitted.
@@ -23,8 +23,8 @@ struct SegmentRecorder: ~Copyable {
     struct Demand {
         /// Whether the run ends, so that everything is synced.
         var isClosing = false
-        /// Whether all requested chunks have arrived and share a write, or no row can be sent
-        /// meanwhile.
+        /// Whether a write need not wait: all requested chunks have arrived and can share it, or no
+        /// row can be sent before it.
         var isComplete = false
         /// Whether rows could be sent if everything written were synced. A sync then starts
         /// although it does not cover everything that is required.
@@ -38,7 +38,7 @@ struct SegmentRecorder: ~Copyable {
     /// Additional delay before an iteration is made only to write verdicts. Under load, an
     /// iteration comes earlier anyway.
     static var verdictSlack: UInt64 { millisecond }
-    /// Number of waiting bytes at which they are written without further delay.
+    /// If at least this many bytes wait, they are written without further delay.
     static var verdictBatch: Int { 32_768 }
 
     init(_ ledger: consuming LedgerWriter) { self.ledger = ledger }

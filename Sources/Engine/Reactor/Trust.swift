@@ -1,6 +1,6 @@
 import BroadsideSupport
 
-/// Limits on the requests of a connection, by its server's responses so far.
+/// Limits on a connection's requests, based on its responses so far.
 ///
 /// A connection without a response since its start or since a refusal gets few requests. On a
 /// connection to an address that loses rows, the limit on requests in flight grows with the number
@@ -68,7 +68,8 @@ struct Trust {
     /// Sets whether the connection's address is in `LossyAddresses`.
     mutating func requireProof(_ isLossy: Bool) { mustProve = isLossy }
 
-    /// Limit on requests in flight of a connection that must prove itself, by its responses.
+    /// Limit on requests in flight of a connection that must prove itself, based on its number of
+    /// responses.
     var worth: Int { LossyAddresses.worth(responses: responses) }
 
     /// Lifts the limit of `mustProve` once the connection has had enough responses for all requests

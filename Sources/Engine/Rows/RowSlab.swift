@@ -142,7 +142,8 @@ struct PendingRow {
     }
 }
 
-/// FIFO queue of rows, linked through the slab, without memory of its own.
+/// FIFO queue of rows. The rows' slots in the slab link to each other, so the queue allocates no
+/// memory.
 struct RowQueue: Sendable {
     private var head: RowTag = .max
     private var tail: RowTag = .max

@@ -12,7 +12,7 @@ package final class FrameTraceFile: Sendable {
     private struct State {
         /// Lines that wait to be written.
         var lines: [UInt8] = []
-        /// Number of times that the writer took the lines.
+        /// Number of times that the writer has taken the waiting lines.
         var takenCount = 0
         /// Number of bytes added so far.
         var byteCount = 0

@@ -85,8 +85,9 @@ internal import Glibc
             token: token, row: row, streamID: streamID, dataCount: payloadCount, to: output)
     }
 
-    /// Writes HEADERS and the first `dataCount` bytes of the payload. If that is the whole payload,
-    /// the DATA frame has END_STREAM; otherwise, the server's windows are smaller than the payload.
+    /// Writes HEADERS and the first `dataCount` bytes of the payload. If these bytes are the whole
+    /// payload, the DATA frame has END_STREAM; otherwise, the server's windows are smaller than the
+    /// payload.
     func write(
         token: UnsafeRawBufferPointer, row: UInt64, streamID: UInt32, dataCount: Int,
         to output: UnsafeMutableRawPointer

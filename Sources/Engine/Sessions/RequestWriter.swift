@@ -20,7 +20,7 @@ import BroadsideTLS
     /// Each arm's own priority, by the arm's number; 0 if the campaign's priority applies.
     let armPriorities: InlineArray<16, UInt8>
     private var renderer: PayloadRenderer
-    /// Maximum and minimum payload size, as far as they are known before the row.
+    /// Maximum and minimum payload size, as far as they are known before a row is read.
     let payloadLimit: Int
     let payloadByteCountMin: Int
     /// The constant payload, or a buffer for one row's payload.
@@ -115,7 +115,7 @@ import BroadsideTLS
         unsafe UnsafeMutableRawBufferPointer(rebasing: staging[recordCount..<recordLimit])
     }
 
-    /// Whether the record can hold a further request, as far as that is known before its row.
+    /// Whether the record can hold a further request, as far as is known before the row is read.
     var hasRoom: Bool { recordRoom >= rowLimit }
 
     // MARK: The provider token

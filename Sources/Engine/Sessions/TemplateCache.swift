@@ -26,8 +26,8 @@ extension RequestTemplate: PrecomputedRequest {}
 struct TemplateCache<Template: PrecomputedRequest> {
     private var entries: [(key: TemplateKey, template: Template)] = []
 
-    /// Limit on templates that are kept; others are encoded again each time. The header tables of
-    /// connections differ only if a server changes its limit at an unusual time.
+    /// Maximum number of templates to keep. Further templates are encoded again each time. The
+    /// header tables of connections differ only if a server changes its limit at an unusual time.
     static var limit: Int { 16 }
     /// Limit of this cache. It is larger if rows name their topics, because each topic has separate
     /// templates.

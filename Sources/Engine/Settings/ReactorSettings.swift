@@ -19,7 +19,7 @@ package struct ReactorLimits: Sendable {
     /// Limit on rows that wait for a retry, in addition to the limit on rows in flight. A reactor
     /// takes no new rows while all of its rows wait.
     package var retryRows = 65_536
-    /// Number of bytes of unwritten verdicts from which on no new request is sent.
+    /// No new request is sent while at least this many bytes of verdicts are unwritten.
     package var ledgerBacklog = LedgerWriter.highBacklogByteCount
 
     package init() {}
@@ -72,8 +72,8 @@ package struct ReactorSettings: Sendable {
     /// Request timeout in nanoseconds.
     var requestTimeout: UInt64
     var giveUpAfter: UInt64
-    /// Whether the user gave `--give-up-after`. If so, a run that can reach no server at its start
-    /// waits that long; otherwise it ends within seconds.
+    /// Whether the user gave `--give-up-after`. If so, a run that reaches no server at its start
+    /// waits for this duration; otherwise, it ends within seconds.
     var giveUpAfterIsExplicit: Bool
     var abortAfter: Int
     /// Number of reactors in the run. Limits at the start of the run are divided by it.
@@ -81,7 +81,7 @@ package struct ReactorSettings: Sendable {
     /// Seed of the generator for jitter.
     var seed: UInt64
     /// Whether an invalid row counts as refused for the canary. False if the canary sends only some
-    /// of the valid rows around it.
+    /// of the valid rows around an invalid row.
     package var canaryCountsInvalid = true
     /// Row limits of the reactor.
     package var limits = ReactorLimits()
