@@ -14,7 +14,7 @@ enum SimulatorLimits {
     static let frameSize = 16_384
     /// Maximum number of verified provider tokens cached per thread.
     static let cachedTokens = 64
-    /// Maximum time that a connection may be without requests, nanoseconds. About an hour was
+    /// Maximum time for which a connection may have no requests, nanoseconds. About an hour was
     /// observed in practice.
     static let idleNanoseconds: UInt64 = 3_600_000_000_000
     /// Maximum duration of a TLS handshake.

@@ -21,7 +21,7 @@ final class EndpointShared: Sendable {
     private let accepted = Atomic<UInt64>(0)
     private let drops = Mutex(Drops())
 
-    /// The last order to drop all connections, and what the threads have done about it.
+    /// The last order to drop all connections, and how far the threads have carried it out.
     private struct Drops {
         var order = (number: UInt64(0), manner: DropManner.goAway)
         var threadsDone = 0
@@ -60,7 +60,7 @@ final class EndpointShared: Sendable {
         for thread in threads.withLock({ $0 }) { thread.wake() }
     }
 
-    /// The number of the last order to drop all connections, and how.
+    /// The number of the last order to drop all connections, and the way in which they are dropped.
     var dropOrder: (number: UInt64, manner: DropManner) { drops.withLock { $0.order } }
 
     /// Orders all threads to drop their connections. Returns the number of the order.
@@ -100,8 +100,8 @@ final class EndpointShared: Sendable {
         accepted.wrappingAdd(moreAccepted, ordering: .relaxed)
     }
 
-    /// Numbers of open connections, requests and accepted requests. They lag by at most one
-    /// iteration.
+    /// Current number of open connections, and total number of requests and of accepted requests.
+    /// These numbers lag by at most one iteration.
     var counts: (open: Int, requests: UInt64, accepted: UInt64) {
         (
             open.load(ordering: .relaxed), requests.load(ordering: .relaxed),

@@ -51,7 +51,7 @@ final class EndpointThread: Sendable {
         }
     }
 
-    /// Waits until the thread accepts connections. If it can't, throws its error.
+    /// Waits until the thread accepts connections. Throws the thread's error if it can't.
     func waitUntilReady() throws(SimulatorError) {
         while SystemCall.readCounter(shared.ready.descriptor) < 0, errno == EINTR {}
         if let error = shared.state.withLock({ $0.error }) { throw SimulatorError(error) }

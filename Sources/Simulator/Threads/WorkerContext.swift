@@ -28,8 +28,8 @@ final class WorkerContext {
     var journal: JournalWriter?
     var totals = SimulatorTotals()
     let huffman = HuffmanReader()
-    /// The head into which `FastSession` decodes a whole header block. No other session may use it:
-    /// if a block arrived in parts, these would mix with blocks of other connections.
+    /// The head into which `FastSession` decodes a whole header block. No other type of session may
+    /// use it: if a block arrived in parts, the parts would mix with blocks of other connections.
     var head: RequestHead
     /// Monotonic time, nanoseconds; read once per iteration and once per batch of received bytes.
     private(set) var now: UInt64
@@ -93,7 +93,7 @@ final class WorkerContext {
     /// Whether requests are kept as a whole.
     var keepsRequests: Bool { instruments.received != nil }
 
-    /// Maximum time that a connection may be without requests; nil for no limit.
+    /// Maximum time for which a connection may have no requests; nil for no limit.
     var idleNanoseconds: UInt64? {
         run?.scenario.idleNanoseconds ?? SimulatorLimits.idleNanoseconds
     }
