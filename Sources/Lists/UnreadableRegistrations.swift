@@ -1,8 +1,8 @@
 package import BroadsideSupport
 
 extension BroadsideError {
-    /// Error for a registration column in which no time is readable. Decisions by such a column
-    /// would be arbitrary.
+    /// Error for a registration column in which no time is readable. Decisions based on such a
+    /// column would be arbitrary.
     ///
     /// - Parameters:
     ///   - column: Name of the column.

@@ -1,6 +1,6 @@
 internal import BroadsideRows
 
-/// Time zones whose rows get no request, because the zone is unknown or its time has passed. Such a
+/// Time zones whose rows are not sent, because the zone is unknown or its time has passed. Such a
 /// row does not make a later row with the same token a duplicate.
 package struct UnsentZones: Sendable {
     /// How rows name their zones.
