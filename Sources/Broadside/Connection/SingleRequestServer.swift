@@ -18,7 +18,7 @@ struct SingleRequestServer {
 
     /// Time limit from the start of a connection to the response, seconds.
     private static let limitSeconds = 30
-    /// Limit on the addresses of a name that are tried.
+    /// Maximum number of a name's addresses to try.
     private static let addressesLimit = 8
 
     let route: Route
@@ -31,7 +31,8 @@ struct SingleRequestServer {
     /// Reads the credential and checks the options.
     ///
     /// - Parameters:
-    ///   - options: Send options. Only those of credential, environment and endpoint are used.
+    ///   - options: Send options. Only the options for credential, environment and endpoint are
+    ///     used.
     ///   - host: Apple's host for the environment, used if the options name no endpoint.
     ///   - port: Port of that host, and of an endpoint that names no port.
     ///   - bodyLimit: Limit on the bytes of a response's body.

@@ -8,7 +8,8 @@ import BroadsideSupport
 struct PreviewTally {
     private var read: UInt64 = 0
     private var shown: UInt64 = 0
-    /// Rows that would be sent, and are not shown because enough of their kind are.
+    /// Rows that would be sent, but are not shown, because enough requests of the same kind are
+    /// shown.
     private var others: UInt64 = 0
     private var skipped: [SkipReason: UInt64] = [:]
     private var invalid: [Invalid: UInt64] = [:]

@@ -54,7 +54,7 @@ struct RunConclusion {
         return cause != .superseded && cause != .ledgerGone
     }
 
-    /// Whether the list was found to be wrong before anything was sent.
+    /// Whether the list turned out to be wrong before anything was sent.
     var isWrongList: Bool {
         switch cause {
         case .tooManyInvalid, .listFaulty: !sentAnything

@@ -140,7 +140,8 @@ final class RunMonitor {
         if now.nanoseconds >= nextSave { save(now) }
     }
 
-    /// Handles the start of a wave after the wait for it: curves and rates begin at this time.
+    /// Handles the start of a wave that the run has waited for: curves and rates begin at this
+    /// time.
     func beginWave(_ now: Now) {
         assert(!hasEnded, "a wave begins before the reactors end")
         if isWaiting {

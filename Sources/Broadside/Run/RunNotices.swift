@@ -103,7 +103,7 @@ struct RunNotices {
         return RunEvent(.stopping, "no new requests: \(stoppingText)", now, fields)
     }
 
-    /// Text about the cause of the stop, and what the run still waits for.
+    /// Text about the cause of the stop, and about the responses that the run still waits for.
     private var stoppingText: String {
         let cause =
             passes.isQuiet ? "quiet hours have begun" : coordinator.stopCause?.message ?? "stopped"

@@ -17,7 +17,7 @@ package final class RunPasses {
     package let waves: WavePlan?
     /// Hook of the run; nil: none.
     let hook: EventHook?
-    /// Time for which the rows of the pass are selected, milliseconds since 1970. While the run
+    /// The pass sends the rows that are due at this time, milliseconds since 1970. While the run
     /// waits, this time is in the future.
     package private(set) var dueAt: UInt64
     /// Number of passes that have ended.
@@ -28,7 +28,7 @@ package final class RunPasses {
     var reportedWave: Int?
     /// Whether quiet hours have begun in a zone of the pass, so that the pass ends.
     package private(set) var isQuiet = false
-    /// What the operator has asked for, in this pass and before.
+    /// Requests of the operator, in this pass and in earlier ones.
     package let requests = OperatorRequests()
 
     /// Statistics of the passes that have ended.
@@ -71,8 +71,8 @@ package final class RunPasses {
         isQuiet = true
     }
 
-    /// Whether the pass ends only because of quiet hours, so that the operator may still ask for
-    /// something.
+    /// Whether the pass ends only because of quiet hours, so that the operator may still make
+    /// requests.
     var endsForQuiet: Bool { isQuiet && requests.stop == nil }
 
     /// Whether the next pass may follow one that has ended.

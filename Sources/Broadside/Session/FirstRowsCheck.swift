@@ -92,7 +92,8 @@ struct FirstRowsCheck {
         throw rows.refusal(verdict, of: list, plan.options.maxInvalid)
     }
 
-    /// Formats a number of invalid rows and its share, such as `300 (30.0%) of the 1,000`.
+    /// Formats a number of invalid rows and their share of all rows, such as `300 (30.0%) of the
+    /// 1,000`.
     static func share(_ invalid: UInt64, of rows: UInt64) -> String {
         assert(invalid <= rows, "each invalid row is one of the rows")
         let percent = decimal(Double(invalid) * 100 / Double(max(1, rows)), places: 1)

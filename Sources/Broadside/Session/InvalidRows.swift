@@ -22,7 +22,7 @@ struct InvalidRows {
 
     /// - Parameters:
     ///   - maximumPercent: Value of `--max-invalid`.
-    ///   - earlier: Numbers of rows, and of invalid rows, that earlier runs read.
+    ///   - earlier: Number of rows that earlier runs read, and number of invalid rows among them.
     init(maximumPercent: Double, earlier: (rows: UInt64, invalid: UInt64) = (0, 0)) {
         rows = InvalidRowsGuard(
             maximumPercent: maximumPercent, rows: earlier.rows, invalid: earlier.invalid)

@@ -25,7 +25,7 @@ final class LedgerSession {
     private let plan: Plan
     /// Limit on row numbers. Only rows with smaller numbers are processed; nil: all.
     let rowsLimit: UInt64?
-    /// Problem of claiming the ledger that does not prevent the run; nil: none.
+    /// Problem that occurred when the ledger was claimed, but does not prevent the run; nil: none.
     let claimWarning: String?
     /// Rows that are settled without being sent.
     let skips: ExclusionIndex?
@@ -195,7 +195,7 @@ final class LedgerSession {
 
     /// Makes the checks of a run without creating or locking anything.
     ///
-    /// - Returns: What earlier runs did; nil if none has begun the campaign.
+    /// - Returns: Work of earlier runs; nil if no run has begun the campaign.
     static func checkBeforehand(
         _ ledger: String, _ plan: Plan, list: TokenList, skips: ExclusionScan?, rows: RunRows
     ) throws(BroadsideError) -> EarlierRuns? {
@@ -386,7 +386,8 @@ final class LedgerSession {
 
     // MARK: Canary
 
-    /// Canary of this run; nil if none is requested, or if one has already passed.
+    /// Canary of this run; nil if none is requested, or if a canary of this campaign has already
+    /// passed.
     func canaryGate() -> CanaryGate? {
         guard let rows = plan.options.canary, !manifest.canaryPassed else { return nil }
         // If only rows of a canary were reserved, their responses count for it.

@@ -10,7 +10,7 @@ struct RowInspector: ~Copyable {
         var reason: Reason
         /// Whether the token is valid, and other columns of the row cause the problem.
         var isPersonal: Bool
-        /// Value that makes the row invalid; nil if there is no single one.
+        /// Value that makes the row invalid; nil if no single value does.
         var culprit: PayloadRenderer.Culprit?
 
         /// Finding for a row whose time zone is unknown.
