@@ -3,7 +3,7 @@ struct UniqueID: Equatable {
     private var high: UInt64 = 0
     private var low: UInt64 = 0
 
-    /// Length in bytes of its text, for example of `1b4e28ba-2fa1-11d2-883f-0016d3cca427`.
+    /// Length of a UUID as text, such as `1b4e28ba-2fa1-11d2-883f-0016d3cca427`, in bytes.
     static let textCount = 36
 
     /// Parses the text of a UUID, in any case; nil for other texts.

@@ -36,7 +36,7 @@ public struct DeviceSet: ~Copyable {
     /// Creates an empty set.
     public init() {}
 
-    /// Numbers of bytes of the tokens.
+    /// The different lengths of the tokens, in bytes.
     var byteCounts: [Int] { digitCounts.map { $0 / 2 } }
 
     /// Adds a device.

@@ -1,7 +1,7 @@
 public import BroadsideRows
 import BroadsideSupport
 
-/// Numbers of rows by state and by reason.
+/// Rows, counted by state and by reason.
 public struct LedgerSummary: Sendable {
     /// Number of the campaign's rows in all reserved chunks. It excludes rows of other shards, and
     /// rows beyond the limit that were never sent.

@@ -2,7 +2,7 @@ import BroadsideRows
 
 /// Result of `ledger verify` for a sound ledger.
 public struct LedgerVerification: Sendable {
-    /// Numbers of rows by state.
+    /// Rows, counted by state.
     public var summary: LedgerSummary
     /// Torn tails: remains of a kill or a power cut.
     public var tornTails: [LedgerLocation]

@@ -229,7 +229,7 @@ extension LedgerWriter {
     ///
     /// - Parameters:
     ///   - chunk: The rows, which no other reservation of this run covers.
-    ///   - released: Rows of the chunk that stay unsent; they keep their numbers of attempts.
+    ///   - released: Rows of the chunk that stay unsent; each keeps its number of attempts.
     ///   - nowMilliseconds: Current time, since 1970.
     /// - Returns: The position to wait for.
     public mutating func reserve(
@@ -241,7 +241,7 @@ extension LedgerWriter {
         return release(released, from: chunk.firstRow, nowMilliseconds: nowMilliseconds)
     }
 
-    /// Releases rows that stay unsent. They keep their numbers of attempts.
+    /// Releases rows that stay unsent. Each keeps its number of attempts.
     ///
     /// - Parameters:
     ///   - released: The rows.

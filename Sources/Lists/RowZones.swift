@@ -176,7 +176,7 @@ package struct ZoneNumbers: ~Copyable {
     private let field: Int?
     private let defaultNumber: UInt16
     private var zones: [RowZones.Zone] = []
-    /// Numbers of zones by the hash of their text. Texts that are not stored are looked up each
+    /// Zone numbers by the hash of the zone's text. Texts that are not stored are looked up each
     /// time.
     private var known: [UInt64: UInt16] = [:]
     private var hasRow = false

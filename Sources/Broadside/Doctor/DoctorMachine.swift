@@ -8,7 +8,7 @@ enum DoctorMachine {
     /// Number of connections to which a run grows by default, and number of reactors that these
     /// connections keep busy.
     private static let (connections, reactors) = (64, 2)
-    /// Free space below which a warning appears, in bytes. A ledger of 40 million rows has this
+    /// A warning appears if fewer bytes than this are free. A ledger of 40 million rows has this
     /// size.
     private static let leastFreeByteCount: UInt64 = 1 << 30
     /// Size of a test write in bytes, and number of test writes. Each test write is synced, as a

@@ -188,7 +188,7 @@ struct AddressBook {
         return last
     }
 
-    /// Whether each address failed at least `tries` times in a row.
+    /// Whether each address failed at least `tries` consecutive times.
     func areAllUnreachable(after tries: Int) -> Bool {
         !entries.isEmpty && entries.indices.allSatisfy { state($0).failures >= tries }
     }

@@ -34,7 +34,7 @@ struct ChunkQueue: ~Copyable {
     private var nextIndex = 0
     /// Number of rows in the current chunk; 0 if there is none.
     private var rowCount = 0
-    /// Whether earlier runs left dispositions and numbers of attempts for the current chunk's rows.
+    /// Whether earlier runs left a disposition and an attempt count for each of the chunk's rows.
     /// `attempts` is empty if no row was sent.
     private var hasDispositions = false
     private var dispositions: [RowDisposition] = []

@@ -264,7 +264,7 @@ final class ChannelStore: Sendable {
         }
     }
 
-    /// Numbers of channels, subscriptions and stored broadcasts.
+    /// Counts of channels, subscriptions and stored broadcasts.
     func counts(microseconds: UInt64) -> Counts {
         state.withLock { state in
             let channels = state.channels.values.flatMap(\.values)
