@@ -49,6 +49,11 @@ struct StoredLedger {
                 writer.writeCompleted(write.bytes.count)
             }
         }
+        let newline = UInt8(ascii: "\n")
+        let fingerprints = list.split(separator: newline).map { line in
+            TokenText.fingerprint(
+                line.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }.span.bytes)
+        }
         let pool = ChunkPool(limit: 3)
         var splitter = RowSplitter(format: .lines, pool: pool)
         var reader = RowReader(layout: layout)
@@ -68,8 +73,7 @@ struct StoredLedger {
                 } else {
                     writer.accepted(
                         row: row.number,
-                        fingerprint: TokenText.fingerprint(reader.text(reader.field(0))),
-                        attempts: 1,
+                        fingerprint: fingerprints[Int(row.number)], attempts: 1,
                         nowMilliseconds: now)
                 }
                 write(atLeast: writeByteCount)

@@ -13,7 +13,15 @@ public enum PruneRun {
     /// - Returns: A summary for people, a few lines.
     /// - Throws: The cause of the failure, with its exit code; the output is unchanged then.
     public static func run(_ options: PruneOptions) throws(BroadsideError) -> String {
-        let topic = try PruneTopic(options)
+        let topic: PruneTopic
+        do throws(BroadsideError) {
+            topic = try PruneTopic(options)
+        } catch {
+            // A file that is not a token list is reported before an unusable ledger.
+            _ = try TokenList(
+                .file(options.tokens), format: options.format, tokenColumn: options.tokenColumn)
+            throw error
+        }
         let list = try TokenList(
             .file(options.tokens), format: options.format, tokenColumn: options.tokenColumn,
             otherColumns: options.registeredColumn.map { [$0] } ?? [], wanted: topic.columns)
