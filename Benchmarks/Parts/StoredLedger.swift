@@ -50,9 +50,10 @@ struct StoredLedger {
             }
         }
         let newline = UInt8(ascii: "\n")
-        let fingerprints = list.split(separator: newline).map { line in
-            TokenText.fingerprint(
-                line.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }.span.bytes)
+        var fingerprints: [UInt64] = []
+        for line in list.split(separator: newline) {
+            let digits = line.map { (0x41...0x5A).contains($0) ? $0 | 0x20 : $0 }
+            fingerprints.append(TokenText.fingerprint(digits.span.bytes))
         }
         let pool = ChunkPool(limit: 3)
         var splitter = RowSplitter(format: .lines, pool: pool)
