@@ -93,7 +93,7 @@ struct PartGuardTests {
     }
 
     @Test func `control status shows the canary and the guards' counts`() throws {
-        let server = try LocalAPNs(["--bad-token", "0.1"])
+        let server = try LocalAPNs(["--bad-token", "0.02"])
         let campaign = try Campaign(rows: 20_000)
         let process = try Broadside.start(
             campaign.arguments(
