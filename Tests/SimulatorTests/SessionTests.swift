@@ -261,6 +261,7 @@ import Testing
         let bodies = [5, 3, 7, 1].flatMap { Frames.frame(0, 1, $0, [0x7b, 0x7d]) }
         #expect((Frames.preface + heads + bodies).withBytes { session.receive($0) })
         let frames = Frames.all(session)
+        #expect(frames.first?.type == 4, "a server begins with SETTINGS")
         let goAway = try #require(frames.first { $0.type == 7 })
         #expect(goAway.payload.prefix(4).reduce(0) { $0 << 8 | Int($1) } == last)
         #expect(context.totals.accepted == UInt64(taken.count))

@@ -67,6 +67,8 @@ final class ServerSession {
     var goAwayDue: (at: UInt64, goAway: GoAway)?
     /// A whole frame to write before the next frame of nghttp2.
     var injected: [UInt8] = []
+    /// Whether the connection's first frame, SETTINGS, is in the output.
+    private var hasWrittenSettings = false
     /// The rate at which window credit is returned, and the time of the next return, nanoseconds.
     let window: Portion?
     var windowDue: UInt64 = .max
@@ -191,10 +193,8 @@ final class ServerSession {
 
     /// Moves the pending output to `output`.
     func takeOutput(into output: inout ByteBuffer) {
-        if !injected.isEmpty {
-            for byte in injected { output.append(byte) }
-            injected = []
-        }
+        // SETTINGS is the first frame of a connection.
+        if hasWrittenSettings { takeInjected(into: &output) }
         let shape = context.run?.scenario.responses
         while session.send({ frame in
             if let shape, !shape.isPlain, frame[3] == FrameBytes.headers {
@@ -206,9 +206,16 @@ final class ServerSession {
             // SETTINGS without ACK: the frame type is the fourth byte, the flags are the fifth.
             if frame.byteCount > 9, frame[3] == FrameBytes.settings, frame[4] & 1 == 0 {
                 patchStreamLimit(in: &output, from: start)
+                hasWrittenSettings = true
             }
             if frame[3] == FrameBytes.goAway { patchLastStream(in: &output, from: start) }
         }) {}
+        takeInjected(into: &output)
+    }
+
+    private func takeInjected(into output: inout ByteBuffer) {
+        for byte in injected { output.append(byte) }
+        injected.removeAll(keepingCapacity: true)
     }
 
     /// Writes the announced limit into the SETTINGS frame at the end of the output.
