@@ -81,8 +81,8 @@ public enum ExportFormat: String, CaseIterable, Sendable {
     /// at the end are ignored.
     public static func implied(by fileName: String) -> Implied? {
         var name = fileName.lowercased()
-        for packed in [".gz", ".zst"] where name.hasSuffix(packed) {
-            name.removeLast(packed.count)
+        for compression in [".gz", ".zst"] where name.hasSuffix(compression) {
+            name.removeLast(compression.count)
         }
         if name.hasSuffix(".csv") { return .format(.csv) }
         if name.hasSuffix(".jsonl") || name.hasSuffix(".ndjson") { return .format(.jsonl) }

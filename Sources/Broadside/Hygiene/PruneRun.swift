@@ -13,8 +13,12 @@ public enum PruneRun {
     /// - Returns: A summary for people, a few lines.
     /// - Throws: The cause of the failure, with its exit code; the output is unchanged then.
     public static func run(_ options: PruneOptions) throws(BroadsideError) -> String {
+        var options = options
         let topic: PruneTopic
         do throws(BroadsideError) {
+            let ledgers = try LedgerCollection(options.ledgers, option: "ledger")
+            ledgers.warn(option: "ledger")
+            options.ledgers = ledgers.paths
             topic = try PruneTopic(options)
         } catch {
             // A file that is not a token list is reported before an unusable ledger.

@@ -48,16 +48,7 @@ enum PruneCommand {
         ],
         campaignKeys: ["tokens", "format", "token-column", "topic", "ledger"],
         run: { (arguments) throws(BroadsideError) in
-            var options = try options(from: arguments)
-            // A path that does not exist is reported after the checks of the list.
-            var areThere = true
-            for path in options.ledgers { areThere = try fileExists(path) && areThere }
-            if areThere {
-                let ledgers = try LedgerCollection(options.ledgers, option: "ledger")
-                ledgers.warn(option: "ledger")
-                options.ledgers = ledgers.paths
-            }
-            standardError(try PruneRun.run(options))
+            standardError(try PruneRun.run(options(from: arguments)))
             return 0
         })
 
