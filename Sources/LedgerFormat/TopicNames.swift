@@ -1,5 +1,5 @@
-/// Topics that a reader found, numbered from 1 in the order in which they were found. Number 0 is no
-/// topic.
+/// Topics that a reader found, numbered from 1 in the order in which they were found. Number 0
+/// means no topic.
 public struct TopicNames: Sendable {
     /// Texts by number; the first is empty.
     private var texts: [[UInt8]] = [[]]

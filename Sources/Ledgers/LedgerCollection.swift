@@ -195,8 +195,8 @@ extension LedgerDirectory {
         }
         return content == .ledger || content == .lostManifest
     }
-    /// Whether a directory has only files of other programs: it is no ledger, no preparation for
-    /// one and no remains of one.
+    /// Whether a directory has only files of other programs: it is neither a ledger, nor a
+    /// preparation for one, nor the remains of one.
     fileprivate static func isForeign(_ path: String) throws(BroadsideError) -> Bool {
         do throws(BroadsideError) {
             return try unlocked(path).content() == .foreign

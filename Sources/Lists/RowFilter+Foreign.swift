@@ -68,7 +68,9 @@ enum ForeignValue: Equatable {
             let right = printable(
                 "\(start) \(Self.rewritten(String(decoding: rest, as: UTF8.self)))")
             let problem =
-                if case .quoted = self { "is no quote here" } else { "does not begin a set here" }
+                if case .quoted = self { "is not a quote here" } else {
+                    "does not begin a set here"
+                }
             return "\(mark) \(problem): write \(right), or put a value that begins with \(mark) in "
                 + "double quotes"
         case .choice:

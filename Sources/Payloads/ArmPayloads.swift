@@ -32,7 +32,7 @@ public struct ArmPayloads: Sendable {
     /// Whether any arm has its own collapse ID.
     public var haveCollapse: Bool { own.contains { $0.collapse != nil } }
 
-    /// Priority of an arm; nil for number 0, which is no arm, and if the arm has the campaign's
+    /// Priority of an arm; nil for number 0, which means no arm, and if the arm has the campaign's
     /// priority.
     public func priority(of arm: UInt8) -> Priority? {
         arm == 0 ? nil : own[Int(arm) - 1].priority

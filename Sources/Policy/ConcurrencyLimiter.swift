@@ -219,7 +219,7 @@ public struct ConcurrencyLimiter: Sendable {
         }
         patience = Self.shortestPatience
         limit = max(Self.floor, share(of: before.inFlight, aimLatency(lag: lag), before.latency))
-        assert(limit <= before.inFlight, "a queue is no reason to send more")
+        assert(limit <= before.inFlight, "a queue does not raise the limit")
         phase = .held
         planProbe(before.latency, now: now)
         return Finding(

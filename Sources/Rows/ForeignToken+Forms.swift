@@ -194,7 +194,7 @@ extension ForeignToken {
         return word.first == UInt8(ascii: "'") && isLongToken(word.dropFirst())
     }
 
-    /// Whether a text is a decimal number with a positive exponent. The sign is no digit of a token.
+    /// Whether a text is a decimal number with a positive exponent. A device token has no sign.
     static func isRoundedNumber(_ word: [UInt8]) -> Bool {
         guard let plus = word.firstIndex(of: UInt8(ascii: "+")), plus > 1,
             word[plus - 1] | 0x20 == UInt8(ascii: "e")

@@ -171,12 +171,12 @@ import Testing
     }
 
     @Test(arguments: [
-        ("country != 'FR'", 12, "' is no quote here: write country != FR, or put a value"),
+        ("country != 'FR'", 12, "' is not a quote here: write country != FR, or put a value"),
         ("country != 'FR','DE'", 12, "write country != FR,DE, or"),
         ("country = 'Bonaire, Saba' , FR", 11, "write country = \"Bonaire, Saba\",FR, or"),
         ("city = 's-Hertogenbosch", 8, "write city = \"'s-Hertogenbosch\", or"),
         ("country != FR, 'DE'", 16, "write country != DE, or"),
-        ("country != “FR”", 12, "“ is no quote here: write country != FR, or"),
+        ("country != “FR”", 12, "“ is not a quote here: write country != FR, or"),
         ("country != ‘FR’", 12, "write country != FR, or"),
         ("country != `FR`", 12, "write country != FR, or"),
         ("country != (FR,DE)", 12, "( does not begin a set here: write country != FR,DE, or"),
