@@ -1,4 +1,4 @@
-/// An error of this module: text that violates its grammar.
+/// An error in text that this module parses.
 public struct APNsError: Error, Equatable, Sendable {
     /// The kinds of errors.
     public enum Code: String, Sendable {

@@ -11,7 +11,7 @@ public enum BroadcastChannel {
         /// The newest broadcast, for up to 8 hours.
         case newest
 
-        /// The number that stands for the policy in requests and responses.
+        /// The policy's number in requests and responses.
         public var policy: Int { self == .none ? 0 : 1 }
 
         /// Creates a policy from its number; nil for an unknown one.
@@ -24,7 +24,7 @@ public enum BroadcastChannel {
         }
     }
 
-    /// Maximum byte count of a channel ID that is accepted here; Apple promises no length.
+    /// Maximum byte count of a channel ID; this limit is Broadside's, as Apple documents none.
     public static let idCountMax = 256
     /// Maximum number of channels of an app in one environment.
     public static let countMax = 10_000
@@ -32,13 +32,13 @@ public enum BroadcastChannel {
     public static let payloadCountMax = 5_120
     /// Longest time for which APNs keeps the newest broadcast, seconds.
     public static let storageSecondsMax: UInt64 = 8 * 3600
-    /// Maximum byte count of a list of channels that is read.
+    /// Maximum byte count of a response that lists channels.
     public static let listCountMax = 1 << 20
     /// `push-type` of each channel.
     public static let pushType = "LiveActivity"
 
-    /// Returns whether a text can be a channel ID: visible ASCII characters of base64, and not too
-    /// long.
+    /// Returns whether a text can be a channel ID: 1 to `idCountMax` characters of base64 or
+    /// base64url.
     public static func isID(_ text: some Collection<UInt8>) -> Bool {
         guard (1...idCountMax).contains(text.count) else { return false }
         return text.allSatisfy { byte in

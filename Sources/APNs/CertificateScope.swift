@@ -23,7 +23,7 @@ public struct CertificateScope: Sendable, Equatable {
     /// The topics; empty if the certificate names none, which means that it was not issued by
     /// Apple.
     public var topics: [String]
-    /// The topic of a request that names none; nil if a topic is mandatory (MissingTopic).
+    /// The topic that APNs assumes if a request names none; nil if it must name one (MissingTopic).
     public let onlyTopic: String?
     /// The environments; empty if the certificate does not specify any.
     public var environments: Set<Endpoints.Environment>
@@ -49,7 +49,7 @@ public struct CertificateScope: Sendable, Equatable {
             onlyTopic = topics.count == 1 ? topics[0] : nil
         } else {
             topics = userID.map { [$0] } ?? []
-            // Without a list of topics the UID is the topic of a request that names none.
+            // If no topics are listed, the UID is the topic of a request that does not name one.
             onlyTopic = userID
         }
         if let topic = voipExtension.flatMap(Self.topic), !topics.contains(topic) {
@@ -69,7 +69,7 @@ public struct CertificateScope: Sendable, Equatable {
         case needsSuffix(String, PushType)
     }
 
-    /// Returns the reason for which APNs would refuse a topic, or nil if it would accept it.
+    /// Returns the reason for which APNs would refuse a topic; nil if APNs would accept the topic.
     public func topicProblem(_ topic: String?, pushType: PushType) -> TopicProblem? {
         if let topic {
             if topics.isEmpty || topics.contains(topic) { return nil }
@@ -83,7 +83,7 @@ public struct CertificateScope: Sendable, Equatable {
         return .needsSuffix(suffix, pushType)
     }
 
-    /// Older certificates specify the environment only in their name.
+    /// Returns the environments in a common name. Older certificates specify them only there.
     private static func environments(commonName: String?) -> Set<Endpoints.Environment> {
         guard let commonName else { return [] }
         if commonName.hasPrefix("Apple Development ") { return [.development] }

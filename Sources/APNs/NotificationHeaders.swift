@@ -38,7 +38,7 @@ public struct NotificationHeaders: Sendable, Equatable {
         case certificate
     }
 
-    /// A header, as the subject of a problem.
+    /// A header that a problem concerns.
     public enum Field: Sendable, CaseIterable {
         case topic
         case pushType
@@ -83,7 +83,7 @@ public struct NotificationHeaders: Sendable, Equatable {
             case collapseIDCharacters
         }
 
-        /// Whether APNs documents an error for the problem; otherwise it is a warning.
+        /// Whether Apple documents an error for the problem; otherwise the problem is a warning.
         public var isError: Bool
         /// The kind of the problem.
         public var kind: Kind
@@ -159,8 +159,8 @@ public struct NotificationHeaders: Sendable, Equatable {
         (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
     }
 
-    /// Bundle IDs consist of letters, digits, hyphens and periods; some old ones contain an
-    /// underscore.
+    /// Returns whether a byte may occur in a topic. Bundle IDs consist of letters, digits, hyphens
+    /// and periods; some old ones contain an underscore.
     private static func isOfTopic(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
@@ -214,8 +214,8 @@ public struct NotificationHeaders: Sendable, Equatable {
         text.byteCount >= 1 && text.byteCount <= maximumCollapseIDCount && isFieldValue(text)
     }
 
-    /// Returns whether a text is a valid field value: RFC 9113 section 8.2.1 prohibits NUL, CR and
-    /// LF, and a space or tab at either end; other control characters are rejected too (RFC 9110
+    /// Returns whether a text is a valid field value. RFC 9113 section 8.2.1 prohibits NUL, CR and
+    /// LF, and a space or tab at either end. Other control characters are rejected, too (RFC 9110
     /// section 5.5).
     private static func isFieldValue(_ text: RawSpan) -> Bool {
         for offset in 0..<text.byteCount {

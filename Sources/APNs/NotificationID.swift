@@ -8,8 +8,8 @@
 ///     2 bits variant 10 | 4 bits campaign | 10 bits part | 48 bits row
 ///
 /// The text's last group of twelve digits is therefore exactly the row number, and a request
-/// template needs only that group replaced. A campaign with one list has part 0; the lists of a
-/// campaign with several have parts from 1, so that no two rows of a campaign share an ID.
+/// template needs only that group replaced. A campaign with one list has part 0. If a campaign has
+/// several lists, their parts are numbered from 1, so that no two rows of a campaign share an ID.
 public struct NotificationID: Sendable, Hashable {
     /// The campaign: random bits generated with the ledger.
     public let campaign: UInt64

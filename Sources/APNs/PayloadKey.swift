@@ -25,7 +25,7 @@ public struct PayloadKey: Sendable {
         /// `null`.
         public static let null = Kinds(rawValue: 32)
 
-        /// A description of the kinds: `a string or an object`.
+        /// A description of the kinds, such as `a string or an object`.
         public var description: String {
             let names: [(Kinds, String)] = [
                 (.string, "a string"), (.number, "a number"), (.boolean, "true or false"),

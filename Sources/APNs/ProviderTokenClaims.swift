@@ -12,7 +12,7 @@ public struct ProviderTokenClaims: Sendable, Equatable {
     /// `iat`: the time of issue, Unix seconds.
     public var issuedAtUnixSeconds: UInt64
 
-    /// Byte count of an ES256 signature: R and S, each padded to 32.
+    /// Byte count of an ES256 signature: R and S, each padded to 32 bytes.
     static let signatureCount = 64
 
     /// Creates the claims of a token to be signed.

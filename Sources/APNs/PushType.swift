@@ -57,7 +57,7 @@ public enum Expiration: Sendable, Equatable {
         self = .after(seconds)
     }
 
-    /// The header's value if it does not depend on the start.
+    /// The header's value; nil if it depends on the campaign's first start.
     public var fixedUnixSeconds: UInt64? {
         switch self {
         case .at(let seconds): seconds

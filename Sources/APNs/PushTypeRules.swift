@@ -19,7 +19,7 @@ public struct PushTypeRules: Sendable, Equatable {
     public let priorities: Priorities
     /// Maximum byte count of a payload, inclusive.
     public let maximumPayloadCount: Int
-    /// The credentials that work.
+    /// The credentials with which the push type works.
     public let credential: Credential
 
     init(
@@ -63,7 +63,7 @@ extension PushTypeRules {
             }
         }
 
-        /// The priorities, the most urgent one first, which is the default.
+        /// The permitted priorities, the most urgent one first. The first one is the default.
         public var all: [Priority] { Priority.allCases.filter(allows) }
     }
 }

@@ -110,7 +110,8 @@ public enum Reason: UInt8, Sendable, CaseIterable, Hashable {
     /// Whether a row with this outcome may have been processed, because its response was lost.
     public var leavesDoubt: Bool { self == .timeout || self == .connectionLost }
 
-    /// APNs' text, as shown in exports and summaries.
+    /// The reason's text, as shown in exports and summaries; APNs' own text if APNs uses the
+    /// reason.
     public var text: String { String(describing: staticText) }
 
     /// The text as static data, for output without allocation.

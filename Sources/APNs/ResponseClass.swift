@@ -54,7 +54,7 @@ public struct ResponseClass: Sendable, Equatable {
         case drainAndReplace
     }
 
-    /// The consequence for the campaign: input of its guards and of the renewal of the provider
+    /// The consequence for the campaign: an input to its guards and to the renewal of the provider
     /// token.
     public enum CampaignSignal: UInt8, Sendable {
         /// No signal: the row is retried.
@@ -128,14 +128,14 @@ public struct ResponseClass: Sendable, Equatable {
 
     /// Classifies a response.
     ///
-    /// A known reason takes precedence, because Apple has moved reasons between statuses
-    /// (ExpiredToken was documented with 400 in 2023, with 410 since), with three exceptions: 200
-    /// always accepts, 410 always means an invalid token, and 5xx is always a server failure, so
-    /// that no row is settled by a failing server. 502 and 504 come from a gateway that has
-    /// forwarded the request and "received an invalid response", or none in time (RFC 9110 sections
-    /// 15.6.3 and 15.6.5), so the notification may be in delivery. The same applies to any other
-    /// 2xx. 408, 421 and 425 mean that the request was not processed and may be retried (sections
-    /// 15.5.9 and 15.5.20, RFC 8470 section 5.2).
+    /// A known reason takes precedence over the status, because Apple has moved reasons between
+    /// statuses (ExpiredToken was documented with 400 in 2023, and with 410 since). There are three
+    /// exceptions: 200 always accepts, 410 always means an invalid token, and 5xx is always a
+    /// server failure, so that no row is settled by a failing server. 502 and 504 come from a
+    /// gateway that has forwarded the request and "received an invalid response", or none in time
+    /// (RFC 9110 sections 15.6.3 and 15.6.5), so the notification may be in delivery. The same
+    /// applies to any other 2xx. 408, 421 and 425 mean that the request was not processed and may
+    /// be retried (sections 15.5.9 and 15.5.20, RFC 8470 section 5.2).
     ///
     /// - Parameters:
     ///   - status: The `:status` of the response.

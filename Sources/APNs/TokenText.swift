@@ -39,10 +39,10 @@ public enum TokenText {
 
     /// Converts 64 digits to lower case, sixteen at a time; returns false if one is not a digit.
     ///
-    /// Each test adds a constant to a byte, or subtracts the byte from a constant, and reads the top
-    /// bit of the result. ASCII bytes are below 0x80, so nothing carries into the next byte. A byte
-    /// of 0x80 or more is recognized by its own top bit. Pairs of words compile to vector instructions, whereas comparisons and
-    /// masks of SIMD types, and vectors of bytes, do not.
+    /// Each test adds a constant to a byte, or subtracts the byte from a constant, and reads the
+    /// top bit of the result. ASCII bytes are below 0x80, so nothing carries into the next byte. A
+    /// byte of 0x80 or more is recognized by its own top bit. Pairs of words compile to vector
+    /// instructions, whereas comparisons and masks of SIMD types, and vectors of bytes, do not.
     @inlinable @inline(__always)
     static func lower64(_ text: RawSpan, to target: UnsafeMutableRawPointer) -> Bool {
         let ones = SIMD2<UInt64>(repeating: 0x0101_0101_0101_0101)

@@ -2,8 +2,9 @@ import BroadsideCampaigns
 import BroadsideSupport
 @unsafe @preconcurrency internal import Glibc
 
-/// Occupies standard descriptors that were closed, so that no file opened later receives output
-/// meant for people. Like closed descriptors, they accept no output and provide no input.
+/// Occupies standard descriptors that were closed, so that a file opened later does not receive
+/// output meant for a terminal. Like closed descriptors, they accept no output and provide no
+/// input.
 func holdStandardDescriptors() {
     for descriptor in [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO]
     where fcntl(descriptor, F_GETFD) < 0 {

@@ -7,7 +7,7 @@ holdStandardDescriptors()
 TLSLibrary.keepAtExit()
 // A closed pipe (such as a pager that was quit) ends the output, not the campaign.
 signal(SIGPIPE, SIG_IGN)
-// The parent process may have ignored it, which would hide the exit codes of child processes.
+// The parent process may have ignored SIGCHLD, which would hide the exit codes of child processes.
 signal(SIGCHLD, SIG_DFL)
 // Exceeding the limit on file size (RLIMIT_FSIZE) becomes a failed write, handled and reported like
 // a full disk.

@@ -26,7 +26,7 @@ public struct BlockWalker: Sendable {
         /// Whether the bytes are Huffman-coded.
         public var isHuffman: Bool
 
-        /// No string, because it is in the table.
+        /// No string in the block.
         @usableFromInline static let none = Text(offset: 0, count: 0, isHuffman: false)
 
         @inlinable
@@ -44,9 +44,9 @@ public struct BlockWalker: Sendable {
         /// Static index up to 61, dynamic above; 0 if `name` is in the block. For a size update,
         /// the new limit in bytes.
         public var index: Int
-        /// Name, if `index` is 0.
+        /// Name; `none` unless `index` is 0 and the field is not a size update.
         public var name: Text
-        /// Value, unless the field is indexed or a size update.
+        /// Value; `none` if the field is indexed or a size update.
         public var value: Text
 
         @inlinable

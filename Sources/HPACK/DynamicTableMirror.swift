@@ -3,10 +3,10 @@
 ///     index   62          63          64
 ///           newest  ...           oldest         entry = 32 + name + value bytes (RFC 7541 4.1)
 ///
-/// Under the strict policy it contains only the three names that are indexed once, each at most
-/// once; under the other policies also the constant fields, and with `compact` each new provider token. The encoder
-/// never evicts: an insertion that does not fit is not made. Entries are lost only if the peer
-/// lowers its limit.
+/// Under the strict policy, the table contains only the three names that are indexed once, each at
+/// most once. Under the other policies, it also contains the constant fields and, with `compact`,
+/// each new provider token. The encoder never evicts: an insertion that does not fit is not made.
+/// Entries are lost only if the peer lowers its limit.
 public struct DynamicTableMirror: Sendable {
     /// Assignment of entries to indices, as one small value.
     ///
@@ -14,7 +14,8 @@ public struct DynamicTableMirror: Sendable {
     /// encoded for one can be sent on the other: entries are found by name, and of entries with the
     /// same name only the newest counts.
     public struct Layout: Hashable, Sendable {
-        /// Four bits per entry, the oldest lowest: the number of the name plus one.
+        /// Four bits per entry, with the oldest entry in the lowest bits: the number of the name
+        /// plus one.
         fileprivate var names: UInt128
         /// Revision of the newest provider token in the table, if any.
         fileprivate var revision: UInt32

@@ -40,8 +40,8 @@ public enum PrefixInteger {
         return try decodeContinuation(block, at: &offset, first: first)
     }
 
-    /// Decodes the bytes after a prefix of all ones. Separate, so that the short form stays small
-    /// when inlined.
+    /// Decodes the bytes after a prefix of all ones. A separate function, so that the short form
+    /// stays small when inlined.
     @usableFromInline
     static func decodeContinuation(
         _ block: RawSpan, at offset: inout Int, first: Int

@@ -30,7 +30,7 @@ public struct EncodedBlock: Sendable, Equatable {
     /// Holes in block order.
     var holes: [Hole]
 
-    /// Range of the hole for `name`; nil if it is not a hole.
+    /// Range of the hole for `name`; nil if that field has no hole.
     public func hole(_ name: RequestFieldName) -> Range<Int>? {
         holes.first { $0.name == name }?.range
     }

@@ -106,7 +106,7 @@ public struct RequestField: Sendable, Equatable {
     /// never change. Equal revisions of a field have equal bytes.
     var revision: UInt32
 
-    /// A field of a request.
+    /// Creates a field of a request.
     public init(_ name: RequestFieldName, _ value: Value, revision: UInt32 = 0) {
         self.name = name
         self.value = value

@@ -6,7 +6,7 @@
 @safe struct BodyPool: ~Copyable {
     /// Bytes that are kept of a body. The largest documented by APNs has fewer than 100.
     static let keptCount = 512
-    /// Slot number that stands for no slot.
+    /// Slot number that means that there is no slot.
     static let none = UInt16.max
 
     // SAFETY: `grow` allocates both, `capacity` slots of `keptCount` bytes and `capacity` numbers,

@@ -93,7 +93,8 @@ extension ClientConnectionStateMachine {
         }
         switch streams.lookUp(header.streamID) {
         case .open(let slot):
-            // On a stream both are stream errors (sections 6.9 and 6.9.1).
+            // On a stream, an increment of 0 and a window that is too large are stream errors
+            // (sections 6.9 and 6.9.1).
             guard increment > 0 else { return resetStream(slot, .protocolError) }
             let delta = Int(streams[slot].windowDelta) + increment
             guard Int(settings.initialWindowSize) + delta <= FlowControlWindow.limit else {

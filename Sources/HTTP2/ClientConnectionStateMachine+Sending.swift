@@ -93,7 +93,7 @@ extension ClientConnectionStateMachine {
     /// Opens a stream for the request `tag`, even if its payload of `payloadCount` bytes does not
     /// fit into the windows. The caller writes HEADERS without END_STREAM and, if `allowed` is not
     /// 0, that many bytes of DATA; `nextContinuation` returns the remaining pieces, the last with
-    /// END_STREAM. nil: not possible now.
+    /// END_STREAM. Returns nil if that is not possible now.
     public mutating func openPartialStream(
         tag: UInt32, payloadCount: Int
     ) -> (streamID: UInt32, allowed: Int)? {
@@ -124,7 +124,7 @@ extension ClientConnectionStateMachine {
         public var isLast: Bool
     }
 
-    /// Returns the next piece to send of the payloads in progress; nil if no window permits any.
+    /// Returns the next piece to send of the payloads in progress; nil if the windows permit none.
     /// The caller writes its DATA immediately.
     public mutating func nextContinuation() -> Continuation? {
         guard phase == .running, sendWindow.available > 0 else { return nil }

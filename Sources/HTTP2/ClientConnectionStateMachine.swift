@@ -48,8 +48,8 @@ internal import Synchronization
         }
     }
 
-    /// Status that stands for a 200 with an apns-unique-id. An event of its own would make each
-    /// response slower.
+    /// Status that represents a 200 with an apns-unique-id. A separate event for it would make the
+    /// handling of each response slower.
     public static var identifiedStatus: UInt16 { Stream.identifiedStatus }
 
     /// Events for the caller.
@@ -58,13 +58,14 @@ internal import Synchronization
         case ready
         /// Later SETTINGS arrived: stream limit, windows and `headerTableSize` may have changed.
         case settingsChanged
-        /// The response to the request `tag` is complete and its stream closed. Until the next call
-        /// `responseBody` and `retryAfter` refer to it. The status of a 200 with an
+        /// The response to the request `tag` is complete and its stream closed. `responseBody` and
+        /// `retryAfter` refer to it until the next call. The status of a 200 with an
         /// `apns-unique-id` is `identifiedStatus`, and `responseBody` is the ID.
         case response(tag: UInt32, status: UInt16)
         /// The server did not act on the request `tag` (RFC 9113 section 8.7).
         case notProcessed(tag: UInt32)
-        /// The stream of `tag` ended without a complete, valid response: in doubt.
+        /// The stream of `tag` ended without a complete, valid response, so the request is in
+        /// doubt.
         case reset(tag: UInt32, ErrorCode)
         /// The server accepts no more streams; those above `lastStreamID` follow as `notProcessed`.
         /// `goAwayDebugData` returns the debug data of this GOAWAY.
@@ -78,13 +79,13 @@ internal import Synchronization
 
     enum Phase: UInt8 { case awaitingSettings, running, failed }
 
-    /// Window for DATA from the server per stream, in bytes: not announced, so the initial value of
-    /// RFC 9113 section 6.5.2.
+    /// Window for DATA from the server per stream, in bytes. It is the initial value of RFC 9113
+    /// section 6.5.2, because we announce no other value.
     static let streamReceiveWindow: Int32 = 65_535
 
     /// Never used. An atomic pins the value in memory, so that a call that borrows it passes its
-    /// address; without one each such call first copies all of it to the stack, which took longer
-    /// than opening a stream.
+    /// address. Without an atomic, each such call first copies the whole value to the stack, which
+    /// took longer than opening a stream.
     private let pin = Atomic<Bool>(false)
 
     let configuration: Configuration
@@ -218,7 +219,7 @@ internal import Synchronization
     /// The server's SETTINGS_MAX_FRAME_SIZE in bytes.
     public var maxFrameSize: UInt32 { settings.maxFrameSize }
 
-    /// Fill levels and limits of bounded tables whose limits no other property has: bytes of
+    /// Fill levels of the bounded tables, with the limits that no other property returns: bytes of
     /// control frames, requests in parts, and body buffers.
     package var occupancy:
         (controlBytes: Int, parts: Int, partsLimit: Int, bodies: Int, bodiesLimit: Int)

@@ -21,7 +21,7 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable {
     public static var streamClosed: Self { Self(rawValue: 0x5) }
     /// Frame with an invalid size.
     public static var frameSizeError: Self { Self(rawValue: 0x6) }
-    /// Stream that was not processed; in a GOAWAY from APNs, exceeded stream limit.
+    /// Stream that was not processed. In a GOAWAY from APNs: the stream limit was exceeded.
     public static var refusedStream: Self { Self(rawValue: 0x7) }
     /// Stream that is no longer needed.
     public static var cancel: Self { Self(rawValue: 0x8) }

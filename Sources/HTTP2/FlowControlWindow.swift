@@ -27,9 +27,9 @@ struct FlowControlWindow: Sendable {
 /// Window for DATA from the server, and received bytes whose credit was not returned yet.
 ///
 /// Credit is returned once half of the window is used, so that WINDOW_UPDATE is rare and the server
-/// never has to stop. Half a window and a frame of 16,384 bytes together are less than any window
-/// here, so overruns need no check: a server that sends too early uses credit that could have been
-/// returned already.
+/// never has to stop. Received bytes are not checked against the window. A server that exceeds it
+/// only uses credit that could have been returned already, because half a window and a frame of
+/// 16,384 bytes together are less than any window here.
 struct ReceiveWindow: Sendable {
     let size: Int
     private(set) var used = 0

@@ -22,7 +22,7 @@ public struct FrameTracer: ~Copyable {
     /// Bytes of the preface still to come (RFC 9113 section 3.4).
     private var prefaceCount: Int
 
-    /// - Parameter isClient: Whether it is the client's direction, which starts with the preface.
+    /// - Parameter isClient: Whether the bytes come from the client and start with the preface.
     public init(isClient: Bool) {
         prefaceCount = isClient ? 24 : 0
         isReadable = true

@@ -3,7 +3,7 @@
 ///
 ///     block   88  00 07 "apns-id" 24  EABEAE54-14A8-...
 ///     fixed   ff  ff ff  ff...    ff  00000000 00000        bytes that have to be the same
-///     free    00  00 00  00...    00  ffffffff fffff        bytes that may be any of a value
+///     free    00  00 00  00...    00  ffffffff fffff        bytes that may be any of a field value
 ///
 /// A Huffman-coded identifier may have any bytes, because `readOrdinary` does not decode it. The
 /// cache only has blocks that need no dynamic table, so that their bytes alone determine their

@@ -70,7 +70,8 @@
 
 /// Counts frames that cost us work without making any request progress (RFC 9113 section 10.5).
 struct FloodGuard {
-    /// Maximum in a row between two responses, requests, pieces of a payload or acknowledged PINGs.
+    /// Maximum number of frames without progress between two responses, requests, pieces of a
+    /// payload or acknowledged PINGs.
     static let limit = 10_000
 
     private var count = 0

@@ -58,7 +58,7 @@ public struct VerdictLedger {
     }
 
     /// Passes each verdict a second time: accepted rows to `accepted` in batches of one topic, all
-    /// other rows to `body`. The order is not that of the ledger.
+    /// other rows to `body`. The order differs from that in the ledger.
     fileprivate func readAgain(
         accepted: (borrowing AcceptedBatch) -> Void,
         _ body: (borrowing BlockReader, SettledRecord) -> Void
@@ -157,8 +157,8 @@ extension DeadTokens {
     ///   - reasons: Reasons that report a token as dead.
     ///   - time: Range of settlement times to include, milliseconds since 1970; nil: all.
     ///   - countsResponses: Whether to update the ledger's `responses`.
-    ///   - own: App and environment of the tokens in question: verdicts of others are left out. nil:
-    ///     all verdicts count.
+    ///   - own: App and environment of the tokens in question. Verdicts for other apps or
+    ///     environments are ignored. nil: all verdicts count.
     /// - Throws: Errors of reading the ledger.
     public mutating func insertDead(
         of ledger: inout VerdictLedger, reasons: Set<Reason>, settledIn time: Range<UInt64>? = nil,
@@ -251,15 +251,16 @@ extension DeadTokens {
     }
 }
 
-/// Scopes of the topics that one reading of a ledger finds, by the reader's numbers of the topics.
+/// Scopes of the topics that are found in one reading of a ledger.
 private struct TopicScopes {
     /// App and environment, as far as they are the same for all rows.
     private let common: TokenScope
-    /// Scope that the others must match; nil: all are wanted.
+    /// Scope that a topic's scope must match; nil if all topics are wanted.
     private let own: TokenScope?
-    /// Number of each topic's scope in `DeadTokens`; nil if the topic is not wanted.
+    /// Number in `DeadTokens` of each topic's scope, by the reader's number of the topic; nil if
+    /// the topic is not wanted.
     private var numbers: [UInt16: UInt32?] = [:]
-    /// The topic that was asked for last, which is nearly always the next one.
+    /// The topic of the latest call, which is nearly always the topic of the next call, too.
     private var last: (topic: UInt16, number: UInt32?)?
 
     init(_ common: TokenScope, among own: TokenScope?) {
@@ -267,7 +268,7 @@ private struct TopicScopes {
         self.own = own
     }
 
-    /// Returns the number of a row's scope; nil if its verdicts are left out.
+    /// Returns the number of a row's scope; nil if the row's verdict is to be ignored.
     ///
     /// - Parameters:
     ///   - topic: Number of the topic; 0 if none is recorded.

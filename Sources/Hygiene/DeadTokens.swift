@@ -20,8 +20,8 @@ public struct DeadTokens: ~Copyable {
         /// Settlement time of the newest verdict that reports the token as dead, milliseconds since
         /// 1970.
         var settledAt: UInt64
-        /// Time of death: APNs' own time, or the verdict's if APNs gave none, milliseconds since
-        /// 1970.
+        /// Time of death, in milliseconds since 1970: the time that APNs gave, or the time of the
+        /// verdict if APNs gave none.
         var diedAt: UInt64
         var byteCount: UInt8
         var reason: UInt8
@@ -69,7 +69,7 @@ public struct DeadTokens: ~Copyable {
         return UInt32(scopes.count - 1)
     }
 
-    /// Inserts a dead token. Of several verdicts on a token in one scope, the newest counts.
+    /// Inserts a dead token. If a token has several verdicts in one scope, the newest one counts.
     ///
     /// - Parameter bytes: Bytes of the token, at most 100.
     mutating func insert(
@@ -159,7 +159,7 @@ public struct DeadTokens: ~Copyable {
 
     // MARK: Lookup
 
-    /// Whether a token with this fingerprint may be dead; false for nearly all tokens that are not.
+    /// Whether a token with this fingerprint may be dead; false for nearly all living tokens.
     @inline(__always)
     public func mayContain(_ fingerprint: UInt64) -> Bool {
         filter[Int(fingerprint >> 6)] & (1 << (fingerprint & 63)) != 0
@@ -177,15 +177,15 @@ public struct DeadTokens: ~Copyable {
         return find(digits: digits, fingerprint: fingerprint, in: scope)?.diedAt
     }
 
-    /// Whether a token is alive because it was registered after it had died; times in milliseconds
-    /// since 1970.
+    /// Whether a token is alive because it was registered after its reported death. Both times are
+    /// in milliseconds since 1970.
     @inline(__always)
     public static func lives(registeredAt time: Int64, diedAt: UInt64) -> Bool {
         time > 0 && UInt64(time) > diedAt
     }
 
-    /// Returns the record of a dead token that was not rescued; nil if the token is not dead. Of
-    /// several scopes, the one with the latest death is chosen.
+    /// Returns the record of a dead token that was not rescued; nil if the token is not dead. If
+    /// the token is dead in several scopes, returns the record with the latest death.
     ///
     /// - Parameters:
     ///   - digits: Lower-case digits.

@@ -30,9 +30,8 @@ extension ListPruner {
         }
     }
 
-    /// Skips lines of exactly 64 digits whose token is certainly alive: nearly all lines of nearly
-    /// all lists. The position of the line end is known, so no search is needed: 64 digits contain
-    /// none.
+    /// Skips lines of exactly 64 digits whose token is certainly alive. In nearly all lists, these
+    /// are nearly all lines. No search for the line end is needed, because 64 digits contain none.
     private mutating func passLivingTokens(_ window: PrunerWindow, _ offset: inout Int) {
         var rows: UInt64 = 0
         while window.count - offset >= 66 {

@@ -82,7 +82,8 @@ extension ListPruner {
         return field.isText ? registrationTime.milliseconds(reader.text(field)) : nil
     }
 
-    /// Whether a dead token's row is removed: not if its token was registered after its death.
+    /// Whether a dead token's row is removed. The row is kept if the token was registered after its
+    /// death, or if its registration time is unreadable.
     private mutating func goes(_ record: DeadTokens.Record, _ row: RowReader.Row) -> Bool {
         guard hasRegistration else { return true }
         guard let time = registration() else {

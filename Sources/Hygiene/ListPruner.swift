@@ -17,7 +17,7 @@ public struct ListPruner: ~Copyable {
     public struct Outcome: Sendable {
         /// Number of bytes at the window's start that belong to the pruned list.
         public var keptCount: Int
-        /// Number of processed bytes; the others return in the next window.
+        /// Number of processed bytes. The next window must begin with the bytes after them.
         public var consumedCount: Int
     }
 
@@ -33,8 +33,8 @@ public struct ListPruner: ~Copyable {
     let layout: RowLayout
     /// Whether field 1 is the registration time of a row.
     let hasRegistration: Bool
-    /// Returns the topic of the row that a reader read last, nil if it names none; nil if rows name
-    /// no topics.
+    /// Returns the topic of the row that a reader read last, or nil if that row names none. The
+    /// closure itself is nil if rows name no topics.
     let topicOfRow: ((borrowing RowReader) -> String?)?
     /// Parser of registration times.
     let registrationTime: RegistrationTime
@@ -50,10 +50,10 @@ public struct ListPruner: ~Copyable {
     /// Line at the start of the next window; only for delimited formats.
     var line: UInt64 = 1
     var digits = TokenDigits()
-    /// Scanner for the end of a row that exceeds the maximum length; nil: there is none.
+    /// Scanner for the end of a row that exceeds the maximum length; nil if there is none.
     private var longRow: RowScanner?
-    /// Scanner that checks each byte before it is processed. Below: the number of bytes at the
-    /// start of the next window that are checked already, and the scanner's line.
+    /// Scanner that checks each byte before it is processed; the number of bytes at the start of
+    /// the next window that are already checked; and the scanner's line.
     private var checker: RowScanner
     private var checkedCount = 0
     private var checkedLine: UInt64 = 1
@@ -65,9 +65,11 @@ public struct ListPruner: ~Copyable {
     /// - Parameters:
     ///   - dead: The dead tokens, sealed.
     ///   - layout: Field 0 is the token.
-    ///   - hasRegistration: Whether field 1 is the registration time; nil: if there is one.
-    ///   - topicOfRow: Returns the topic of the row that a reader with this layout read last, nil if
-    ///     it names none; nil: a token that is dead under any topic is dead.
+    ///   - hasRegistration: Whether field 1 is the registration time; nil: it is, if the layout has
+    ///     a field 1.
+    ///   - topicOfRow: Returns the topic of the row that a reader with this layout read last, or
+    ///     nil if that row names none. If this parameter is nil, a token that is dead under any
+    ///     topic counts as dead.
     ///   - collectsRemoved: Whether `process` passes out removed rows.
     ///   - nowMilliseconds: Current time, milliseconds since 1970.
     ///   - notesRanges: Whether `removedRanges` is recorded.
@@ -149,7 +151,8 @@ public struct ListPruner: ~Copyable {
         return fault == nil
     }
 
-    /// Ends the list; returns the fault that kept it from being read to its end.
+    /// Ends the list. Returns the fault that prevented reading it to its end; nil if there was
+    /// none.
     public mutating func finish() -> ListFault? {
         _ = checker.endOfText(at: 0)
         noteFault()
@@ -226,7 +229,7 @@ public struct ListPruner: ~Copyable {
         runStart = end
     }
 
-    /// Record of a dead token; nil if the text is another token, or no token.
+    /// Record of a dead token; nil if the text is not a dead token.
     @inline(__always)
     mutating func findDead(_ text: RawSpan) -> DeadTokens.Record? {
         guard digits.write({ TokenText.canonicalize(text, into: &$0) }) else {

@@ -10,8 +10,8 @@ public struct ListSurvey: ~Copyable {
         public var line: UInt64
         /// Reason: `MalformedToken`, `MissingColumn` or `MalformedRow`.
         public var reason: Reason
-        /// Beginning of the text in the token's column, unchanged: at most
-        /// `ForeignToken.excerptByteCount` bytes.
+        /// Text in the token's column, unchanged, or its first `ForeignToken.excerptByteCount`
+        /// bytes.
         public var text: ArraySlice<UInt8>
     }
 
@@ -41,7 +41,7 @@ public struct ListSurvey: ~Copyable {
         /// Rows without a valid token.
         public var invalid: UInt64 { withoutColumn + malformed + malformedRows }
 
-        /// Tokens by number of digits.
+        /// Number of tokens with each number of digits; the index is the number of digits.
         public var byDigitCount: [UInt64] { lengths.rows }
 
         /// Tokens of fewer digits than Apple is known to have issued.

@@ -16,7 +16,7 @@ public struct PruneCounts: Sendable {
     public internal(set) var unreadableRegistrations: UInt64 = 0
     /// Line of the first row with an unreadable time, from 1.
     public internal(set) var firstUnreadableLine: UInt64?
-    /// Rows of tokens that are dead under some topic and that are kept because the row names none.
+    /// Rows that name no topic and are kept, although their tokens are dead under some topic.
     public internal(set) var withoutTopic: UInt64 = 0
     /// Rows without a device token, which are kept.
     public internal(set) var withoutToken: UInt64 = 0

@@ -6,7 +6,7 @@
 public struct RegistrationTime: Sendable {
     /// 2009-01-01 00:00 UTC; APNs opened in June of that year.
     private static let earliest: Int64 = 1_230_768_000_000
-    /// Tolerance for devices in whose time zone it is already tomorrow, milliseconds.
+    /// Tolerance for time zones in which it is already the next day, in milliseconds.
     private static let ahead: Int64 = 86_400_000
 
     private let latest: Int64
@@ -16,8 +16,8 @@ public struct RegistrationTime: Sendable {
         latest = Int64(clamping: min(nowMilliseconds, 1 << 60)) + Self.ahead
     }
 
-    /// Returns the last millisecond since 1970 that a column's text may mean; nil if it is
-    /// unreadable.
+    /// Returns the latest time that a column's text may mean, in milliseconds since 1970; nil if
+    /// the text is unreadable.
     public func milliseconds(_ text: RawSpan) -> Int64? {
         guard let time = WrittenTime(text), time.first >= Self.earliest, time.first <= latest else {
             return nil

@@ -17,7 +17,7 @@ public struct TokenLengths: Sendable {
         public var rows: UInt64
     }
 
-    /// A usual length must occur more often than the sum by this factor.
+    /// A length is usual if it occurs at least this many times as often as the suspected sum.
     private static let usualFactor: UInt64 = 4
 
     /// Number of rows by the number of their token's digits.

@@ -45,7 +45,7 @@ public struct WrittenTime: Sendable, Equatable {
         last = first + rest
     }
 
-    /// Parses digits alone, with a fraction if there are many.
+    /// Parses a number. If it has nine digits or more, a fraction may follow.
     private static func number(_ scanner: inout TimeScanner) -> WrittenTime? {
         let start = scanner
         guard let (value, count) = scanner.digits() else { return nil }

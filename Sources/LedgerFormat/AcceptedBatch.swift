@@ -1,8 +1,8 @@
 import BroadsidePrimitives
 
 /// Batch of accepted rows: the fingerprint of each row's token, and the time of acceptance. Nearly
-/// all records of a ledger are of accepted rows. All rows of a batch have the same topic, if the
-/// caller begins a new batch for each topic.
+/// all rows in a ledger are accepted rows. All rows of a batch have the same topic, if the caller
+/// begins a new batch for each topic.
 public struct AcceptedBatch: ~Copyable {
     /// Limit on the rows of a batch. A block has fewer rows.
     public static let capacity = 4_096
@@ -11,7 +11,7 @@ public struct AcceptedBatch: ~Copyable {
     private var times = WordTable(count: AcceptedBatch.capacity)
     /// Number of rows.
     public private(set) var count = 0
-    /// Topic of the rows, by its number in the names of their reader; 0 if they have none.
+    /// Number of the rows' topic in the `topics` of their reader; 0 if the rows have no topic.
     public private(set) var topic: UInt16 = 0
     /// Name of the topic; empty if the rows have none.
     public private(set) var topicName: [UInt8] = []
@@ -55,7 +55,7 @@ public struct AcceptedBatch: ~Copyable {
 
 extension BlockReader {
     /// Moves well-formed records of accepted rows from the block to the batch, until the batch is
-    /// full or another kind of record comes next. `nextRecord` reads that record.
+    /// full or the next record is of another kind. `nextRecord` reads such a record.
     public mutating func takeAccepted(into batch: inout AcceptedBatch) {
         while !batch.isFull, let record = nextAccepted() {
             batch.append(record.fingerprint, record.milliseconds)

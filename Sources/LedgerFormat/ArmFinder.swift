@@ -1,6 +1,6 @@
 import BroadsideRows
 
-/// Finder of rows' arms, for readers of a ledger: by the recorded number, or by the row's token.
+/// Finds the arm of a row for readers of a ledger: from the recorded number or the row's token.
 struct ArmFinder {
     private let chooser: ArmChooser
     private let names: [[UInt8]]

@@ -1,5 +1,5 @@
 extension BlockReader {
-    /// Clock value after a loss: unknown until the next clock record.
+    /// Value of `clock` after lost bytes. The time is then unknown until the next clock record.
     static let unknownClock: UInt64 = 1 << 63
 
     /// Whether the latest record's time is known.

@@ -14,7 +14,7 @@ public struct BlockReader: ~Copyable {
     private static let bufferByteCount = 4 * 65_536
 
     /// Buffer for the bytes of the segment from `windowStart` on.
-    // SAFETY: `bufferByteCount` bytes of this value's own, freed in `deinit`; the first
+    // SAFETY: this value owns the `bufferByteCount` bytes and frees them in `deinit`; the first
     // `windowCount` are set.
     private let buffer: UnsafeMutableRawBufferPointer
     private var windowStart: UInt64 = 0
@@ -27,7 +27,7 @@ public struct BlockReader: ~Copyable {
 
     /// Offset of the next block.
     private(set) var position: UInt64 = 0
-    /// The segment's clock before the next record.
+    /// The segment's reference time before the next record, in milliseconds since 1970.
     var clock: UInt64 = 0
     /// Highest position that the records read so far report as synced.
     var latestSyncedPosition: UInt64 = 0
@@ -42,11 +42,11 @@ public struct BlockReader: ~Copyable {
 
     /// Topics found since this reader was created.
     public internal(set) var topics = TopicNames()
-    /// Topic of the records to be read next, by its number in `topics`; 0 if they have none. Each
-    /// block begins without a topic.
+    /// Number in `topics` of the topic of the next records; 0 if they have no topic. Each block
+    /// begins without a topic.
     public internal(set) var topic: UInt16 = 0
-    /// Topics read in the block so far, indexed by their number in the block. Each has its number
-    /// in `topics`, and the range of its text, relative to the start of the block.
+    /// Topics read in the block so far, indexed by their number in the block: the number in
+    /// `topics`, and the range of the topic's text, relative to the start of the block.
     var blockTopics: [(number: UInt16, text: Range<Int>)] = []
 
     /// Creates a reader without a segment.
@@ -65,7 +65,7 @@ public struct BlockReader: ~Copyable {
     /// - Parameters:
     ///   - segment: The segment to read.
     ///   - seed: CRC of the segment's header.
-    ///   - range: Offset of the first block, and upper bound of the last one's end.
+    ///   - range: From the first block's offset to an upper bound of the last block's end.
     ///   - clock: The segment's clock at the start of the range.
     public mutating func open(
         _ segment: LedgerSegment, seed: UInt32, range: Range<UInt64>, clock: UInt64
@@ -87,7 +87,7 @@ public struct BlockReader: ~Copyable {
         blockByteCount = 0
     }
 
-    /// Returns the words of the segment's header; nil if the segment is shorter.
+    /// Returns the four words of the segment's header; nil if the segment is shorter than that.
     mutating func segmentHeader() throws(LedgerError) -> (UInt64, UInt64, UInt64, UInt64)? {
         guard try load(0, LedgerFormat.segmentHeaderByteCount) else { return nil }
         let start = -Int(windowStart)
@@ -133,7 +133,8 @@ public struct BlockReader: ~Copyable {
         return nil
     }
 
-    /// Loads the block at `offset` and returns its bytes; nil if its header cannot be one.
+    /// Loads the block at `offset` and returns its number of bytes; nil if no block can begin
+    /// there.
     private mutating func plausibleBlock(at offset: UInt64) throws(LedgerError) -> Int? {
         let headerCount = LedgerFormat.blockHeaderByteCount
         guard end - offset > UInt64(headerCount), try load(offset, headerCount) else { return nil }
@@ -155,7 +156,7 @@ public struct BlockReader: ~Copyable {
         return unsafe LedgerFormat.checksum(seed: seed, offset: offset, block: block) == stored
     }
 
-    /// Loads bytes of the segment into the buffer; false if the segment is shorter.
+    /// Loads `count` bytes from `offset` on into the buffer; false if the segment ends before.
     private mutating func load(_ offset: UInt64, _ count: Int) throws(LedgerError) -> Bool {
         if offset >= windowStart && offset + UInt64(count) <= windowStart + UInt64(windowCount) {
             return true
@@ -197,7 +198,7 @@ public struct BlockReader: ~Copyable {
         unsafe output.append(contentsOf: buffer[bytes])
     }
 
-    /// Creates a fault of this segment.
+    /// Creates an error for a fault at an offset of this segment.
     func fault(_ code: LedgerError.Code, at offset: UInt64, _ detail: String = "") -> LedgerError {
         LedgerError(code, segment: name, offset: offset, detail: detail)
     }

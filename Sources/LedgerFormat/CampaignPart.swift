@@ -9,7 +9,7 @@ public struct CampaignPart: Codable, Hashable, Sendable {
     /// Number of parts.
     public let count: UInt16
 
-    /// Limit on the parts of a campaign: an apns-id has 10 bits for them.
+    /// Limit on the parts of a campaign: an apns-id has 10 bits for the part's number.
     public static var countMax: UInt16 { NotificationID.partMax }
 
     /// Creates a part; nil unless 1 <= index <= count <= `countMax`.
@@ -66,7 +66,7 @@ extension Manifest {
         campaign &+ UInt64(part) &* 0x9E37_79B9_7F4A_7C15
     }
 
-    /// Whether a merged ledger's subdirectories hold parts of a campaign, each with its own list,
-    /// instead of shards of one list.
+    /// Whether the ledger was merged from parts of a campaign, each with its own list, instead of
+    /// from shards of one list.
     public var holdsParts: Bool { shards != nil && identity.campaignID != nil }
 }

@@ -28,7 +28,7 @@ public struct RowVerdict: Sendable {
     public internal(set) var attempts: UInt16 = 0
     /// Number of the row's arm, from 1; 0 if none was recorded.
     public internal(set) var arm: UInt8 = 0
-    /// Number of the row's topic in the names of `ChunkVerdicts`; 0 if none was recorded.
+    /// Number of the row's topic in `ChunkVerdicts.topics`; 0 if none was recorded.
     public internal(set) var topic: UInt16 = 0
     /// Time of the verdict in milliseconds since 1970; 0 while open.
     public internal(set) var settledAtMilliseconds: UInt64 = 0
@@ -64,14 +64,14 @@ public struct ChunkVerdicts: ~Copyable {
     /// does not count.
     public private(set) var firstFault: LedgerError?
 
-    /// Index of the ledger.
+    /// Index of the ledger whose chunks are loaded.
     public let index: LedgerIndex
 
     private var storage: [UInt8] = []
     private var reader = BlockReader()
     private var readerSegment: UInt32 = .max
 
-    /// Allocates the buffer.
+    /// Creates verdicts without a chunk; `load` loads one.
     ///
     /// - Parameter index: The ledger whose chunks are loaded.
     public init(of index: LedgerIndex) { self.index = index }
@@ -169,7 +169,7 @@ public struct ChunkVerdicts: ~Copyable {
         into table: inout ContiguousArray<RowVerdict>
     ) -> LedgerError? {
         var fault: LedgerError?
-        // No record of a topic is among them.
+        // No topic record is among these records, so the topic does not change.
         let topic = reader.topic
         var rows = table.mutableSpan
         while let record = reader.nextAccepted() {

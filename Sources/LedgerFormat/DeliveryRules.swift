@@ -1,14 +1,14 @@
 /// Rules about when rows are sent; part of the campaign's identity.
 public struct DeliveryRules: Codable, Hashable, Sendable {
-    /// Time of day for sending, such as `09:00`; nil: rows are sent immediately.
+    /// Time of day for sending, such as `09:00`; nil if rows are sent immediately.
     public var deliverAt: String?
-    /// Column of the time zones; nil: all rows have `zoneDefault`.
+    /// Column of the time zones; nil if all rows have `zoneDefault`.
     public var zoneColumn: String?
-    /// Time zone of rows that name none; nil: such rows are invalid.
+    /// Time zone of rows that name no time zone; nil if such rows are invalid.
     public var zoneDefault: String?
     /// Date of sending, such as `2026-11-28`; nil: the date of the first start.
     public var on: String?
-    /// Treatment of rows whose time has already passed: `skip` or `next-day`; nil: they are sent.
+    /// Treatment of rows whose time has already passed: `skip` or `next-day`; nil if they are sent.
     public var late: String?
     /// Quiet hours, such as `22:00-08:00`; nil: none.
     public var quiet: String?

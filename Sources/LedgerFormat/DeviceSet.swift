@@ -12,8 +12,8 @@ internal import BroadsideSupport
 public struct DeviceSet: ~Copyable {
     /// Maximum number of devices. With this many, both tables together take 128 MiB.
     public static let countLimit = 1 << 22
-    /// Minimum number of digits of a token for a search in texts. No device has a shorter token.
-    /// Fewer digits could be part of an unrelated number.
+    /// Minimum number of digits of a token that is searched for in texts. No device has a shorter
+    /// token. Fewer digits could be part of an unrelated number.
     public static let textDigitCountMin = 32
     /// Replacement of each digit of a token in a text.
     public static let mask = UInt8(ascii: "*")
@@ -112,8 +112,8 @@ public struct DeviceSet: ~Copyable {
 
     // MARK: Texts
 
-    /// Replaces the digits of tokens in a text with `mask`: in upper and lower case, and within
-    /// longer words.
+    /// Replaces the digits of tokens in a text with `mask`, in upper or lower case, even if a token
+    /// is part of a longer word.
     ///
     /// - Returns: Whether the text contained a token.
     public mutating func maskTokens(in text: inout [UInt8]) -> Bool {
@@ -133,7 +133,7 @@ public struct DeviceSet: ~Copyable {
         return isChanged
     }
 
-    /// Replaces tokens in a run of digits.
+    /// Replaces tokens within one sequence of hexadecimal digits.
     private mutating func maskTokens(in text: inout [UInt8], _ run: Range<Int>) -> Bool {
         digits.removeAll(keepingCapacity: true)
         for byte in text[run] { digits.append(byte | 0x20) }

@@ -8,9 +8,9 @@ public struct EarlierRules: Codable, Hashable, Sendable {
     public var deadForMilliseconds: UInt64?
     /// Column with a token's registration time; nil if there is none.
     public var registeredColumn: String?
-    /// Limit on the acceptances of a token within the period; nil if unlimited.
+    /// Limit on the acceptances of a token within `capMilliseconds`; nil if unlimited.
     public var capCount: Int?
-    /// Length of the period in milliseconds. It ends at the campaign's first start.
+    /// Period to which `capCount` applies, in milliseconds. It ends at the campaign's first start.
     public var capMilliseconds: UInt64?
     /// Directories of ledgers in which acceptances are counted, absolute and sorted; nil if there
     /// are none.

@@ -10,8 +10,8 @@ public struct ExportRow: Sendable {
     public var line: UInt64?
     /// Digits of the token, or the list's text that is not a token; empty if unavailable.
     var token: [UInt8] = []
-    /// Fingerprint of an accepted row's token, or the hash that replaces it, until the row is
-    /// completed from the list; not a column.
+    /// Fingerprint of an accepted row's token, or the hash that replaced the fingerprint. Used
+    /// until the token is read from the list; not a column.
     var fingerprint: UInt64 = 0
     /// State of the row.
     public var state: RowState = .remaining
@@ -43,9 +43,10 @@ public struct ExportRow: Sendable {
     /// Creates an empty row.
     init() {}
 
-    /// Name of the column for the arm, which only exports of campaigns with arms have.
+    /// Name of the column for the arm. Only exports of campaigns with arms have this column.
     static let armColumn = "arm"
-    /// Name of the column that only campaigns whose rows name their topics have, after the arm's.
+    /// Name of the column for the topic, which follows the arm. An export has it only if rows name
+    /// their topics.
     static let topicColumn = "topic"
 
     /// Names of the columns.
@@ -70,15 +71,15 @@ public enum ExportFormat: String, CaseIterable, Sendable {
     /// One JSON object per line, with null for absent values.
     case jsonl
 
-    /// File name that implies a format, or a format that no export has.
+    /// Format that a file name implies.
     public enum Implied: Sendable, Equatable {
         case format(ExportFormat)
         /// The ending of another kind of data file, such as `.parquet`.
         case unknown(ending: String)
     }
 
-    /// Returns what a file's name implies; nil if its ending is of no known kind. `.gz` and `.zst`
-    /// at the end are ignored.
+    /// Returns the format that a file name implies; nil if its ending is not that of a known kind
+    /// of file. `.gz` and `.zst` at the end are ignored.
     public static func implied(by fileName: String) -> Implied? {
         var name = fileName.lowercased()
         for compression in [".gz", ".zst"] where name.hasSuffix(compression) {

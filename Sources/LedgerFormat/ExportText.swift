@@ -15,8 +15,8 @@ internal import BroadsideSupport
     /// added.
     static let rowByteCountMax = 6_144
 
-    // SAFETY: `byteCountMax` bytes of this value's own, freed in `deinit`; the first `count` are
-    // set.
+    // SAFETY: this value owns the `byteCountMax` bytes and frees them in `deinit`; the first
+    // `count` are set.
     private let memory: UnsafeMutableRawBufferPointer
     /// Bytes of the text.
     private(set) var count = 0

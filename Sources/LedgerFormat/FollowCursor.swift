@@ -43,7 +43,7 @@ package struct FollowCursor: Codable, Equatable {
     package let states: [String]
     package let reasons: [String]
     package let arm: String?
-    /// Further columns; nil for none.
+    /// Optional columns that were requested; nil for none.
     package let columns: [String]?
     /// Offset of the first block with unwritten rows, by the name of the segment.
     package var segments: [String: UInt64] = [:]

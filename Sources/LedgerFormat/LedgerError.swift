@@ -36,7 +36,7 @@ public struct LedgerError: Error, Hashable, Sendable, CustomStringConvertible {
         case badManifest
         /// The list cannot be read, or differs from the list that was sent.
         case badList
-        /// The starts of rows are unknown after some offset of the list; see `ListFault`.
+        /// After some offset of the list, it is unknown where rows start; see `ListFault`.
         case faultyList
     }
 

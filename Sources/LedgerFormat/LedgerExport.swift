@@ -49,7 +49,7 @@ public struct LedgerExport: ~Copyable {
     ///   - format: Format of the output.
     ///   - isPart: Whether the output continues an earlier export and has no header.
     ///   - notesRows: Whether `rows` is recorded.
-    ///   - campaign: Campaign of the rows' apns-ids; nil if rows have none.
+    ///   - campaign: Campaign number in the rows' apns-ids; nil if rows have no apns-id.
     ///   - part: Part of the campaign, from 1; 0 for a campaign of one list.
     ///   - acceptsBySilence: Whether accepted rows had no response and therefore have no status.
     ///   - split: Split of devices into arms; nil if the campaign has none.
@@ -289,7 +289,7 @@ struct WantedReasons {
     func contain(_ state: RowState, code: UInt8, text: [UInt8]?) -> Bool {
         if areAll { return true }
         if let text { return texts.contains(text) }
-        // A request for rows without a reason does not select accepted rows and rows without a
+        // A request for rows without a reason selects neither accepted rows nor rows without a
         // verdict.
         if code == 0, !state.isSettled || state == .accepted { return false }
         return codes[Int(code)]

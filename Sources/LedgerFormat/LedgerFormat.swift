@@ -70,7 +70,7 @@ public enum LedgerFormat {
 /// Kind of a record; the upper four bits of its first word.
 @usableFromInline
 enum RecordKind: UInt64 {
-    /// 0 is not a kind, so that zeros are never a record.
+    /// Row accepted with 200. No kind has the value 0, so that zeros are never a record.
     case accepted = 1
     case settled = 2
     case reserve = 3
@@ -124,7 +124,7 @@ struct TopicWord {
     /// Slots of the whole record.
     var slotCount: Int { 1 + (textCount + 15) / 16 }
 
-    /// Slots of the longest record.
+    /// Number of slots of the longest topic record.
     static let slotCountMax = 1 + (LedgerFormat.topicByteCountMax + 15) / 16
 }
 
@@ -137,7 +137,7 @@ struct SettledWord {
     static let tokenIsText: UInt64 = 2
     static let tokenIsFingerprint: UInt64 = 4
     static let tokenIsErased: UInt64 = 8
-    /// Place of the arm's number in the flags: the upper four bits.
+    /// Position of the arm's number in the flags: the upper four bits.
     static let armShift: UInt64 = 4
 
     init(bits: UInt64) { self.bits = bits }

@@ -167,7 +167,7 @@ extension LedgerIndex {
 }
 
 extension LedgerRecord {
-    /// Rows of the record.
+    /// Rows that the record concerns.
     var rows: Range<UInt64> {
         switch self {
         case .accepted(let row, _, _, _): row..<(row + 1)

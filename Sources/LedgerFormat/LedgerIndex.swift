@@ -52,14 +52,14 @@ public struct LedgerIndex {
         var reopens: ReopenedStates
     }
 
-    /// Range of blocks of one segment. Some of their records belong to the chunk.
+    /// Range of blocks in one segment. At least some of their records belong to the chunk.
     struct Extent {
         var segment: UInt32
         /// Index of the chunk's next extent; -1 for none. Ordered by epoch, reactor and offset.
         var next: Int32 = -1
         var start: UInt64
         var end: UInt64
-        /// The segment's clock at `start`.
+        /// The segment's reference time at `start`, in milliseconds since 1970.
         var clock: UInt64
     }
 
@@ -77,8 +77,8 @@ public struct LedgerIndex {
 
     /// Rows of the list that the campaign covers; a resumed run may have a different limit.
     public var rows: CampaignRows
-    /// Ends of the sound parts of segments that have further bytes. None of these bytes is known to
-    /// be synced: they remain from a kill or a power cut, and are not a fault.
+    /// For each segment that has bytes after its sound part: the end of that part. None of these
+    /// bytes is known to be synced. They remain from a kill or a power cut, and are not a fault.
     var tornTails: [LedgerLocation] = []
 
     /// Number of chunks.

@@ -2,8 +2,8 @@ public import BroadsideRows
 
 /// Reader of the list that a run sent, chunk by chunk, for an export.
 ///
-/// The code that knows the list's format implements it. If a chunk's bytes do not have the hash
-/// that the ledger recorded, the list is a different one.
+/// The implementation knows the list's format. If a chunk's bytes do not have the hash that the
+/// ledger recorded, the list is a different one.
 public protocol LedgerListReader {
     /// Whether there is a list; otherwise no other method is called.
     var isAvailable: Bool { get }

@@ -80,7 +80,8 @@ extension BlockReader {
 
     /// Returns the block's next record; nil at its end.
     ///
-    /// - Throws: `malformedRecord`: the checksum is right, so the writer was wrong.
+    /// - Throws: `malformedRecord`. As the checksum is right, the writer has written a wrong
+    ///   record.
     public mutating func nextRecord() throws(LedgerError) -> LedgerRecord? {
         while recordOffset < blockByteCount {
             currentRecordOffset = recordOffset
@@ -123,7 +124,7 @@ extension BlockReader {
         return nil
     }
 
-    /// Takes the topic of the records that follow in the block.
+    /// Sets the topic of the records that follow in the block, from a topic record.
     private mutating func takeTopic(_ word: TopicWord) throws(LedgerError) {
         let byteCount = word.slotCount * 16
         guard byteCount <= blockByteCount - recordOffset else { throw malformed("its length") }

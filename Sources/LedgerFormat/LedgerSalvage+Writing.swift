@@ -3,7 +3,7 @@ public import BroadsideRows
 import BroadsideSupport
 
 extension LedgerSalvage {
-    /// File of the repaired ledger.
+    /// Segment of the repaired ledger, by the source of its records.
     public enum Part: Sendable {
         /// Copy of a good segment, up to a length.
         case copy(name: String, byteCount: UInt64)
@@ -116,7 +116,7 @@ extension LedgerWriter {
     fileprivate mutating func append(
         _ record: LedgerRecord, of reader: borrowing BlockReader, at milliseconds: UInt64
     ) {
-        // The writer's numbers are those of the reader, whose topics have names.
+        // The writer uses the reader's topic numbers. The reader's topics have names.
         let topic = reader.topic
         if topic > 0, !knows(topic: topic) { name(topic: topic, reader.topics[topic]) }
         switch record {

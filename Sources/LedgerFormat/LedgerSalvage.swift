@@ -32,7 +32,7 @@ public struct LedgerSalvage {
         var isWhole: Bool { losses.isEmpty && !isHeaderDamaged }
     }
 
-    /// A run.
+    /// A run of the campaign, and what is known about its segments.
     struct Run {
         var number: UInt32
         var startedAtMilliseconds: UInt64
@@ -42,7 +42,7 @@ public struct LedgerSalvage {
         /// Whether the run reserved open rows in list order.
         var isInListOrder: Bool
         var rowsLimit: UInt64?
-        /// Indices of its segments.
+        /// Indices of the run's segments.
         var segments: [Int] = []
         /// Whether a segment is missing.
         var lacksSegment = false
@@ -168,7 +168,7 @@ public struct LedgerSalvage {
         segments.append(found)
     }
 
-    /// Adds a run that the manifest, being older than the run's segments, lacks.
+    /// Adds a run that is missing in the manifest because the manifest is older than the run.
     private mutating func addRun(_ number: UInt32) -> Int {
         let index = runs.firstIndex { $0.number > number } ?? runs.count
         let before = index > 0 ? runs[index - 1].startedAtMilliseconds : 0
@@ -268,8 +268,8 @@ extension LedgerSalvage {
         return ranges
     }
 
-    /// Returns the rows of lost reservations that this run may have reserved before any other run:
-    /// rows below its row limit.
+    /// Returns the rows of lost reservations that this run may have been the first to reserve.
+    /// These rows are below its row limit.
     private func doubtfulNewRows(of run: Run) -> [Range<UInt64>] {
         let limit = run.rowsLimit ?? .max
         return doubtfulRows(of: run).map { $0.clamped(to: 0..<limit) }.filter { !$0.isEmpty }

@@ -6,7 +6,7 @@ public struct LedgerVerification: Sendable {
     public var summary: LedgerSummary
     /// Torn tails: remains of a kill or a power cut.
     public var tornTails: [LedgerLocation]
-    /// Whether all rows are settled according to the manifest, as verified.
+    /// Whether all rows are settled. The manifest records this, and the check confirmed it.
     var isFinished: Bool
 
     /// Reads and checks a whole ledger:

@@ -3,8 +3,8 @@ public import BroadsideRows
 import BroadsideSupport
 
 extension LedgerWriter {
-    /// Records a row that APNs accepted, in a run whose rows have one topic. The hot path: two
-    /// stores.
+    /// Records a row that APNs accepted, in a run whose rows have one topic. This is the hot path:
+    /// it consists of two stores.
     ///
     /// - Parameters:
     ///   - row: Number of the row, below `LedgerFormat.rowLimit`.
@@ -29,14 +29,14 @@ extension LedgerWriter {
         }
         let first = FirstWord(
             kind: .accepted, small: UInt64(truncatingIfNeeded: attempts), delta: delta, row: row)
-        // SAFETY: `end` is at most `blockLimit`, which is within the buffer, see `words`: so both
-        // words are.
+        // SAFETY: `end` is at most `blockLimit`, which is within the buffer, see `words`. So both
+        // words are within the buffer, too.
         unsafe words[cursor] = first.bits.littleEndian
         unsafe words[cursor &+ 1] = fingerprint.littleEndian
         cursor = end
     }
 
-    /// Records an accepted row where the fast path does not apply: opens a block or sets the clock
+    /// Records an accepted row if the fast path does not apply: opens a block or sets the clock
     /// first, or uses the long form if the number of attempts needs it.
     @usableFromInline
     @inline(never)
@@ -113,7 +113,7 @@ extension LedgerWriter {
     ///
     /// - Parameters:
     ///   - row: Number of the row.
-    ///   - state: A settled state; an accepted row with its token is allowed as well.
+    ///   - state: A settled state. It may be `accepted`, for an accepted row with its token.
     ///   - status: HTTP status; 0 if there was no response.
     ///   - reason: Stable code of the reason.
     ///   - reasonText: Text of a reason without a code, cut off after 64 bytes.
@@ -218,7 +218,8 @@ extension LedgerWriter {
     /// - Parameters:
     ///   - chunk: The rows, which no other reservation of this run covers.
     ///   - nowMilliseconds: Current time, since 1970.
-    /// - Returns: The position to wait for in `writtenPosition` or `syncedPosition`.
+    /// - Returns: The position that `writtenPosition` or `syncedPosition` must reach before the
+    ///   rows are sent.
     @discardableResult
     public mutating func reserve(_ chunk: ChunkReservation, nowMilliseconds: UInt64) -> UInt64 {
         reserve(chunk, within: Self.reservationSlots, nowMilliseconds)
@@ -231,7 +232,8 @@ extension LedgerWriter {
     ///   - chunk: The rows, which no other reservation of this run covers.
     ///   - released: Rows of the chunk that stay unsent; each keeps its number of attempts.
     ///   - nowMilliseconds: Current time, since 1970.
-    /// - Returns: The position to wait for.
+    /// - Returns: The position that `writtenPosition` or `syncedPosition` must reach before the
+    ///   rows are sent.
     public mutating func reserve(
         _ chunk: ChunkReservation, releasing released: ReleasedRows, nowMilliseconds: UInt64
     ) -> UInt64 {
@@ -261,7 +263,7 @@ extension LedgerWriter {
         return appendedPosition
     }
 
-    /// Slots of a reservation.
+    /// Number of slots that a reservation takes.
     private static var reservationSlots: Int { 3 }
 
     /// Reserves a chunk in a block that has room for this number of slots.
@@ -360,7 +362,7 @@ extension LedgerWriter {
                 fromByteOffset: offset, as: UInt64.self))
     }
 
-    /// Converts eight digits to four bytes, the first in the lowest.
+    /// Converts eight digits to four bytes. The first byte is the lowest one of the result.
     private static func packed(_ digits: UInt64) -> UInt64 {
         // Bit 6 marks a letter, whose lower bits count from 1 and whose value counts from 10.
         let letters = digits >> 6 & 0x0101_0101_0101_0101

@@ -16,7 +16,7 @@ struct WrittenTopics {
     /// Topic of the block's latest verdict; 0 if it has none.
     fileprivate var current: UInt16 = 0
 
-    /// Forgets what the previous block had, so that each block is complete in itself.
+    /// Forgets the previous block's topics, so that each block can be read without earlier ones.
     mutating func beginBlock() {
         current = 0
         guard blockCount > 0 else { return }
@@ -28,7 +28,7 @@ struct WrittenTopics {
 extension LedgerWriter {
     /// Whether a topic has a name, which verdicts with this topic require.
     ///
-    /// - Parameter topic: Number of the topic, from 1, of the caller's choice.
+    /// - Parameter topic: Number of the topic, from 1, chosen by the caller.
     public func knows(topic: UInt16) -> Bool {
         topic > 0 && topic <= topics.texts.count && !topics.texts[Int(topic) - 1].isEmpty
     }

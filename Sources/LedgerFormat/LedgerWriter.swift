@@ -15,24 +15,25 @@ import BroadsideSupport
 public struct LedgerWriter: ~Copyable {
     /// Number of unwritten bytes at which the caller should stop sending.
     public static let highBacklogByteCount = 1 << 20
-    /// Limit on the bytes of a buffer. The encoder traps beyond it, because the caller did not
-    /// stop.
+    /// Limit on the bytes of a buffer. If a buffer exceeds it, the encoder traps, because the
+    /// caller did not stop sending.
     static let backlogByteCountMax = 256 << 20
 
     static let blockWordCountMax = LedgerFormat.blockByteCountMax / 8
     static let initialWordCount = 2 * blockWordCountMax + 2
 
     /// Buffer being filled. Words are stored little-endian.
-    // SAFETY: `wordCapacity` words of this value's own, freed when they grow and in `deinit`.
-    // `cursor` and `blockLimit` are at most that: a block is opened only if there is room for the
-    // longest.
+    // SAFETY: this value owns the `wordCapacity` words and frees them when they grow and in
+    // `deinit`. `cursor` and `blockLimit` are at most `wordCapacity`: a block is opened only if
+    // there is room for the longest one.
     @usableFromInline var words: UnsafeMutablePointer<UInt64>
     @usableFromInline var wordCapacity: Int
     /// Number of words in use.
     @usableFromInline var cursor = 0
     /// End of the memory for the open block; 0 if no block is open.
     @usableFromInline var blockLimit = 0
-    /// Reference time of records for readers of the segment; 0 until a clock slot.
+    /// Time that readers of the segment take as the reference for the next record, in milliseconds
+    /// since 1970; 0 before the first clock record.
     @usableFromInline var clockMilliseconds: UInt64 = 0
 
     /// Start of the open block; meaningless if no block is open.
@@ -40,9 +41,9 @@ public struct LedgerWriter: ~Copyable {
     /// Offset in the file of the first word in the buffer being filled.
     var fillOffset: UInt64
 
-    /// Buffer that the caller is writing: its total bytes, and those already written.
-    // SAFETY: `flightWordCapacity` words of this value's own, of which `flightByteCount` bytes are
-    // set; they are unchanged from `nextWrite` to `writeCompleted`. Freed in `deinit`.
+    /// Buffer that the caller is writing, its number of bytes, and how many of them are written.
+    // SAFETY: this value owns the `flightWordCapacity` words and frees them in `deinit`. The first
+    // `flightByteCount` bytes are set; they are unchanged from `nextWrite` to `writeCompleted`.
     var flightWords: UnsafeMutablePointer<UInt64>
     var flightWordCapacity: Int
     var flightByteCount = 0
@@ -59,7 +60,7 @@ public struct LedgerWriter: ~Copyable {
     public private(set) var writtenPosition: UInt64
     /// Offset in the file up to which everything is known to be synced.
     public private(set) var syncedPosition: UInt64
-    /// Latest synced position in a record.
+    /// Latest synced position that a record contains.
     var markedPosition: UInt64
 
     /// Topics that rows name.
@@ -84,7 +85,7 @@ public struct LedgerWriter: ~Copyable {
         seed = UInt32(header.3 >> 32)
         wordCapacity = LedgerWriter.initialWordCount
         flightWordCapacity = LedgerWriter.initialWordCount
-        // SAFETY: both are this value's own, and longer than the header's four words.
+        // SAFETY: this value owns both buffers, and they are longer than the header's four words.
         unsafe words = UnsafeMutablePointer.allocate(capacity: wordCapacity)
         unsafe flightWords = UnsafeMutablePointer.allocate(capacity: flightWordCapacity)
         fillOffset = startOffset
@@ -110,9 +111,9 @@ public struct LedgerWriter: ~Copyable {
         unsafe flightWords.deallocate()
     }
 
-    /// Offset after the last appended record. The value after a `reserve` is the position to wait
-    /// for: once `writtenPosition` reaches it, the reservation is in the file; once
-    /// `syncedPosition` does, it survives a power cut.
+    /// Offset after the last appended record. After a `reserve`, this is the position to wait for.
+    /// Once `writtenPosition` reaches it, the reservation is in the file. Once `syncedPosition`
+    /// reaches it, the reservation survives a power cut.
     public var appendedPosition: UInt64 { fillOffset + UInt64(cursor * 8) }
 
     /// Appended bytes that are not yet written, including those in flight.

@@ -66,7 +66,7 @@ extension Manifest {
         CampaignPart(index: part.index, count: part.count) != nil
     }
 
-    /// Returns whether a name is that of an entry in the folder itself.
+    /// Returns whether a name is a plain file name, which cannot lead to another folder.
     private static func isNameInFolder(_ name: String) -> Bool {
         !name.isEmpty && name != "." && name != ".." && !name.utf8.contains(UInt8(ascii: "/"))
             && !name.utf8.contains(0)

@@ -9,9 +9,9 @@ internal import CBroadsideDeflate
 /// synced, before any reservation; and when the run ends. A resume syncs the segments that it
 /// found, and records their lengths before it acts on them. A later loss is then noticed.
 public struct Manifest: Codable, Hashable, Sendable {
-    /// Version of the format that this code writes. It rises with each added field, because a
-    /// version that does not know the field could not verify the checksum, and with each added kind
-    /// of record.
+    /// Version of the format that this code writes. It rises with each added kind of record. It
+    /// also rises with each added field, because code that does not know the field could not verify
+    /// the checksum.
     static let currentVersion = 3
 
     /// Run of the campaign.
@@ -32,7 +32,7 @@ public struct Manifest: Codable, Hashable, Sendable {
         /// Whether these segments are on disk, each with its header; nil if unknown. The run
         /// reserves rows only then. If a segment is missing later, it was lost.
         var segmentsAreMade: Bool?
-        /// Cause of the run's end; nil if the run has not ended, or is of an earlier version.
+        /// Cause of the run's end; nil if the run has not ended, or if an earlier version wrote it.
         public var stop: StopRecord?
 
         /// Creates a run that has not ended.
@@ -46,7 +46,7 @@ public struct Manifest: Codable, Hashable, Sendable {
     public struct Counters: Codable, Hashable, Sendable {
         /// Requests sent again.
         public var retries: UInt64 = 0
-        /// Rows whose payload was made with a shortened value; nil: no payload shortens one.
+        /// Rows with a value that was shortened to fit the payload; nil if no payload allows that.
         public private(set) var shortened: UInt64?
         /// Connections that replaced lost ones.
         public var reconnects: UInt64 = 0
@@ -56,14 +56,14 @@ public struct Manifest: Codable, Hashable, Sendable {
         /// Creates counters that are all zero.
         init() {}
 
-        /// Number of rows with a shortened value, with those of another run; nil: no payload of
-        /// either shortens one.
+        /// Returns the number of rows with a shortened value in this run and another one; nil if no
+        /// payload of either run shortens a value.
         public func shortened(with more: UInt64?) -> UInt64? {
             guard let more else { return shortened }
             return (shortened ?? 0) + more
         }
 
-        /// Adds rows with a shortened value; nil: no payload shortens one.
+        /// Adds rows with a shortened value; nil if no payload shortens one.
         public mutating func add(shortened more: UInt64?) { shortened = shortened(with: more) }
     }
 
@@ -83,7 +83,7 @@ public struct Manifest: Codable, Hashable, Sendable {
     public var labels: [String: String]?
     /// Path of the list; nil if it was spooled into the ledger.
     public var listPath: String?
-    /// Range of the list that the campaign covers, if it is divided by bytes; nil for all of it.
+    /// Range of the list that the campaign covers, if shards are byte ranges; nil for all of it.
     public var part: ListExtent?
     /// Subdirectories of a merged ledger, one per shard; nil for any other ledger.
     public var shards: [String]?
@@ -187,7 +187,7 @@ public struct Manifest: Codable, Hashable, Sendable {
         (end ?? rowCount).map { rows.count(upTo: $0) + ledger.beyondLimitCount }
     }
 
-    /// Records the limit on rows of a run, before it starts.
+    /// Records the row limit of a run before the run starts.
     public mutating func look(upTo limit: UInt64?) {
         if extendsBeyond(limit: limit) {
             rowCount = nil

@@ -1,5 +1,5 @@
-/// Changed parts of a list, as one bit per page. So the list's size bounds the memory, however many
-/// rows changed.
+/// Changed parts of a list, as one bit per page. The memory therefore depends on the list's size,
+/// not on the number of changed rows.
 public struct PageSet: Sendable {
     static let pageByteCount: UInt64 = 4096
     /// Maximum number of pages. With one bit per page, the set takes 32 MiB and covers a list of

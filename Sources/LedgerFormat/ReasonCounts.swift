@@ -2,12 +2,12 @@ internal import BroadsideSupport
 
 /// Rows that were not accepted, by reason. Used by runs and by readers of a ledger.
 public struct ReasonCounts: Sendable, Hashable {
-    /// Rows by the stable code of the reason; 0: none was given.
+    /// Rows by the stable code of the reason; 0 if none was given.
     private(set) var codes: [UInt8: UInt64] = [:]
     /// Rows by the text of a reason without a code, cut off at the length that a ledger keeps.
     public private(set) var texts: [String: UInt64] = [:]
 
-    /// Limit on different texts. Any other text is counted as `otherTexts`.
+    /// Limit on the number of different texts. Any further text is counted as `otherTexts`.
     public static let textsLimit = 256
     /// Name for texts beyond the limit.
     public static let otherTexts = "(others)"

@@ -37,7 +37,7 @@ public struct ResumePlan: ~Copyable {
     private var index: LedgerIndex { verdicts.index }
     private let lostRows: LostResponsePolicy
     private let reopens: ReopenedStates
-    /// First run that reserved chunks with `reopens`; nil: no run did.
+    /// First run that reserved chunks with `reopens`; nil if no run did.
     private let reopenedSince: UInt32?
     private var verdicts: ChunkVerdicts
     private var nextChunk = 0
@@ -47,12 +47,12 @@ public struct ResumePlan: ~Copyable {
     ///
     /// - Parameters:
     ///   - index: The ledger, with the rows that this run covers; none beyond their limit is sent.
-    ///   - lostRows: Treatment of rows in doubt. If `reopens` has `unknown` they are sent again in
+    ///   - lostRows: Treatment of rows in doubt. If `reopens` has `unknown`, they are sent again in
     ///     any case, as if an earlier run had recorded them.
     ///   - reopens: States whose rows are sent again.
     ///   - reopenedSince: First run of a process of several runs that reopens these states. Rows
     ///     that these runs settled are not reopened. Rows that these runs left in doubt were
-    ///     reopened but not sent. nil: this run is the first.
+    ///     reopened but not sent. nil if this run is the first.
     public init(
         index: LedgerIndex, lostRows: LostResponsePolicy, reopens: ReopenedStates,
         reopenedSince: UInt32? = nil

@@ -100,8 +100,8 @@ public struct SegmentErasure {
 
     // MARK: The end that a kill left
 
-    /// Whether the bytes after the last sound block contain a token or a fingerprint. In them,
-    /// records and the data in records begin at multiples of eight bytes.
+    /// Whether the bytes after the last sound block contain a token or a fingerprint. Records, and
+    /// the data in records, begin at multiples of eight bytes there.
     private static func tailMayHold(
         _ devices: inout DeviceSet, _ sound: ValidatedSegment
     ) throws(LedgerError) -> Bool {
@@ -283,7 +283,7 @@ private struct RecordEraser {
         Self.store(key.hash(fingerprint), at: offset, in: &block)
     }
 
-    /// Replaces a token that is in `text`.
+    /// Replaces a token, whose bytes are in `text`, with a keyed hash.
     private func replace(_ range: Range<Int>, at start: Int, in block: inout [UInt8]) {
         guard let key else { return }
         var digits: [UInt8] = []

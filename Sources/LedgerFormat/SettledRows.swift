@@ -42,7 +42,7 @@ package struct SettledRows: ~Copyable {
     ///   - reasons: Reasons to include; empty for all rows.
     ///   - format: Format of a row.
     ///   - segmentNumber: The number that segments have in their headers.
-    ///   - campaign: Campaign of the rows' apns-ids; nil if rows have none.
+    ///   - campaign: Campaign number in the rows' apns-ids; nil if rows have no apns-id.
     ///   - part: Part of the campaign, from 1; 0 for a campaign of one list.
     ///   - acceptsBySilence: Whether accepted rows had no response and therefore have no status.
     ///   - split: Split of devices into arms; nil if the campaign has none.
@@ -211,7 +211,7 @@ package struct SettledRows: ~Copyable {
 
 /// Selection of verdicts, and their conversion to rows.
 private struct RowFilter {
-    /// One bit per state.
+    /// Selected states, one bit per state.
     let states: UInt16
     let reasons: WantedReasons
     /// Number of the arm to include; 0 for all rows.

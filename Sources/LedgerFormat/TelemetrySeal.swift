@@ -9,7 +9,7 @@ public enum TelemetrySeal {
         return members + ending(hexadecimal(hash))
     }
 
-    /// Returns the bytes that the hash covers; nil if their hash is not `hash`.
+    /// Returns the bytes that the hash covers; nil if `hash` is not the hash of these bytes.
     public static func members(of bytes: [UInt8], hash: String) -> ArraySlice<UInt8>? {
         let ending = ending(hash)
         guard bytes.count > ending.count else { return nil }

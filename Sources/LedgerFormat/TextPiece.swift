@@ -75,7 +75,8 @@ struct TextPiece {
     mutating func put(_ bytes: RawSpan) {
         let count = bytes.byteCount
         precondition(room >= count)
-        // SAFETY: there is room for them, and they do not overlap it: they are another value's.
+        // SAFETY: there is room for the bytes. They do not overlap it, because another value owns
+        // them.
         unsafe bytes.withUnsafeBytes { source in
             guard let start = source.baseAddress else { return }
             if count == 64 {
@@ -130,7 +131,7 @@ struct TextPiece {
     /// Number of digits of the largest number.
     private static let decimalCountMax = 20
 
-    /// Appends a number. Its thousands are usually those of the previous number.
+    /// Appends a number. Reuses the digits of its thousands if the previous number had the same.
     @inline(__always)
     mutating func put(_ number: UInt64, after last: inout DecimalThousands) {
         let thousands = number / 1_000

@@ -99,7 +99,7 @@ public struct ValidatedSegment {
         }
     }
 
-    /// Whether a good block after the bad one records a sync beyond it.
+    /// Whether a good block after the bad block at `place` records that the bad block was synced.
     private static func wasSynced(
         beyond place: UInt64, _ end: UInt64, _ reader: inout BlockReader
     ) throws(LedgerError) -> Bool {
@@ -142,7 +142,7 @@ extension LedgerSegment {
     /// Checks the bytes that are known to have been durable.
     ///
     /// - Parameters:
-    ///   - byteCount: Offset up to which to check, the end of a block.
+    ///   - byteCount: Offset at which the check ends, which must be the end of a block.
     ///   - campaign: The campaign that the segment must name.
     /// - Throws: The first fault before that offset.
     package func checkDurable(_ byteCount: UInt64, campaign: UInt64) throws(LedgerError) {

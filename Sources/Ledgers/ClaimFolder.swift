@@ -4,7 +4,7 @@ internal import Glibc
 
 /// Folder with claims. A claim is a file beside a ledger. It shows that an attempt at a campaign
 /// has started. It is created with O_EXCL, so that only one of two copies of a ledger can create
-/// it, on NFS as well.
+/// it, even on NFS.
 final class ClaimFolder {
     /// Content of a claim.
     enum Content: Equatable {
@@ -15,7 +15,7 @@ final class ClaimFolder {
         case unfinished
         /// The name belongs to a file that is not a claim.
         case foreign
-        /// The claim can't be read; the errno.
+        /// The claim can't be read; the value is the errno.
         case unreadable(Int32)
     }
 
@@ -167,7 +167,7 @@ package final class HeldClaim {
         case newest
         /// The claim was replaced by a newer attempt, or removed by hand.
         case replaced
-        /// The check failed; the errno.
+        /// The check failed; the value is the errno.
         case unknown(Int32)
     }
 

@@ -3,8 +3,8 @@ import BroadsideSupport
 internal import Glibc
 internal import Synchronization
 
-/// Whether a pending stop signal ends reads. Set during preparations and counts, because reading a
-/// ledger of hundreds of millions of rows takes half a minute.
+/// Switch that lets a pending stop signal end reads of a ledger. It is on during preparations and
+/// counts, because reading a ledger of hundreds of millions of rows takes half a minute.
 package final class ReadingPatience: Sendable {
     private let ends = Atomic<Bool>(false)
 
@@ -50,7 +50,7 @@ final class FileBytes: LedgerBytes, Sendable {
         files.remove(ObjectIdentifier(self))
     }
 
-    /// Opens the file for the duration of a call; nil with errno if that fails.
+    /// Passes the open file's descriptor to `body`; nil with errno if the file can't be opened.
     private func use<Value>(_ body: (Int32) -> Value) -> Value? {
         files.use(
             ObjectIdentifier(self),

@@ -5,8 +5,8 @@ internal import Glibc
 
 /// Output of a follower: standard output, a pipe or a device, or a file that it appends to.
 ///
-/// If there is a cursor, opening the file cuts off everything after the rows before the cursor. So
-/// an earlier follower may have been killed at any time.
+/// If there is a cursor, opening the file cuts off all bytes after the rows that precede the
+/// cursor. So it does not matter when an earlier follower was killed.
 final class FollowOutput {
     private let descriptor: Int32
     private let path: String?

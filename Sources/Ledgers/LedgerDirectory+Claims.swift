@@ -257,8 +257,8 @@ extension LedgerDirectory {
         }
     }
 
-    /// Returns the positions that were durable before rows were sent, for reading only. Empty if
-    /// the newest claim can't be read or is not the ledger's own.
+    /// Returns the positions that were durable before rows were sent, without making a claim. Empty
+    /// if the newest claim can't be read or is not the ledger's own.
     ///
     /// - Parameter isMoved: Whether to check the ledger's previous location, too.
     func durablePositions(_ manifest: Manifest, isMoved: Bool = false) -> [DurablePosition] {

@@ -176,7 +176,7 @@ extension LedgerDirectory {
                 + "begin it with --resume-or-begin")
     }
 
-    /// Returns the error for a path that should be new and exists.
+    /// Returns the error for a path that exists, although it must be new.
     static func existing(
         _ path: String, canResume: Bool
     ) throws(BroadsideError) -> BroadsideError {

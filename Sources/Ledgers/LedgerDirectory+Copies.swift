@@ -8,7 +8,7 @@ internal import Glibc
 extension LedgerDirectory {
     /// File in a copy made by `ledger merge`, with the path of the original ledger.
     static let originName = "copy-of"
-    /// Limit on the bytes of such a path.
+    /// Limit on the bytes of the path in the file `copy-of`.
     private static let originLimit = 1 << 14
     /// Limit on the originals named in a message.
     private static let namedOriginals = 3

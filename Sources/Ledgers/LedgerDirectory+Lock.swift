@@ -146,8 +146,8 @@ extension LedgerDirectory {
         return 0
     }
 
-    /// Whether the path of the lock file still leads to the locked file, which the next start will
-    /// find.
+    /// Whether the path of the lock file still leads to the locked file. If not, the next start
+    /// would lock another file.
     private func isLockInPlace() throws(BroadsideError) -> Bool {
         guard let own = SystemCall.status(of: lockDescriptor) else { throw cannotLock(errno) }
         guard let named = SystemCall.linkStatus(Self.lockName, in: folder) else {

@@ -150,7 +150,7 @@ extension LedgerDirectory {
         return false
     }
 
-    /// Returns the error for a symbolic link in the place of a file.
+    /// Returns the error for a symbolic link where a file should be.
     func isLink(_ name: String) -> BroadsideError {
         .usage(
             "ledger",

@@ -75,7 +75,7 @@ private final class ExportPart {
 struct MergedExport {
     private var parts: [ExportPart] = []
 
-    /// Bytes per write.
+    /// Number of bytes that are collected for each write to the output.
     private static let writeByteCount = 1 << 18
 
     mutating func append(_ export: consuming LedgerExport, list: ListPartReader?) {

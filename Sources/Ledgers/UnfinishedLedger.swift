@@ -85,7 +85,7 @@ final class UnfinishedLedger {
     ]
 
     /// Removes a directory, and the directories of copies in it. If the process is killed before
-    /// the end, the remains are no partial ledger, and no campaign can start in them.
+    /// the end, the remains do not look like a ledger, and no campaign can start in them.
     private static func remove(_ path: String, isCopy: Bool = false) {
         let others = (SystemCall.names(inDirectory: path) ?? [])
             .filter { !removedFirst.contains($0) && !removedLast.contains($0) }

@@ -3,7 +3,7 @@ public struct BinaryNotificationReader: Sendable {
     /// Result of parsing.
     public enum Event: Sendable, Equatable {
         case notification(BinaryNotification)
-        /// A malformed notification: the status, and its identifier if it was read.
+        /// A malformed notification: the status to report, and its identifier if that was read.
         case malformed(BinaryStatus, identifier: UInt32?)
     }
 

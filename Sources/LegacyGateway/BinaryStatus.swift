@@ -2,8 +2,8 @@ public import BroadsideAPNs
 
 /// Reason for which the legacy gateway closes a connection: the status in its error packet.
 ///
-/// Each has a meaning for the notification that the packet names. All notifications written later
-/// on the connection were discarded; all earlier ones were accepted.
+/// Each status has a meaning for the notification that the packet names. All notifications written
+/// later on the connection were discarded; all earlier ones were accepted.
 ///
 ///     status  meaning                  row                     campaign
 ///     1       processing error         after a delay           -

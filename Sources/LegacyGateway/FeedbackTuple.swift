@@ -27,7 +27,7 @@ public struct FeedbackTuple: Sendable, Equatable {
 public struct FeedbackReader: Sendable {
     /// Error for bytes that cannot be a tuple.
     public struct Problem: Error, Sendable, Equatable {
-        /// Length that its token would have: 0, or more than any token has.
+        /// Invalid length of the token in the tuple: 0, or more than any token has.
         public var tokenCount: Int
 
         /// Creates an error for a token of `tokenCount` bytes.

@@ -62,7 +62,7 @@
         return unsafe tags[Int(identifier) % capacity]
     }
 
-    /// Tag of the oldest notification in flight.
+    /// Tag of the oldest notification in flight; nil if there is none.
     package var oldest: UInt32? {
         // SAFETY: there is one, and `append` set its element.
         count > 0 ? unsafe tags[Int(firstIdentifier) % capacity] : nil
@@ -89,8 +89,8 @@
     /// Records that everything written so far was passed to the kernel.
     package mutating func markFlushed() { unsentIdentifier = nextIdentifier }
 
-    /// Records that the gateway stopped reading. Its error packet may still arrive; only the end of
-    /// the stream shows that there is none.
+    /// Records that the gateway stopped reading. Returns true, because its error packet may still
+    /// arrive; only the end of the stream shows that there is none.
     package mutating func handleUnwritable() -> Bool {
         isBroken = true
         return true

@@ -8,7 +8,7 @@ public struct APNsProxy: Sendable, Equatable, CustomStringConvertible {
     public var host: String
     /// TCP port of the proxy.
     public var port: UInt16
-    /// File whose first line is `user:password`; nil: the proxy asks for none.
+    /// File whose first line is `user:password`; nil if the proxy needs no login.
     public var loginFile: URL?
 
     /// Creates a proxy.

@@ -26,7 +26,8 @@ public struct Campaign: Sendable {
     public var pushType = PushType.alert
     /// Priority; nil: the default of the type.
     public var priority: Priority?
-    /// Time until which APNs keeps the notification for an unavailable device; nil: Apple's default.
+    /// Time until which APNs keeps the notification for an unavailable device; nil: Apple's
+    /// default.
     public var expiration: Expiration?
     /// Identifier with which a later notification replaces this one on a device; nil: none.
     public var collapseID: String?

@@ -15,8 +15,8 @@ public struct CampaignError: Error, Sendable, CustomStringConvertible {
         case storage
         /// Another run uses the ledger.
         case inUse
-        /// The run was stopped or has ended; `RunOptions.ledgerUse` can continue it. For a push:
-        /// its task was cancelled, or its client was closed.
+        /// Campaign: the run was stopped or has ended, and `RunOptions.ledgerUse` can continue it.
+        /// Push: its task was cancelled, or its client was closed.
         case stopped
         /// Too many pushes wait for a response.
         case busy
@@ -26,7 +26,7 @@ public struct CampaignError: Error, Sendable, CustomStringConvertible {
 
     /// Kind of the failure.
     public let code: Code
-    /// Property with the wrong value, such as `Campaign.topic`; nil if the failure concerns none.
+    /// Property with the wrong value, such as `Campaign.topic`; nil if no property is wrong.
     public let property: String?
     /// One line: the problem and its remedy.
     public let message: String

@@ -26,9 +26,9 @@ public struct CampaignTokens: Sendable {
 
     let source: Source
 
-    /// Column of the tokens in the copy of a sequence.
+    /// Name of the token column in the ledger's copy of a sequence.
     private static let column = "token"
-    /// Size of the blocks in which rows are handed over, bytes.
+    /// Size of the blocks in which rows are passed to the run, bytes.
     private static let blockByteCount = 1 << 18
 
     /// A list in a file: lines, CSV, TSV or JSON lines, also compressed.
@@ -42,8 +42,8 @@ public struct CampaignTokens: Sendable {
     }
 
     /// Recipients from a sequence, such as the rows of a database query. They are copied to the
-    /// ledger's directory before the first notification is sent (`RunOptions.tokensByteLimit`). A
-    /// run that continues reads the copy.
+    /// ledger's directory before the first notification is sent; `RunOptions.tokensByteLimit`
+    /// limits the size of the copy. A run that continues the campaign reads the copy.
     public static func rows<Rows: AsyncSequence & Sendable>(_ rows: Rows) -> CampaignTokens
     where Rows.Element == Recipient {
         CampaignTokens(

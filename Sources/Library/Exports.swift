@@ -1,2 +1,3 @@
-// Importing the library alone also provides what the command is made of, and the types of options and results.
+// Programs that import this library also get the types of options and results, which are in the
+// module that implements the command.
 @_exported public import BroadsideCampaigns

@@ -6,25 +6,25 @@ internal import BroadsidePrimitives
 public struct LedgerRow: Sendable, Equatable {
     /// Number of the row's line in the list, from 1; nil if the list can't be found.
     public let line: UInt64?
-    /// Device token, in hexadecimal digits, or the text that an invalid row has in its place; nil
-    /// if neither is known.
+    /// Device token, in hexadecimal digits, or the text that an invalid row has instead of a token;
+    /// nil if neither is known.
     public let token: String?
     /// State of the row.
     public let state: RowState
     /// Status of the response; nil if there was none.
     public let status: Int?
-    /// Reason; nil if there is none.
+    /// Reason of the outcome, such as `Unregistered`; nil if there is none.
     public let reason: String?
     /// Time at which APNs found the token to be unregistered; nil if APNs named none.
     public let unregisteredAt: Date?
-    /// Number of requests.
+    /// Number of requests that were sent for the row.
     public let attempts: Int
     /// Identifier of the notification; nil for a legacy gateway.
     public let notificationID: String?
     /// Time at which the row was settled; nil if it is not settled.
     public let settledAt: Date?
-    /// Topic of the request, in a campaign whose rows name their topics; nil for a row that was
-    /// settled without a request.
+    /// Topic of the request, if the campaign's rows name their topics. nil in other campaigns, and
+    /// for a row that was settled without a request.
     public let topic: String?
 }
 
@@ -33,7 +33,7 @@ public struct LedgerRow: Sendable, Equatable {
 struct LedgerRowReader {
     private var rest: [UInt8] = []
 
-    /// Limit on the bytes of a row.
+    /// Maximum length of a row, bytes.
     private static let rowByteLimit = 1 << 20
 
     /// Returns the rows that end in the next piece of the text; nil if the text has another format.
@@ -60,7 +60,7 @@ struct LedgerRowReader {
             let attempts = values.next("attempts")?.number, let identifier = values.next("apns_id"),
             let settled = values.next("settled_at_ms")
         else { return nil }
-        // Only campaigns with arms, and with topics per row, have these.
+        // Only campaigns with arms have `arm`, and only campaigns with topics per row have `topic`.
         _ = values.next("arm")
         let topic = values.next("topic")
         return LedgerRow(
@@ -88,7 +88,7 @@ struct LedgerRowReader {
         }
     }
 
-    /// Values of an object, in order.
+    /// Reads the values of a JSON object, whose keys have a fixed order.
     private struct Values {
         private let line: [UInt8]
         private var offset = 0

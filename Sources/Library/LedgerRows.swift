@@ -54,8 +54,8 @@ public struct LedgerRows: AsyncSequence, Sendable {
     }
 }
 
-/// Passes rows from a reading thread to a task. At most one piece waits, and the thread waits until
-/// it is taken.
+/// Passes rows from a reading thread to a task. At most one piece of rows waits for the task; the
+/// thread waits until the task has taken it.
 final class RowFeed: @unchecked Sendable {
     private typealias Taken = Result<[LedgerRow]?, CampaignError>
 

@@ -19,7 +19,7 @@ public final class Run: Sendable {
     /// ends with the run.
     public var progress: AsyncStream<RunProgress> { state.progress() }
 
-    /// End of the run.
+    /// Result of the run. Waits until the run has ended.
     ///
     /// Cancelling a task that waits stops the run: no request begins, the run waits for the
     /// responses to requests in flight, and the task gets the result. A later run can continue the
@@ -70,8 +70,8 @@ public final class Run: Sendable {
     /// - Throws: If the run has ended or is stopping.
     public func resume() async throws(CampaignError) { try await put(.resume) }
 
-    /// Stops the run: no further request begins. `result` follows when the responses to requests in
-    /// flight have come.
+    /// Stops the run: no further request begins. `result` is available once the responses to
+    /// requests in flight have arrived.
     ///
     /// - Throws: If the run has ended or is stopping.
     public func stop() async throws(CampaignError) { try await put(.stop) }
@@ -89,16 +89,17 @@ public final class Run: Sendable {
 
 /// Begins or continues a campaign: `try await Broadside.start(campaign, ledger: directory)`.
 ///
-/// Returns when the first notification may be sent. The run has threads of its own. It takes no
+/// Returns when the first notification may be sent. The run has threads of its own. It handles no
 /// signals, prints nothing, asks no questions, and does not change the limits of the process
-/// (`RunOptions.raisesProcessLimits`). A process may have several runs, each with its own ledger.
+/// (unless `RunOptions.raisesProcessLimits`). A process may have several runs, each with its own
+/// ledger.
 ///
 /// - Parameters:
 ///   - campaign: Notification and its devices.
 ///   - ledger: Directory that records the outcome of each row.
 ///   - options: Options of the run.
-/// - Throws: If the run could not begin; then nothing was sent. A task that is cancelled meanwhile
-///   gets `CampaignError.Code.stopped`.
+/// - Throws: If the run could not begin; in this case nothing was sent. If the task is cancelled
+///   before the run begins, the error is `CampaignError.Code.stopped`.
 public func start(
     _ campaign: Campaign, ledger: URL, options: RunOptions = RunOptions()
 ) async throws(CampaignError) -> Run {

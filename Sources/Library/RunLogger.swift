@@ -22,7 +22,7 @@ public struct RunLogEntry: Sendable {
 
     /// Importance of the entry.
     public let level: Level
-    /// Kind of the event, as in the command's log in JSON; `notice` for other texts.
+    /// Kind of the event, as in the command's JSON log; `notice` for messages that are not events.
     public let kind: String
     /// Message, one line.
     public let message: String

@@ -12,7 +12,7 @@ public struct RunOptions: Sendable {
     public var rate: Double?
     /// Time after the campaign's first start at which the run stops sending requests; nil: none.
     public var deadline: Duration?
-    /// Whether to begin a campaign or to continue the ledger's.
+    /// Whether to begin a campaign or to continue the campaign in the ledger.
     public var ledgerUse = SendOptions.LedgerUse.begin
     /// States that a continued campaign sends again.
     public var retry: ReopenedStates = []
@@ -20,9 +20,9 @@ public struct RunOptions: Sendable {
     public var connections: Int?
     /// Number of threads that send; nil: chosen by the run.
     public var reactors: Int?
-    /// Number of requests for a row before it may become `failed`.
+    /// Number of requests for a row before it may become `failed`; nil: the command's default.
     public var maxAttempts: Int?
-    /// Time for retries of a row.
+    /// Time for which a row is retried before it may become `failed`; nil: the command's default.
     public var retryFor: Duration?
     /// Time limit for a response.
     public var requestTimeout: Duration?

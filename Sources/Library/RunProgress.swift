@@ -116,7 +116,7 @@ public struct RunResult: Sendable {
     public let remaining: UInt64?
     /// Duration of this run.
     public let elapsed: Duration
-    /// Message for a person about the run's end; nil if all is well.
+    /// Message for the operator about how the run ended; nil if all is well.
     public let message: String?
     /// Outcome of each row.
     public let ledger: CampaignLedger

@@ -4,7 +4,8 @@ import BroadsideObservability
 import BroadsideSupport
 internal import Synchronization
 
-/// State of a run for tasks: the latest reports of the run's threads, and the tasks that wait.
+/// State of a run, for tasks: the latest reports from the run's threads, and the tasks that wait
+/// for a report.
 final class RunState: RunObserver {
     private enum Phase: Sendable {
         case preparing
@@ -77,7 +78,7 @@ final class RunState: RunObserver {
 
     /// Records that the thread that runs the campaign ends.
     ///
-    /// - Parameter failure: Error of the run; nil if it reported its end.
+    /// - Parameter failure: Error of the run; nil if the run itself reported its end.
     func finish(_ failure: BroadsideError?) {
         let result = result(of: state.withLock { $0.end }, failure)
         let last = state.withLock { state -> State in

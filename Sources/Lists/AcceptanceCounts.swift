@@ -23,7 +23,7 @@ struct AcceptanceCounts: ~Copyable {
     private static let bucketCount = 1 << Int(bucketBits)
     /// Number of fingerprints buffered for a bucket's table. The buffers of all buckets take 8 MiB.
     private static let bufferCount = 1 << 10
-    /// Entries per read from disk.
+    /// Number of entries that are read from disk at a time.
     private static let readCount = 1 << 14
 
     /// Table of a bucket, or the location of its entries in the file.
@@ -203,8 +203,7 @@ private struct CountTable: ~Copyable {
 
     private var slots = WordTable(count: CountTable.firstCount)
     private(set) var used = 0
-    /// Result of the reads ahead. Without this use of the result, the compiler would remove the
-    /// reads.
+    /// Result of the reads ahead. It is stored so that the compiler does not remove these reads.
     private var touched: UInt64 = 0
 
     /// Entries whose slots are read ahead together.

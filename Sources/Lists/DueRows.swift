@@ -18,7 +18,7 @@ package struct DueRows: Sendable {
     private let zones: RowZones
     /// Action for each zone, by its number minus `RowZones.firstZone`.
     private let actions: [Action]
-    /// Number of rows that the pass leaves to a later pass.
+    /// Number of rows that the pass leaves for a later pass.
     package let waitingRows: UInt64
     /// Number of rows in the list divided by the number of due rows. Chunks are larger by this
     /// factor.

@@ -34,7 +34,8 @@ package final class EarlierVerdicts {
         package var registeredColumn: String?
         /// Limit on notifications per device; nil if unlimited.
         package var cap: FrequencyCap?
-        /// Topic and environment of the list's tokens; topic nil: unknown, or each row names its own.
+        /// Topic and environment of the list's tokens. The topic is nil if it is unknown, or if
+        /// each row names its own.
         package var topic: String?
         package var environment: String?
 
@@ -101,7 +102,7 @@ package final class EarlierVerdicts {
         ledgers.append((ledger, questions))
     }
 
-    /// Reasons of a 410.
+    /// Reasons with which APNs reports a dead token (status 410).
     private static let deadReasons: Set<Reason> = [.unregistered, .expiredToken]
 
     /// Checks that all results so far could be stored. Called between two ledgers of the first
@@ -213,7 +214,7 @@ package final class EarlierVerdicts {
     }
 }
 
-/// Reader of earlier ledgers, for use once the campaign's number and start are known.
+/// Reads earlier ledgers once the campaign's number and start are known.
 package struct EarlierReader {
     package let rules: EarlierVerdicts.Rules
     package let read: (RunningCampaign) throws(BroadsideError) -> EarlierVerdicts

@@ -16,7 +16,7 @@ internal import Glibc
     /// Bits of the reason in an entry.
     private static let reasonBits: UInt64 = 4
     private static let headerByteCount = 32
-    /// Entries per read.
+    /// Number of entries that are read from the file at a time.
     private static let windowCount = 4_096
 
     private let descriptor: Int32
@@ -27,7 +27,8 @@ internal import Glibc
     private var windowStart: UInt64 = 0
     /// Index of the first entry for `nextRow` or a later row.
     private var next: UInt64 = 0
-    /// End of the chunk that was marked last. For any other chunk, a search finds `next` again.
+    /// Number of the row after the chunk that was marked last. If the next chunk to mark starts at
+    /// another row, a search determines `next` again.
     private var nextRow: UInt64 = 0
 
     deinit { close(descriptor) }

@@ -6,7 +6,7 @@ public struct FrequencyCap: Sendable, Equatable {
     /// Period before the campaign's first start, in milliseconds.
     public var milliseconds: UInt64
 
-    /// Valid counts.
+    /// Valid values of `count`.
     public static let counts = 1...AcceptanceCounts.countLimit
 
     /// - Parameters:

@@ -16,7 +16,7 @@ package final class ListBytes: Sendable {
     private let source: Source
     /// State of the list's file when it was opened; nil if the list is not a file.
     private let stamp: FileStamp?
-    /// Name for messages.
+    /// Name of the list in messages.
     let name: InputName
     /// Absolute path of the file; nil if the list is not a file.
     let path: String?

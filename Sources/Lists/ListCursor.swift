@@ -23,7 +23,7 @@ package import BroadsideSupport
     private var bufferCount = 0
     private var consumed = 0
 
-    /// Bytes per read.
+    /// Number of bytes that are read from the list at a time.
     static let readSize = 256 * 1024
 
     /// Creates a cursor at the start of the list.

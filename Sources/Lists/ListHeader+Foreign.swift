@@ -6,7 +6,7 @@ extension ListHeader {
     ///
     /// - Parameters:
     ///   - beginning: The start of the list.
-    ///   - format: The format according to its name or an option.
+    ///   - format: The format according to the list's name or an option.
     ///   - token: The token column.
     func refuseForeign(
         _ beginning: [UInt8], format: ListFormat?, token: String
@@ -29,7 +29,7 @@ extension ListHeader {
                 + command.filter(ListCommand.onePerLine, to: "txt"))
     }
 
-    /// Refuses a JSON document whose rows could be extracted, with advice.
+    /// Refuses a JSON document from which rows can be extracted. The error has advice on how.
     func refuseJSON(_ beginning: [UInt8], token: String) throws(BroadsideError) {
         guard let json = ForeignJSON.detect(beginning), json != .other else { return }
         let remedy = json.remedy(
@@ -37,7 +37,7 @@ extension ListHeader {
         throw .request(name, " is \(json.name): \(remedy)")
     }
 
-    /// Refuses a table that is drawn for people, with `|` between its columns.
+    /// Refuses a table that is formatted for display, with `|` between its columns.
     func refuseDrawnTable(_ beginning: [UInt8]) throws(BroadsideError) {
         let lines = beginning.split(separator: UInt8(ascii: "\n"), maxSplits: 20).prefix(20)
         guard lines.contains(where: { ForeignToken.detect($0) == .tableRow }) else { return }

@@ -119,16 +119,16 @@ struct ListHeader {
             : ": name one with --token-column"
     }
 
-    /// Returns the only column whose name contains the word token, if the missing column is the
-    /// token column.
+    /// Returns the only column whose name contains `token`; nil if the missing column is not the
+    /// token column, or if the number of such columns is not one.
     private func tokenColumn(_ wanted: String, _ columns: [String], _ token: String) -> String? {
         guard wanted == token else { return nil }
         let named = columns.filter { $0.lowercased().contains("token") }
         return named.count == 1 ? named[0] : nil
     }
 
-    /// Returns the start of a message about a column: what requires the column, if that is known,
-    /// and the list.
+    /// Returns the start of a message about a column. It names the list and, if known, the option
+    /// or file that requires the column.
     private func location(of column: String, token: String) -> String {
         guard let wanted = wanted.first(where: { $0.name == column && column != token }) else {
             return "\(name) has"
@@ -136,7 +136,8 @@ struct ListHeader {
         return "\(wanted.location): \(name) has"
     }
 
-    /// Returns the error for a list whose first line is a row. The message contains no token.
+    /// Returns the error for a list without a header, whose first line is a row. The message
+    /// contains no token.
     private func headless(_ columns: [String], tokenIndex: Int, _ format: ListFormat) -> String {
         let start = "\(name) has no header: the first line looks like a token"
         let tokens = columns.count { ForeignToken.countTokens($0.utf8) == 1 }

@@ -6,7 +6,7 @@ package import BroadsideSupport
 /// records.
 package struct ListPartReader: LedgerListReader {
     private let list: TokenList
-    /// Runs use the same type of cursor, so that exports and runs agree on where rows begin and
+    /// Cursor of the same type as in runs, so that exports and runs agree on where rows begin and
     /// end.
     private let cursor: ListCursor
     /// Unread part of the gap at `cursor`; nil if the cursor is not in a gap.

@@ -9,7 +9,7 @@ package struct ListSelection: Sendable {
     package var rows: CampaignRows
     /// Rows that are settled as `skipped`; nil if there are none.
     package var skips: ExclusionIndex?
-    /// Rows whose time has come; nil: all rows are due.
+    /// Rows whose time has come; nil if all rows are due.
     package var due: DueRows?
 
     /// Creates a selection, by default of all rows.

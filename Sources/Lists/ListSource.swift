@@ -31,7 +31,7 @@ internal import Synchronization
     /// Reading progress, for other threads.
     private let readTo = Mutex(Progress())
 
-    /// Progress of reading a list: the number of rows, and of their bytes.
+    /// Progress of reading a list: the numbers of rows and bytes read.
     package struct Progress: Sendable {
         package var rows: UInt64 = 0
         package var bytes: UInt64 = 0
@@ -56,7 +56,7 @@ internal import Synchronization
     ///   - plan: Work that earlier runs left; nil for all of `rows`.
     ///   - rows: Rows that are handed out for sending.
     ///   - skips: Rows that are settled without being sent.
-    ///   - due: Rows whose time has come; nil: all rows are due.
+    ///   - due: Rows whose time has come; nil if all rows are due.
     ///   - canary: Gate that withholds all rows except the canary's until it decides; nil for none.
     ///   - isHashed: Whether the hash of the whole list is needed at its end.
     package init(
@@ -245,7 +245,7 @@ internal import Synchronization
         }
     }
 
-    /// Returns the next work of the plan: what earlier runs left, or the whole list.
+    /// Returns the next item of work in the plan: work that earlier runs left, or the whole list.
     func nextOfPlan() throws(BroadsideError) -> ResumePlan.Work? {
         guard plan != nil else {
             defer { isPartTaken = true }

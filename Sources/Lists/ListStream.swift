@@ -16,7 +16,7 @@ internal import Glibc
     private static let inputByteCount = 128 << 10
 
     private let descriptor: Int32
-    /// Name for messages.
+    /// Name of the list in messages.
     private let name: InputName
     let compression: ListCompression?
     /// Whether the bytes can be read again; false for a pipe.

@@ -3,7 +3,7 @@ package import BroadsideSupport
 /// Window that moves along a list. Bytes that the caller has not consumed stay in the window, and
 /// more bytes are added after them.
 @safe package struct ListWindow: ~Copyable {
-    /// Bytes per read.
+    /// Number of bytes that are read from the list at a time.
     static let byteCount = 1 << 20
     /// Limit on the bytes kept for one long row. It is above the maximum length of a row.
     static let maximumByteCount = 2 << 20

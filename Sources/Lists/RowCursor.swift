@@ -29,8 +29,8 @@ package struct RowCursor: ~Copyable {
     ///   - layout: Columns to read; nil for the list's layout.
     ///   - rowsAtOnce: Limit on the rows that are read ahead of use. A fault of the list beyond
     ///     these rows is found later.
-    ///   - endsOnSignals: Whether a stop signal ends the reading. Set for reading all of a list
-    ///     before a run; short work is completed instead.
+    ///   - endsOnSignals: Whether a stop signal ends the reading: true for reading a whole list
+    ///     before a run; false for short reads, which are completed instead.
     ///   - showsProgress: Whether the reading progress is shown on a terminal.
     package init(
         _ list: TokenList, _ selection: ListSelection = ListSelection(),

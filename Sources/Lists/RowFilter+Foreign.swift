@@ -1,8 +1,8 @@
 internal import BroadsideSupport
 
 /// Value of a condition in the syntax of SQL or another language, or with the quotes of a text
-/// editor: `'FR'`, `“FR”`, `(FR,DE)`, `FR and age >= 18`. Compared as text, it equals nothing, and
-/// `!=` selects every row.
+/// editor: `'FR'`, `“FR”`, `(FR,DE)`, `FR and age >= 18`. Compared as text, such a value would
+/// equal nothing, and `!=` would select every row.
 enum ForeignValue: Equatable {
     /// Begins with a quote other than the double quote.
     case quoted(Unicode.Scalar)
@@ -10,7 +10,7 @@ enum ForeignValue: Equatable {
     case bracketed(Unicode.Scalar)
     /// Contains `or`.
     case choice
-    /// Contains a further condition, which begins or compares with this text.
+    /// Contains a further condition. The text is `and`, `in (`, or an operator.
     case condition(String)
 
     private static let quotes: Set<Unicode.Scalar> = [

@@ -32,7 +32,7 @@ public struct RowFilter: Sendable, Equatable {
         /// Set of texts for `=` and `!=`, sorted for searching, without duplicates. Empty for other
         /// operators.
         var texts: [[UInt8]]
-        /// Value with which the other operators compare.
+        /// Value with which `<`, `<=`, `>` and `>=` compare; nil for `=` and `!=`.
         var bound: OrderedValue?
     }
 
@@ -61,8 +61,8 @@ public struct RowFilter: Sendable, Equatable {
         return columns
     }
 
-    /// Conditions in canonical form, as ledgers keep them. All ways to write the same condition have
-    /// the same form. A value that contains `and`, `or` or an operator has no quotes in it.
+    /// Conditions in canonical form, as ledgers keep them. All spellings of the same condition have
+    /// the same canonical form, which has quotes only where they are necessary.
     package var canonicalTexts: [String] { conditions.map(\.canonicalText) }
 }
 

@@ -11,18 +11,18 @@ internal import Glibc
 ///
 /// Used by one thread at a time.
 package final class RowZones: @unchecked Sendable {
-    /// A zone that rows name.
+    /// A time zone that rows name.
     package struct Zone: Sendable {
         package let name: String
         /// Number of rows that name this zone and can be sent.
         package fileprivate(set) var rows: UInt64 = 0
     }
 
-    /// How rows name their zones.
+    /// Rule by which rows name their time zones.
     package struct Rule: Sendable {
-        /// Column of the zones; nil: every row has the default zone.
+        /// Column of the zones; nil if every row has the default zone.
         package var column: String?
-        /// Zone of rows that name no known zone; nil: these rows are invalid.
+        /// Zone of rows that name no known zone; nil if these rows are invalid.
         package var defaultZone: String?
         /// Returns whether the system knows a zone.
         package var isKnown: @Sendable (String) -> Bool
@@ -44,17 +44,17 @@ package final class RowZones: @unchecked Sendable {
     package static let firstZone: UInt16 = 2
     /// Limit on zones; the IANA database has 600 names.
     package static let zonesLimit = 4_096
-    /// Rows per write.
+    /// Number of rows whose zones are written to the file at a time.
     private static let windowCount = 1 << 16
 
     /// The known zones; the index is the zone's number minus `firstZone`.
     package private(set) var zones: [Zone] = []
-    /// Number of rows that can't be sent because they have no known zone; line and text of the
-    /// first such row.
+    /// Number of rows that can't be sent because they have no known zone, and the line and text of
+    /// the first such row.
     package private(set) var unknownRows: UInt64 = 0
     package private(set) var firstUnknown: (line: UInt64, text: String)?
-    /// Number of rows that get the default zone because they name no known zone; line and text of
-    /// the first such row.
+    /// Number of rows that get the default zone because they name no known zone, and the line and
+    /// text of the first such row.
     package private(set) var misnamedRows: UInt64 = 0
     package private(set) var firstMisnamed: (line: UInt64, text: String)?
     /// Number of rows that get the default zone because their column is empty.
@@ -128,7 +128,7 @@ package final class RowZones: @unchecked Sendable {
     /// Creates zones from known numbers, for tests.
     ///
     /// - Parameters:
-    ///   - numbers: Number of each row's zone, from `firstZone`; 0: the row needs no zone.
+    ///   - numbers: Number of each row's zone, from `firstZone`; 0 if the row needs no zone.
     ///   - zoneCount: Number of zones.
     package init(numbers: [UInt16], zoneCount: Int) throws(BroadsideError) {
         let directory = temporaryDirectory()
@@ -154,8 +154,7 @@ package final class RowZones: @unchecked Sendable {
         window.removeAll(keepingCapacity: true)
     }
 
-    /// Returns the zone numbers of a range of rows. Rows after the last one that was read have
-    /// none.
+    /// Returns the zone numbers of a range of rows, without rows after the last one that was read.
     package func numbers(of rows: Range<UInt64>) throws(BroadsideError) -> [UInt16] {
         let end = min(rows.upperBound, endRow)
         guard rows.lowerBound >= firstRow, rows.lowerBound < end else { return [] }
@@ -169,10 +168,10 @@ package final class RowZones: @unchecked Sendable {
     }
 }
 
-/// Finder of the number of a row's zone, by the text in its column.
+/// Finds the number of a row's time zone from the text in the zone column.
 package struct ZoneNumbers: ~Copyable {
     private let rule: RowZones.Rule
-    /// Field of the column; nil: every row has the default zone.
+    /// Index of the field with the zone; nil if every row has the default zone.
     private let field: Int?
     private let defaultNumber: UInt16
     private var zones: [RowZones.Zone] = []
@@ -181,16 +180,16 @@ package struct ZoneNumbers: ~Copyable {
     private var known: [UInt64: UInt16] = [:]
     private var hasRow = false
     private var hasValue = false
-    /// What the column of the latest row contains.
+    /// Kind of text in the zone column of the latest row.
     private(set) var latest = Naming.known
 
-    /// What the column of a row contains.
+    /// Kind of text in a row's zone column.
     enum Naming {
         /// The zone is known, or there is no column of zones.
         case known
-        /// No text.
+        /// The column has no text.
         case unnamed
-        /// A text that is not a known zone.
+        /// The column has a text that is not a known zone.
         case misnamed
     }
 
@@ -273,7 +272,7 @@ package struct ZoneNumbers: ~Copyable {
     /// Returns the name of a zone by its number.
     func name(of number: UInt16) -> String { zones[Int(number - RowZones.firstZone)].name }
 
-    /// Text of the latest row's column.
+    /// Text in the zone column of the latest row.
     func text(in reader: borrowing RowReader) -> String {
         field.map { tokenExcerpt(reader.value(reader.field($0))) } ?? ""
     }

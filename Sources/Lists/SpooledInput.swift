@@ -39,7 +39,8 @@ package enum SpooledInput {
         }
     }
 
-    /// Whether standard input can be read, or has ended. The writer of a pipe may never write.
+    /// Whether standard input can be read, or has ended. Waits for `patienceMilliseconds` at most,
+    /// because the writer of a pipe may never write.
     package static func hasInput() throws(BroadsideError) -> Bool {
         let access = fcntl(STDIN_FILENO, F_GETFL)
         guard let information = SystemCall.status(of: STDIN_FILENO), access >= 0,

@@ -3,7 +3,7 @@ import BroadsideRows
 package import BroadsideSupport
 
 extension TokenList {
-    /// Bytes per read.
+    /// Number of bytes that are read from the list at a time.
     private static let pieceByteCount = 1 << 20
 
     /// Returns the hash of the whole decoded list.

@@ -53,7 +53,7 @@ extension TokenList {
         throw refusal(of: kind, firstLine: first.line)
     }
 
-    /// Returns the error for a JSON document whose rows could be extracted.
+    /// Returns the error for a JSON document from which rows can be extracted, with advice on how.
     private func refusal(_ json: ForeignJSON, _ beginning: [UInt8]) -> BroadsideError {
         let isOnePerLine = ForeignJSON.isOnePerLine(beginning)
         let remedy = json.remedy(

@@ -89,7 +89,7 @@ package final class TokenList: Sendable {
         self.isSpooled = isSpooled
     }
 
-    /// Name for messages.
+    /// Name of the list in messages.
     package var name: InputName { isSpooled ? .standardInput : bytes.name }
 
     /// Absolute path of the list; nil if the list is not a file of the user.

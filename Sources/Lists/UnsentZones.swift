@@ -3,7 +3,7 @@ internal import BroadsideRows
 /// Time zones whose rows are not sent, because the zone is unknown or its time has passed. Such a
 /// row does not make a later row with the same token a duplicate.
 package struct UnsentZones: Sendable {
-    /// How rows name their zones.
+    /// Rule by which rows name their time zones.
     let rule: RowZones.Rule
     /// Returns whether the rows of a zone are skipped in a campaign that started at the given time,
     /// in milliseconds since 1970.
@@ -22,8 +22,8 @@ struct UnsentZonesPass: ~Copyable {
     private let zones: UnsentZones
     private let startedAt: UInt64
     private var numbers: ZoneNumbers
-    /// Whether the time of a zone has passed, by the zone's number minus `RowZones.firstZone`; nil:
-    /// not determined yet.
+    /// Whether the time of a zone has passed, by the zone's number minus `RowZones.firstZone`; nil
+    /// if this was not determined yet.
     private var missed: [Bool?] = []
 
     init(_ zones: UnsentZones, layout: RowLayout, startedAt: UInt64) {

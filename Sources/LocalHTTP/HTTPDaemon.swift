@@ -41,7 +41,7 @@ package struct HTTPReply: Sendable {
 
 /// An HTTP endpoint of this process, served by libmicrohttpd on its own threads.
 @safe package final class HTTPDaemon: @unchecked Sendable {
-    /// Limits on a daemon's connections, and their threads.
+    /// Limits on a daemon's connections, and whether each has its own thread.
     package struct Settings: Sendable {
         /// Maximum number of simultaneous connections.
         package var connectionsLimit: Int
@@ -109,7 +109,7 @@ package struct HTTPReply: Sendable {
     ///   - host: A numeric address.
     ///   - port: 0 picks a free one.
     ///   - instead: What a user without libmicrohttpd can do instead, for messages.
-    ///   - respond: Maps a request to its response, on a thread of the daemon's.
+    ///   - respond: Maps a request to its response, on one of the daemon's threads.
     package init(
         option: String, host: String, port: UInt16, instead: String, _ settings: Settings,
         _ respond: @escaping @Sendable (HTTPRequest) -> HTTPReply
@@ -195,7 +195,7 @@ package struct HTTPReply: Sendable {
         }
     }
 
-    /// The parameters of a query, while libmicrohttpd names them.
+    /// Collects the parameters of a query while libmicrohttpd reports them one by one.
     private final class Query {
         var parameters: [(name: String, value: String)] = []
     }

@@ -82,7 +82,7 @@ struct FallbackTally: ~Copyable {
 public struct FallbackCounts: Sendable, Equatable {
     /// Number of rows by value.
     public var byValue: [String: UInt64] = [:]
-    /// Number of rows with other values, beyond the limit.
+    /// Number of rows with further values, which are not counted separately.
     public var others: UInt64 = 0
 
     /// Creates counts of zero.

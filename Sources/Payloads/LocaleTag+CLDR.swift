@@ -36,7 +36,7 @@ extension LocaleTag {
         return tag
     }
 
-    /// Fallback tag (`parentLocales`); nil: only tags with fewer subtags are fallbacks.
+    /// Fallback tag (`parentLocales`); nil if only tags with fewer subtags are fallbacks.
     var parent: LocaleTag? {
         if language == Self.spanish.language, region != 0, Self.latinAmerica.contains(region) {
             return Self.spanish
@@ -78,7 +78,7 @@ extension LocaleTag {
         ur-Arab-PK uz-Latn-UZ vi-Latn-VN yi-Hebr-UA yue-Hant-HK zh-Hans-CN zu-Latn-ZA
         """.split { $0 == " " || $0 == "\n" }.map { LocaleTag(String($0)) }
 
-    /// Regions in which a language is written in another script.
+    /// Regions in which a language is written in another script than its most likely one.
     private static let exceptions: [LocaleTag] = """
         az-Arab-IQ az-Arab-IR az-Cyrl-RU kk-Arab-AF kk-Arab-CN kk-Arab-IR kk-Arab-MN ku-Arab-IQ
         ku-Arab-IR ky-Arab-CN ky-Latn-TR mn-Mong-CN ms-Arab-CC pa-Arab-PK sr-Latn-ME sr-Latn-RO

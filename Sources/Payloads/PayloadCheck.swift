@@ -13,7 +13,7 @@ public enum PayloadCheck {
         /// Description of the problem and its fix, one line, without file name and location.
         public var message: String
 
-        /// Creates a problem; one of the whole payload has no location.
+        /// Creates a problem. A problem of the whole payload has neither line nor column.
         public init(line: Int?, column: Int?, message: String) {
             self.line = line
             self.column = column

@@ -20,7 +20,7 @@ struct PayloadDocument {
         var elements: PayloadKey.Kinds = []
         /// Whether the key occurred before in the same object.
         var isRepeated: Bool
-        /// Whether rows provide a part of the text that has no default.
+        /// Whether the text has a placeholder without a default, so that rows provide part of it.
         var isTemplate: Bool
     }
 
@@ -40,7 +40,7 @@ struct PayloadDocument {
         struct Level {
             var name: String
             var keys: Set<String> = []
-            /// For an array: index of the member whose value it is.
+            /// For an array: index of the member whose value is the array.
             var array: Int?
         }
         var levels: [Level] = []

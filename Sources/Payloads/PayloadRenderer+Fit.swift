@@ -5,7 +5,7 @@ internal import BroadsideSupport
 
 /// `{{column:fit}}`: a value that is shortened so that its payload fits.
 extension PayloadRenderer {
-    /// End of a shortened value.
+    /// Text that marks the end of a shortened value.
     private static let ellipsis: StaticString = "…"
 
     /// Default of the shortened text, for each payload.
@@ -22,8 +22,8 @@ extension PayloadRenderer {
     ///
     /// - Parameter payloadCount: Number of bytes of the payload, without the value before the call
     ///   and with it afterwards.
-    /// - Returns: Reason why the row can't be sent; `payloadTooLarge` for a payload without such a
-    ///   value.
+    /// - Returns: Reason why the row can't be sent; `payloadTooLarge` if the payload has no value
+    ///   to shorten, or is too large even without it.
     @inline(never)
     mutating func appendFitted(
         of template: Int, _ payloadCount: inout Int, _ reader: borrowing RowReader
@@ -84,8 +84,8 @@ extension PayloadRenderer {
     /// Appends a text for a JSON string, or as many of its characters as fit, followed by an
     /// ellipsis.
     ///
-    /// - Parameter budget: Maximum number of bytes, with escapes and ellipsis; if that is less than
-    ///   an ellipsis needs, nothing of a text that does not fit is appended.
+    /// - Parameter budget: Maximum number of bytes, with escapes and ellipsis. If there is not
+    ///   enough room for an ellipsis, nothing is appended of a text that does not fit.
     /// - Returns: false if any part of the text is not UTF-8.
     private mutating func appendFitting(_ text: RawSpan, _ budget: Int) -> Bool {
         let start = count

@@ -75,28 +75,28 @@ internal import BroadsideSupport
     let steps: FixedBuffer<Step>
     let scripts: FixedBuffer<Script>
     let names: FixedBuffer<Name>
-    /// Index of the collapse ID among the scripts; nil: it does not differ per row.
+    /// Index of the collapse ID among the scripts; nil if it does not differ per row.
     let collapseScript: Int?
-    /// Index of the topic among the scripts; nil: it does not differ per row.
+    /// Index of the topic among the scripts; nil if it does not differ per row.
     let topicScript: Int?
     private var topicFinder: TopicFinder
-    /// Chooser of a row's arm; nil: there are no arms.
+    /// Finds the arm of a row; nil if there are no arms.
     private let armChooser: ArmChooser?
     private let armScripts: FixedBuffer<ArmScripts>
     private var armDigits = TokenDigits()
     /// Number of the arm of the last row, from 1; 0 if there are no arms.
     private var arm: UInt8 = 0
-    /// Field that chooses the payload of a row; nil: all rows get the first.
+    /// Field that chooses the payload of a row; nil if all rows get the first payload.
     let choiceField: Int?
     let choiceFallback: Int?
-    /// Chooser of a payload by language.
+    /// Finds the payload for a row's language.
     let chooser: PayloadChooser
     /// For each payload, the default of the shortened text, without JSON escapes; empty if no
     /// payload shortens a value.
     let fitDefaults: [[UInt8]]
     /// Number of rendered rows with a shortened value.
     public internal(set) var shortenedRows: UInt64 = 0
-    /// Whether the value of the last row with such a value was shortened.
+    /// Whether the value was shortened in the last row whose payload has a `{{column:fit}}` value.
     var isShortened = false
 
     /// Pieces of the row rendered last.
@@ -314,7 +314,8 @@ internal import BroadsideSupport
         return String(decoding: [UInt8](pieces.bytes.extracting(0..<count)), as: UTF8.self)
     }
 
-    /// Appends the text of the row's topic to the empty pieces; returns the reason if there is none.
+    /// Appends the text of the row's topic to the empty pieces. Returns the reason why the row has
+    /// no topic; nil if it has one.
     private mutating func appendTopic(_ reader: borrowing RowReader) -> Reason? {
         guard let topicScript else { return nil }
         let script = scripts[topicScript]

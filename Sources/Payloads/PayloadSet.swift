@@ -7,7 +7,7 @@ public struct PayloadSet: Sendable {
         public var column: String
         /// Values with a payload of their own, sorted by their bytes.
         let names: [(value: [UInt8], template: Int)]
-        /// Index of the payload for all other values; nil: there is none.
+        /// Index of the payload for all other values; nil if there is none.
         let fallback: Int?
 
         /// Whether there is a payload for other values.
@@ -50,13 +50,13 @@ public struct PayloadSet: Sendable {
 
     /// Payloads, at least one.
     public let templates: [PayloadTemplate]
-    /// Choice of a payload per row; nil: all rows get the first.
+    /// Choice of a payload per row; nil if all rows get the first payload.
     let choice: Choice?
     /// The apns-collapse-id, if it differs per row.
     public let collapse: TextTemplate?
     /// The apns-topic, if it differs per row.
     public let topic: RowTopic?
-    /// Arms into which devices are split; nil: there are none.
+    /// Arms into which devices are split; nil if there are none.
     public let arms: ArmPayloads?
     /// Maximum number of bytes of a payload.
     public let limit: Int

@@ -5,7 +5,7 @@ public import BroadsideRows
 public final class RowTopicReader {
     private var renderer: PayloadRenderer
 
-    /// Bytes of a row's values that are read at most: more than a topic has.
+    /// Limit on the bytes of a row's values that are read. A topic has fewer.
     private static let byteLimit = 1_024
 
     /// - Parameters:

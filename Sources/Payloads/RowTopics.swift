@@ -16,7 +16,7 @@ public final class RowTopics: Sendable {
         case number(UInt8)
         /// The text is not a topic for this push type.
         case malformed
-        /// The topic exceeds `limit`.
+        /// With this topic, the number of topics would exceed `limit`.
         case tooMany
     }
 
@@ -77,7 +77,7 @@ struct TopicFinder: ~Copyable {
     private static var place: Int { 256 }
     private static var slotCount: Int { 4 * RowTopics.limit }
 
-    /// - Parameter topics: nil: rows name no topics.
+    /// - Parameter topics: Topics of the campaign; nil if rows name no topics.
     init(_ topics: RowTopics?) {
         self.topics = topics
         let isNeeded = topics != nil

@@ -19,7 +19,7 @@ struct Placeholder: Sendable, Equatable {
     var column: String
     /// Type of the value.
     var kind: Kind
-    /// Default for a row without a value, as written to the payload; nil: the row is invalid.
+    /// Default for a row without a value, as written to the payload; nil if such a row is invalid.
     var fallback: [UInt8]?
     /// Offset of the opening braces in the template's file.
     var offset: Int

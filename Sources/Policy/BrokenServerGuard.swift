@@ -19,7 +19,7 @@ public struct BrokenServerGuard: Sendable {
     /// Records an accepted row.
     public mutating func noteAccepted() { inARow = 0 }
 
-    /// Records a connection that ended by a protocol error.
+    /// Records a connection that ended because of a protocol error.
     ///
     /// - Returns: Whether a limit is reached.
     public mutating func noteBroken(_ now: UInt64) -> Bool {

@@ -5,7 +5,7 @@ public struct CalendarDate: Hashable, Comparable, Sendable {
 
     /// Seconds of a day without a clock change.
     static let secondsPerDay: Int64 = 86_400
-    /// Dates that a campaign may name: 1970 to 9999.
+    /// Dates that a campaign may name, in days since 1970-01-01: the years 1970 to 9999.
     static let named: ClosedRange<Int64> = 0...2_932_896
 
     /// Creates a date from the number of days since 1970-01-01.
@@ -46,13 +46,14 @@ public struct CalendarDate: Hashable, Comparable, Sendable {
         return number
     }
 
-    /// Date on a local clock. `seconds` is the clock's reading, in seconds since 1970 as if it
-    /// showed UTC.
+    /// Creates the date that a local clock shows. `seconds` is the time on that clock, in seconds
+    /// since 1970 as if it were UTC.
     init(ofLocal seconds: Int64) {
         days = (seconds - Self.secondOfDay(seconds)) / Self.secondsPerDay
     }
 
-    /// Seconds since midnight on a local clock whose reading is `local`.
+    /// Seconds since midnight on a local clock. `local` is the time on that clock, in seconds since
+    /// 1970 as if it were UTC.
     static func secondOfDay(_ local: Int64) -> Int64 {
         let rest = local % secondsPerDay
         return rest < 0 ? rest + secondsPerDay : rest
@@ -89,8 +90,7 @@ public struct CalendarDate: Hashable, Comparable, Sendable {
         return rest < 0 ? rest + 7 : rest
     }
 
-    /// Midnight at the date's beginning on a local clock, in seconds since 1970 as if it showed
-    /// UTC.
+    /// Local midnight at the start of the date, in seconds since 1970 as if it were UTC.
     var localMidnight: Int64 { days * Self.secondsPerDay }
 
     /// Text such as `2026-11-28`.
@@ -135,7 +135,7 @@ public struct TimeOfDay: Hashable, Sendable {
     }
 }
 
-/// A part of each day, from its start up to its end; the end may be on the next day.
+/// A period of each day, from `start` up to `end`, which may be on the next day.
 public struct DayPeriod: Hashable, Sendable {
     /// First minute of the period.
     public let start: TimeOfDay

@@ -43,7 +43,7 @@ public struct ConcurrencyLimiter: Sendable {
 
     private var phase = Phase.open
     /// Start of the window. Only requests sent later are part of it: requests that were sent as
-    /// soon as a limit rose still met the queue of the lower limit.
+    /// soon as the limit rose still met the queue that the lower limit had left.
     private var windowStart: UInt64
     private var shortest = UInt64.max
     private var samples = 0
@@ -55,7 +55,7 @@ public struct ConcurrencyLimiter: Sendable {
     /// Number of consecutive slow windows that start a trial; doubled after each unsuccessful
     /// trial.
     private var patience = ConcurrencyLimiter.shortestPatience
-    /// Values before the trial or the probe.
+    /// Limit, requests in flight and latency before the trial or the probe.
     private var before = (limit: Int.max, inFlight: 0, latency: UInt64(0))
     private var nextCheck = UInt64.max
 
@@ -75,9 +75,9 @@ public struct ConcurrencyLimiter: Sendable {
     private static var leastTried: Int { floor + floor / 4 }
     private static var shortestPatience: Int { 2 }
     private static var longestPatience: Int { 64 }
-    /// Interval between probes of the base while a limit is set: in nanoseconds, and at least this
-    /// number of latencies.
+    /// Minimum interval between probes of the base while a limit is set, nanoseconds.
     private static var probeInterval: UInt64 { 20_000_000_000 }
+    /// Minimum interval between these probes, as a number of latencies.
     private static var probeLatencies: UInt64 { 64 }
 
     /// - Parameter now: Time at which the connection became ready. Requests sent at this time
@@ -111,7 +111,7 @@ public struct ConcurrencyLimiter: Sendable {
     /// stall's length.
     public mutating func recordStall(nanoseconds: UInt64) { away = max(away, nanoseconds) }
 
-    /// Whether the responses of the window have arrived.
+    /// Whether the window is long enough and has enough responses.
     public func isDue(now: UInt64) -> Bool {
         samples >= Self.samplesMinimum && now >= windowStart + Self.shortestWindow
     }
@@ -242,8 +242,8 @@ public struct ConcurrencyLimiter: Sendable {
     // MARK: Probes of the base
 
     /// Measures the base again, because a limited connection never shows its latency without load.
-    /// For one window, half of the requests are in flight that would fill the path if the base is
-    /// correct.
+    /// For one window, it allows half as many requests in flight as would fill the path if the base
+    /// is correct.
     private mutating func probe(_ latency: UInt64) {
         assert(phase == .held, "only a held limit is tried")
         before = (limit, limit, latency)
@@ -253,7 +253,7 @@ public struct ConcurrencyLimiter: Sendable {
 
     private mutating func endProbe(_ latency: UInt64, _ wasFull: Bool, now: UInt64) {
         assert(phase == .probing, "a look ends once")
-        // If a queue can explain the latency, it is only an upper bound of the base.
+        // If a queue can explain the latency, the latency is only an upper bound of the base.
         let isPath = wasFull && latency > proportionalLatency + proportionalLatency / 4
         if isPath || latency < base { base = latency }
         limit = before.limit
@@ -265,7 +265,7 @@ public struct ConcurrencyLimiter: Sendable {
         nextCheck = now + max(Self.probeInterval, Self.probeLatencies * latency)
     }
 
-    /// Latency before the change, reduced in proportion to the requests in flight.
+    /// Latency before the change, scaled down in proportion to the requests in flight.
     private var proportionalLatency: UInt64 { scaled(before.latency, limit, before.inFlight) }
 
     /// `count` x `part` / `whole`, at most `count`.

@@ -17,8 +17,8 @@ public struct ConnectionGrowth: Sendable {
         public var responses: UInt64 = 0
         /// Connections that are ready to send.
         public var openConnections = 0
-        /// Time that connections spent waiting for streams or windows, which more connections may
-        /// shorten, nanoseconds, summed over the connections.
+        /// Time that connections spent waiting for streams or windows, summed over the connections,
+        /// nanoseconds. More connections may shorten it.
         public var heldNanoseconds: UInt64 = 0
         /// Time in which only the reactor's own work was the bottleneck, summed over connections,
         /// nanoseconds.
@@ -58,7 +58,7 @@ public struct ConnectionGrowth: Sendable {
         case trouble
         /// The operator's rate is reached.
         case rateKept(perSecond: Double)
-        /// The bottleneck is not streams and windows.
+        /// Streams and windows are not the bottleneck.
         case notHeld
         /// No reactor's thread has capacity left.
         case threadsBusy
@@ -91,7 +91,7 @@ public struct ConnectionGrowth: Sendable {
         case settled(Reason)
     }
 
-    /// Throughput before the last step.
+    /// State before the last step, to compare with the state after it.
     private struct Step {
         var connections: Int
         /// Responses per second.
@@ -120,18 +120,19 @@ public struct ConnectionGrowth: Sendable {
     static let saturatedShare = 0.85
     /// Minimum share of the rate limit at which the limit counts as reached.
     static let rateKeptShare = 0.9
-    /// Share of the possible gain that a step must bring: a quarter more for twice as many
-    /// connections.
+    /// Share of the possible gain that a step must bring: a quarter more throughput for twice as
+    /// many connections.
     static let gainShare = 0.25
-    /// Minimum time for which a step's gain is measured: in nanoseconds, and as a number of latencies.
+    /// Minimum time for which a step's gain is measured, nanoseconds.
     static let measuringTime: UInt64 = 2_000_000_000
+    /// Minimum time for which a step's gain is measured, as a number of latencies.
     static let latencies: UInt64 = 2
     /// How long to wait, after a step, for its connections to open, nanoseconds.
     static let openingLimit: UInt64 = 30_000_000_000
     /// Minimum number of rows per new connection: a handshake costs as much CPU as this many
     /// notifications.
     static let rowsEachConnection: UInt64 = 1000
-    /// Minimum number of seconds that the remaining rows must take, so that growth is worth while.
+    /// Minimum number of seconds that the remaining rows must take to make growth worthwhile.
     static let secondsLeft = 5.0
     /// One throttling response per this number of responses is normal; more are trouble.
     static let responsesPerPushback: UInt64 = 1000
@@ -151,7 +152,7 @@ public struct ConnectionGrowth: Sendable {
         self.reactorsMost = reactorsMost
     }
 
-    /// Whether no further change follows.
+    /// Whether the number of connections no longer changes.
     public var isSettled: Bool {
         if case .settled = phase { return true }
         return false
@@ -272,7 +273,7 @@ public struct ConnectionGrowth: Sendable {
             let isWorthIt =
                 rows >= UInt64(next - connections) * Self.rowsEachConnection
                 && Double(rows) >= rate * Self.secondsLeft
-            // Rows only become fewer.
+            // The number of remaining rows only falls.
             guard isWorthIt else { return settle(.fewRows) }
         }
         step = Step(connections: connections, rate: rate)

@@ -38,7 +38,7 @@ public struct DeliverySchedule: Hashable, Sendable {
     /// Creates a schedule.
     ///
     /// - Parameters:
-    ///   - date: Date of delivery; nil: that of the first start in `zone`.
+    ///   - date: Date of delivery; nil: the date of the first start in `zone`.
     ///   - zone: Zone of the default date.
     public init(
         deliverAt: TimeOfDay?, date: CalendarDate?, zone: TimeZoneRules, late: LateRule,
@@ -61,7 +61,7 @@ public struct DeliverySchedule: Hashable, Sendable {
         case .send: return .at(endOfQuiet(in: zone, from: startedAt))
         case .skip: return .missed
         case .nextDay:
-            // With a date in the past, the next day may have passed, too.
+            // If the date is in the past, the next day may have passed, too.
             let local = zone.local(at: Int64(startedAt / 1000))
             var day = max(date.next, CalendarDate(ofLocal: local))
             while true {
@@ -94,8 +94,8 @@ public struct DeliverySchedule: Hashable, Sendable {
         return Self.milliseconds(end)
     }
 
-    /// First time after `now` at which the quiet hours of a zone begin, or at which its clock is set
-    /// back into them; nil: there are none.
+    /// First time after `now` at which the quiet hours of a zone begin, or at which its clock is
+    /// set back into them; nil if there are none.
     public func nextQuiet(in zone: TimeZoneRules, after now: UInt64) -> UInt64? {
         guard let quiet else { return nil }
         let seconds = Int64(now / 1000)

@@ -9,8 +9,9 @@
 /// five requests on, only half of it is used, and the other half absorbs such jitter.
 ///
 /// If a burst is a single request, though, a timer that fires late would cost part of each
-/// interval, and the rate would not be reached. The state may then lag by up to half a request: as
-/// much as a window of 100 ms permits, so that no window gets more than rate x 0.1 s + 1.
+/// interval, and the rate would not be reached. The state may then fall behind the clock by up to
+/// half a request, but only so far that no window of 100 ms gets more than rate x 0.1 s + 1
+/// requests.
 public struct RateLimiter: Sendable {
     /// Requests per 1,000 seconds; nil for no limit, 0 for a pause.
     public private(set) var milliRate: UInt64?
@@ -22,8 +23,8 @@ public struct RateLimiter: Sendable {
     public private(set) var quantum: Int
     /// Instant up to which the rate is used up, nanoseconds, rounded down.
     private var usedUntil: UInt64
-    /// Fraction missing from `usedUntil`, in nanoseconds times `countedRate`; less than
-    /// `countedRate`.
+    /// Fraction of a nanosecond that rounding removed from `usedUntil`, multiplied by
+    /// `countedRate`; less than `countedRate`.
     private var remainder: UInt64 = 0
     /// Rate to which `usedUntil` and `remainder` refer: `milliRate`, or during a pause the rate
     /// before it.
@@ -94,15 +95,15 @@ public struct RateLimiter: Sendable {
     /// up instead.
     private var latenessForgiven: UInt64 {
         guard let milliRate, milliRate > 0, burst == 1 else { return 0 }
-        // A window of 100 ms permits rate x 0.1 + 1 requests, rounded down. The part that rounding
-        // removes, in ten-thousandths of a request, may be used, except for its last
-        // ten-thousandth.
+        // A window of 100 ms permits rate x 0.1 + 1 requests, rounded down. Lateness may add less
+        // than the rest up to the next whole number, because rounding down then removes it again.
+        // `room` is in ten-thousandths of a request.
         let room = min(5_000, 9_999 - milliRate % 10_000)
         return room * 100_000_000 / milliRate
     }
 
-    /// Instant from which the rate delays no request. Rate that is unused after this instant is
-    /// lost. 0 without a limit, `.max` while paused.
+    /// Instant from which the rate no longer delays a request. Rate that is unused after this
+    /// instant is lost. 0 without a limit, `.max` while paused.
     public var holdsUntil: UInt64 {
         guard let milliRate else { return 0 }
         return milliRate == 0 ? .max : usedUntil + latenessForgiven

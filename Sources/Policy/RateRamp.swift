@@ -30,20 +30,21 @@ public struct RateRamp: Equatable, Sendable {
         guard nanoseconds < riseNanoseconds else { return last }
         let time = nanoseconds - nanoseconds % stepNanoseconds
         let product = (last - first).multipliedFullWidth(by: time)
-        // Less than `last - first`, because the time is less than the whole.
+        // Less than `last - first`, because the time is shorter than the rise.
         let rise = riseNanoseconds.dividingFullWidth(product).quotient
         assert(first + rise <= last, "the rate stays below its end")
         return first + rise
     }
 
-    /// Seconds needed for a number of requests at this rate, after a sending time in seconds.
+    /// Seconds that a number of requests takes, after requests were already sent for `sent`
+    /// seconds.
     public func seconds(for requests: Double, after sent: Double = 0) -> Double {
         let (first, last) = (Double(first) / 1000, Double(last) / 1000)
         let rise = Double(riseNanoseconds) / 1e9
         let sent = min(max(0, sent), rise)
         let slope = (last - first) / rise
         let now = first + slope * sent
-        // Number of requests until the rate is at its end.
+        // Number of requests until the rate stops rising.
         let rising = (now + last) / 2 * (rise - sent)
         if requests >= rising { return rise - sent + (requests - rising) / last }
         guard slope > 0 else { return requests / now }
@@ -63,9 +64,9 @@ public struct RampClock: Equatable, Sendable {
     public let ramp: RateRamp
     /// Sending time so far, nanoseconds.
     public private(set) var sentNanoseconds: UInt64
-    /// Time of the last request, and time up to which sending time was counted, monotonic
-    /// nanoseconds; nil before the first request.
+    /// Time of the last request, monotonic nanoseconds; nil before the first request.
     private var lastSent: UInt64?
+    /// Time up to which sending time was counted, monotonic nanoseconds.
     private var countedUntil: UInt64 = 0
 
     /// Maximum time after a request that counts, unless the rate is below one per second.
@@ -83,7 +84,7 @@ public struct RampClock: Equatable, Sendable {
     /// Whether the rate no longer rises.
     public var isOver: Bool { sentNanoseconds >= ramp.riseNanoseconds }
 
-    /// Sending time for which the rate still rises, seconds.
+    /// Sending time until the rate stops rising, seconds.
     public var secondsLeft: Double {
         Double(ramp.riseNanoseconds - sentNanoseconds) / 1e9
     }
@@ -118,7 +119,7 @@ public struct RampClock: Equatable, Sendable {
         lastSent = nil
     }
 
-    /// Time of the next rise, monotonic nanoseconds; `.max` while the clock is stopped.
+    /// Time at which the rate rises next, monotonic nanoseconds; `.max` while the clock is stopped.
     public func nextRise(after now: UInt64) -> UInt64 {
         guard lastSent != nil, !isOver, countedUntil >= now else { return .max }
         return countedUntil + (ramp.stepNanoseconds - sentNanoseconds % ramp.stepNanoseconds)

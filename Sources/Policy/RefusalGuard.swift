@@ -35,9 +35,9 @@ public struct RefusalGuard: ~Copyable {
     /// Whether APNs accepted a notification of this process. Acceptances of earlier processes show
     /// nothing: a resumed run may have a different credential or endpoint.
     private(set) var hasAccepted = false
-    /// Whether BadDeviceToken counts among the first responses. It does not if the canary of
-    /// another part has passed. DeviceTokenNotForTopic always counts, because a wrong topic is this
-    /// part's own mistake.
+    /// Whether BadDeviceToken counts among the first responses. It does not count if the canary of
+    /// another part of the campaign has passed. DeviceTokenNotForTopic always counts, because a
+    /// wrong topic is this part's own mistake.
     let judgesFirst: Bool
     /// Reason for stopping the campaign; nil while it continues.
     private(set) var cause: Cause?
@@ -54,8 +54,8 @@ public struct RefusalGuard: ~Copyable {
 
     /// - Parameters:
     ///   - maximumBadTokensPercent: `--max-bad-tokens`, 0 to 100.
-    ///   - judgesFirst: Whether BadDeviceToken among the first responses counts: not if the canary
-    ///     of another part of the campaign has passed.
+    ///   - judgesFirst: Whether BadDeviceToken counts among the first responses. False if the
+    ///     canary of another part of the campaign has passed.
     public init(
         abortAfter: Int, maximumBadTokensPercent: Double, judgesFirst: Bool = true
     ) {

@@ -61,8 +61,9 @@ public struct RetryPolicy: Sendable, Equatable {
         return .again(dueNanoseconds: overflow ? .max : due)
     }
 
-    /// Delay after a number of attempts: doubled each time, capped, then between a half and the
-    /// whole of that, so that rows refused together do not return together.
+    /// Delay after a number of attempts. It doubles with each attempt, up to a maximum. Jitter
+    /// reduces it by up to half, so that rows refused at the same time are not all sent again at
+    /// the same time.
     func delayNanoseconds(
         afterAttempts attempts: Int, random: inout some RandomNumberGenerator
     ) -> UInt64 {

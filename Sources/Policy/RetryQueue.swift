@@ -66,7 +66,8 @@ public struct RetryQueue: ~Copyable {
         return popFirst()?.tag
     }
 
-    /// Removes and returns the first row, due or not: for releasing rows when a run ends.
+    /// Removes and returns the first row, whether or not it is due. Used to release rows when a run
+    /// ends.
     public mutating func popFirst() -> Entry? {
         if count == 0 { return nil }
         let first = entries[0]

@@ -1,9 +1,9 @@
 /// Numbers of rows that were sent in all runs of a campaign's list, by outcome.
 ///
 /// A part of a campaign may be too short for every other guard: `--abort-after` has seen too few
-/// responses, and `--canary` runs in another part. So if all sent rows of a part were refused, it
-/// ends like a campaign that is wrong as a whole. A dead token (410) is not a refusal: APNs knows
-/// it, for this topic and environment.
+/// responses, and `--canary` runs in another part. So if all sent rows of a part were refused, the
+/// part ends like a campaign that is wrong as a whole. A dead token (410) is not a refusal: APNs
+/// knows the token, for this topic and environment.
 public struct SentRows: Sendable, Equatable {
     /// Accepted rows.
     var accepted: UInt64

@@ -19,7 +19,8 @@ public enum StopCause: Sendable, Hashable {
     case noResponse(seconds: UInt64, last: ConnectionTrouble?)
     /// The server's protocol errors ended one connection after another.
     case brokenServer(ConnectionTrouble)
-    /// APNs refuses the request or the credential: `--abort-after` in a row, or a whole connection.
+    /// APNs refuses the request or the credential: `--abort-after` times in a row, or on a whole
+    /// connection.
     case refused(Refusal)
     /// The list ended, but this many rows were refused because of the credential.
     case heldBack(rows: UInt64, Refusal?)
@@ -28,17 +29,17 @@ public enum StopCause: Sendable, Hashable {
     /// The list of a part ended, and all of its sent rows were refused; with the last refusal, if
     /// known.
     case allRefused(rows: UInt64, Refusal?)
-    /// More than `--max-bad-tokens` of the last 10,000 responses are BadDeviceToken.
+    /// More than `--max-bad-tokens` percent of the last 10,000 responses are BadDeviceToken.
     case tooManyBadTokens
     /// Some of the topics that rows name were refused; `detail` says which. Rows of other topics
     /// were sent.
     case topicsRefused(detail: String, Refusal?)
-    /// More than `--max-invalid` of the rows read so far are invalid.
+    /// More than `--max-invalid` percent of the rows read so far are invalid.
     case tooManyInvalid(count: UInt64, rows: UInt64)
-    /// More than `--canary-max-rejected` of the canary's responses are refusals.
+    /// More than `--canary-max-rejected` percent of the canary's responses are refusals.
     case canaryRefused(count: UInt64, answered: UInt64)
-    /// More than `--canary-max-rejected` of the canary's rows were unsuccessful, counting those
-    /// without a response; or no row had a response.
+    /// Counting rows without a response, more than `--canary-max-rejected` percent of the canary's
+    /// rows were unsuccessful; or no row had a response.
     case canaryWithoutResponses
     /// APNs reports as expired a provider token that the run can't renew.
     case expiredToken(isSupplied: Bool)
@@ -53,15 +54,15 @@ public enum StopCause: Sendable, Hashable {
     /// The list cannot be read further. The run ends when the requests in flight have their
     /// responses, and the ledger is complete.
     case listFailed(detail: String)
-    /// From an offset in the list on, the beginnings of rows are unknown, because of an unclosed
-    /// quote or a carriage return. The rows before it are sent.
+    /// Because of an unclosed quote or a carriage return, it is unknown where rows begin after some
+    /// offset in the list. The rows before that offset are sent.
     case listFaulty(detail: String)
     /// The list changed while it was read.
     case listChanged(detail: String)
     /// A reactor could not continue.
     case failed(detail: String)
 
-    /// A response that refuses a request or a credential as such.
+    /// A response that refuses a request or a credential, not only a device token.
     public struct Refusal: Sendable, Hashable {
         /// HTTP status; 0: a GOAWAY that names the reason.
         public var status: UInt16
@@ -123,7 +124,7 @@ public struct ConnectionTrouble: Sendable, Hashable {
         case proxy
         /// The TLS session failed.
         case tls
-        /// The server broke the protocol, or did not begin it.
+        /// The server violated the protocol, or never began to use it.
         case `protocol`
         /// The server is silent, or accepts no bytes.
         case silent

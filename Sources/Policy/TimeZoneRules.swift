@@ -80,12 +80,12 @@ public struct TimeZoneRules: Hashable, Sendable {
         return low == 0 ? firstOffset : offsets[low - 1]
     }
 
-    /// Reading of the local clock at a time, in seconds since 1970 as if the clock showed UTC.
+    /// Local time that corresponds to a time, in seconds since 1970 as if it were UTC.
     public func local(at time: Int64) -> Int64 { time + offset(at: time) }
 
-    /// First time, not before `start`, at which the local clock shows `local` or later. A local
-    /// time that occurs twice means its first occurrence, and a skipped one means the time of the
-    /// skip.
+    /// First time, not before `start`, at which the local clock shows `local` or later. If `local`
+    /// occurs twice, its first occurrence counts; if the clock skips it, the time of the skip
+    /// counts.
     func firstTime(from start: Int64, showing local: Int64) -> Int64 {
         var begin = start
         while true {
@@ -164,7 +164,7 @@ private struct ZoneFileReader {
             ? Int64(bitPattern: value) : Int64(Int32(truncatingIfNeeded: value))
     }
 
-    /// Reads bytes; nil if there are fewer.
+    /// Reads bytes; nil if fewer are left.
     mutating func bytes(_ count: Int) -> ArraySlice<UInt8>? {
         guard count >= 0, count <= file.count - offset else { return nil }
         defer { offset += count }
@@ -173,7 +173,7 @@ private struct ZoneFileReader {
 
     mutating func skip(_ count: Int) -> Bool { bytes(count) != nil }
 
-    /// Reads integers of 4 or 8 bytes; nil if there are fewer.
+    /// Reads integers of 4 or 8 bytes; nil if fewer are left.
     mutating func words(_ count: Int, bytes size: Int) -> [Int64]? {
         guard let all = bytes(count * size) else { return nil }
         return (0..<count).map { index in
@@ -182,7 +182,7 @@ private struct ZoneFileReader {
         }
     }
 
-    /// Reads the rule between two line feeds; nil if it is not there.
+    /// Reads the rule between two line feeds; nil if there is none.
     mutating func footer() -> ArraySlice<UInt8>? {
         guard let rest = bytes(file.count - offset), rest.first == 0x0A,
             let end = rest.dropFirst().firstIndex(of: 0x0A)

@@ -5,10 +5,10 @@ public struct TopicSet: Sendable, Equatable {
     /// Creates an empty set.
     public init() {}
 
-    /// Whether the set has no topic.
+    /// Whether the set contains no topics.
     public var isEmpty: Bool { bits == SIMD4<UInt64>() }
 
-    /// Whether the set has a topic.
+    /// Whether the set contains this topic.
     public func contains(_ topic: UInt8) -> Bool {
         bits[Int(topic >> 6)] >> UInt64(topic & 63) & 1 == 1
     }

@@ -16,7 +16,7 @@ struct YearlyRule: Hashable, Sendable {
         var day: Day
         var second: Int64
 
-        /// Local time of the change in a year, in seconds as if the clock showed UTC.
+        /// Local time of the change in a year, in seconds since 1970 as if it were UTC.
         func local(in year: Int64) -> Int64 {
             let january = CalendarDate(year: year, month: 1, day: 1).days
             let days: Int64
@@ -140,7 +140,7 @@ private struct RuleReader {
         return true
     }
 
-    /// Takes a zone's abbreviation: letters, or anything in angle brackets.
+    /// Reads a zone's abbreviation: letters, or anything in angle brackets.
     mutating func name() -> Bool {
         if take("<") {
             guard let end = text.firstIndex(of: UInt8(ascii: ">")) else { return false }
@@ -152,7 +152,7 @@ private struct RuleReader {
         return count >= 3
     }
 
-    /// Takes a number without a sign.
+    /// Reads a number without a sign.
     mutating func number(_ range: ClosedRange<Int64>) -> Int64? {
         let digits = text.prefix { (0x30...0x39).contains($0) }
         guard !digits.isEmpty, digits.count <= 4 else { return nil }
@@ -161,7 +161,7 @@ private struct RuleReader {
         return range.contains(number) ? number : nil
     }
 
-    /// Takes hours, minutes and seconds, with a sign: `-1`, `+5:30`, `167:00:00`.
+    /// Reads hours, minutes and seconds, with a sign: `-1`, `+5:30`, `167:00:00`.
     mutating func duration() -> Int64? {
         let isNegative = take("-")
         if !isNegative { _ = take("+") }

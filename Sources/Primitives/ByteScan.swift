@@ -142,7 +142,7 @@ public enum ByteScan {
     }
 }
 
-/// Returns the offset of the first `byte` in a range of a text.
+/// Returns the offset of the first `byte` in a range of a text; nil if there is none.
 @inlinable @inline(__always)
 package func find(_ byte: UInt8, in text: RawSpan, _ start: Int, _ end: Int) -> Int? {
     precondition(

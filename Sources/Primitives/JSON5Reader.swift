@@ -1,8 +1,8 @@
 /// A strict reader of JSON5 (spec.json5.org) that records the position of each value.
 ///
-/// JSON with comments, trailing commas, unquoted keys, single quotes, line continuations,
-/// hexadecimal numbers and explicit signs. A duplicate key is an error. For files written by
-/// people: campaigns, scenarios. Not for hot paths.
+/// JSON5 is JSON with comments, trailing commas, unquoted keys, single quotes, line continuations,
+/// hexadecimal numbers and explicit signs. A duplicate key is an error. The reader is meant for
+/// files that people write, such as campaigns and scenarios, not for hot paths.
 public struct JSON5Reader {
     /// Maximum nesting depth of arrays and objects.
     public static let maximumDepth = 32
@@ -12,7 +12,7 @@ public struct JSON5Reader {
     private var depth = 0
     private var position = JSON5Position(line: 1, column: 1)
 
-    /// Reads a whole text: one value.
+    /// Reads a whole text, which is one value.
     public static func read(_ bytes: [UInt8]) throws(JSON5Error) -> JSON5Value {
         var reader = JSON5Reader(String(decoding: bytes, as: UTF8.self))
         try reader.checkEncoding(bytes)

@@ -1,6 +1,6 @@
 /// A value of a JSON5 text (json5.org, version 1.0.0) with its position.
 ///
-/// For files of a few kilobytes written by people: a tree that is read as a whole.
+/// It is a tree that is read as a whole, for files of a few kilobytes that people write.
 public struct JSON5Value: Sendable, Equatable {
     /// The kinds of values and their contents.
     public indirect enum Content: Sendable, Equatable {

@@ -1,9 +1,10 @@
-/// JSON of the package's own files: values that are `Encodable` or `Decodable`.
+/// Encodes `Encodable` values as JSON for the package's own files, and decodes `Decodable` values
+/// from these files.
 ///
 /// The text is the same as that of Foundation's `JSONEncoder` with sorted keys. Foundation itself would
 /// have to be loaded, and it looks up types while a program runs, which takes longer than a short run.
 public enum JSONCoding {
-    /// Layout of a text.
+    /// Layout of the encoded text.
     public struct Style: OptionSet, Sendable {
         /// One bit for each choice.
         public let rawValue: UInt8
@@ -19,7 +20,8 @@ public enum JSONCoding {
 
     /// Returns the text of a value, with sorted keys.
     ///
-    /// - Throws: `EncodingError` for a number that is not finite, and what the value throws.
+    /// - Throws: `EncodingError` for a number that is not finite, and errors that the value's own
+    ///   code throws.
     public static func encode(_ value: some Encodable, _ style: Style = []) throws -> [UInt8] {
         let root = JSONNode()
         try value.encode(to: JSONNodeEncoder(node: root))
@@ -30,7 +32,7 @@ public enum JSONCoding {
 
     /// Reads a value from a text.
     ///
-    /// - Throws: `JSONError`, `DecodingError`, and what the value throws.
+    /// - Throws: `JSONError`, `DecodingError`, and errors that the value's own code throws.
     public static func decode<Value: Decodable>(
         _ type: Value.Type, from text: [UInt8]
     ) throws -> Value {

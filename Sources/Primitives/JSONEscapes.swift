@@ -5,7 +5,8 @@ public enum JSONEscapes {
     /// - Parameters:
     ///   - inside: Contents of a string that the tokenizer accepted, without its quotes.
     ///   - output: Memory for as many bytes as `inside` has.
-    /// - Returns: Offset of the first unpaired surrogate, which is not valid text; nil if all is well.
+    /// - Returns: Offset of the first unpaired surrogate, which is not valid text; nil if there is
+    ///   none.
     public static func decode(_ inside: RawSpan, into output: inout OutputRawSpan) -> Int? {
         var offset = 0
         let start = output.byteCount

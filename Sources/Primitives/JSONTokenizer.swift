@@ -65,7 +65,8 @@ public struct JSONTokenizer: Sendable {
     /// The number of open arrays and objects.
     public private(set) var depth = 0
     private var expectation = Expectation.value
-    /// One bit per open level, the innermost in the lowest position: 1 for an object.
+    /// One bit per open level, the innermost level in the lowest bit: 1 for an object, 0 for an
+    /// array.
     private var levels: UInt128 = 0
 
     /// - Parameter offset: Start of the value in the text; whitespace may precede it.

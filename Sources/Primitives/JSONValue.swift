@@ -6,7 +6,7 @@ indirect enum JSONValue {
     case number(String)
     case string(String)
     case array([JSONValue])
-    /// An object; of several members with the same name, the first.
+    /// An object. If several members have the same name, the first one counts.
     case object([String: JSONValue])
 
     /// Reads a whole text.

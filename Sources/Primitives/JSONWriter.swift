@@ -1,7 +1,7 @@
 /// A value that is being encoded.
 final class JSONNode {
     enum Content {
-        /// Nothing was encoded: an object without members.
+        /// Nothing was encoded. It is written as an object without members.
         case none
         /// A number or word, as written.
         case word(String)
@@ -36,7 +36,7 @@ final class JSONNode {
         return node
     }
 
-    /// Adds a member to an object, or replaces it.
+    /// Adds a member to an object, which has no member of this name yet.
     func setMember(_ name: String) -> JSONNode {
         guard case .object(var members) = content else {
             preconditionFailure("members belong to an object")

@@ -3,9 +3,9 @@ import Glibc
 /// Resource limits of this process.
 public enum ResourceLimits {
     /// Raises two limits as far as permitted; a limit that cannot be raised stays unchanged. One is
-    /// the limit on open files, because each connection is one. The other is the limit on locked
-    /// memory: without CAP_IPC_LOCK, a ring's queues count against it (about 200 KiB for a ring of
-    /// 1024 entries).
+    /// the limit on open files, because each connection counts as one. The other is the limit on
+    /// locked memory: without CAP_IPC_LOCK, a ring's queues count against it (about 200 KiB for a
+    /// ring of 1024 entries).
     public static func raise() {
         raise(__rlimit_resource_t(RLIMIT_NOFILE.rawValue))
         raise(__rlimit_resource_t(__RLIMIT_MEMLOCK.rawValue))
@@ -16,7 +16,7 @@ public enum ResourceLimits {
         var limit = rlimit()
         // SAFETY: `limit` is a local that getrlimit sets during the call.
         let result = unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)
-        // The traditional limit of POSIX systems, if it is unknown.
+        // If the limit is unknown, returns the traditional one of POSIX systems.
         return result == 0 ? UInt64(limit.rlim_max) : 1024
     }
 

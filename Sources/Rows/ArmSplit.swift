@@ -133,7 +133,7 @@ public struct ArmSplit: Codable, Hashable, Sendable {
         arms.map { "\($0.name)=\(Self.percentText($0.hundredths))" }.joined(separator: ",")
     }
 
-    /// Whether this version can have made the split. Otherwise the manifest is damaged.
+    /// Whether the split has a form that this version creates. Otherwise the manifest is damaged.
     public var isPossible: Bool {
         (1...Self.armLimit).contains(arms.count)
             && arms.allSatisfy {
@@ -157,14 +157,14 @@ public struct ArmSplit: Codable, Hashable, Sendable {
     public var names: [String] { arms.map(\.name) }
 }
 
-/// Finder of a device's arm by a split. Does not allocate.
+/// Finds the arm of a device according to a split. Does not allocate.
 public struct ArmChooser: Sendable {
     /// Hash of the salt and the colon.
     private let salted: ShortSHA256
     /// End of the range of positions of each arm; 65,535 for arms that do not exist.
     private var ends = InlineArray<15, UInt16>(repeating: .max)
 
-    /// - Parameter split: A possible split.
+    /// - Parameter split: A split for which `isPossible` is true.
     public init(_ split: ArmSplit) {
         precondition(split.isPossible, "a split was checked when it was read")
         var hash = ShortSHA256()

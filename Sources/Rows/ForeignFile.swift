@@ -12,11 +12,11 @@ public enum ForeignFile: Sendable, Equatable, CaseIterable {
     case sevenZip
     case lz4
     case pdf
-    /// With a byte-order mark.
+    /// UTF-16 with a byte-order mark.
     case utf16
-    /// Without a byte-order mark, little-endian.
+    /// UTF-16 without a byte-order mark, little-endian.
     case utf16LittleEndian
-    /// Without a byte-order mark, big-endian.
+    /// UTF-16 without a byte-order mark, big-endian.
     case utf16BigEndian
     case jsonArray
     case jsonDocument
@@ -94,7 +94,7 @@ public enum ForeignFile: Sendable, Equatable, CaseIterable {
         return sum == written
     }
 
-    /// Name of the kind, with its article.
+    /// Name of this kind of file, with an article, for messages.
     public var name: String {
         switch self {
         case .zip: "a zip archive"

@@ -1,15 +1,15 @@
 /// Kind of a JSON document that is not JSON Lines, with the location of its rows.
 public enum ForeignJSON: Sendable, Equatable {
-    /// An array of objects, under these keys.
+    /// An array of objects; `path` has the keys that lead to it.
     case rows(path: [String], tokenKey: String?)
-    /// An array of strings, under these keys.
+    /// An array of strings; `path` has the keys that lead to it.
     case texts(path: [String])
     /// An object whose keys are device tokens.
     case tokenKeys
-    /// Another document.
+    /// Any other JSON document.
     case other
 
-    /// Maximum depth to which the search for an array goes.
+    /// Maximum depth at which an array is searched for.
     private static let depthLimit = 4
 
     /// Classifies a JSON document; nil if the text does not begin like one.
@@ -62,7 +62,7 @@ public enum ForeignJSON: Sendable, Equatable {
         }
     }
 
-    /// Reads the keys of an object up to the first whose value is an array or an object.
+    /// Reads the keys of an object up to the first key whose value is an array or an object.
     private static func object(_ path: [String], _ reader: inout Reader) -> ForeignJSON {
         while reader.next() == UInt8(ascii: "\""), let key = reader.string() {
             if ForeignToken.isLongToken(key) { return path.isEmpty ? .tokenKeys : .other }
@@ -146,7 +146,7 @@ public enum ForeignJSON: Sendable, Equatable {
         }
     }
 
-    /// Name of the kind, with its article.
+    /// Name of this kind of document, with an article, for messages.
     public var name: String {
         switch self {
         case .rows(let path, _), .texts(let path):

@@ -45,7 +45,7 @@ public enum ForeignToken: Sendable, Hashable, CaseIterable {
     /// A row of a drawn table, or a line between its rows: `c60f… | FR`, `----+----`.
     case tableRow
 
-    /// Minimum number of digits of a token that is recognized by other characters around it.
+    /// Minimum number of digits of a token that is recognized among other characters.
     static let longDigitCount = 32
 
     /// Number of bytes that suffice to classify a text.
@@ -184,7 +184,7 @@ public enum ForeignToken: Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// Advice on a table that is drawn for people.
+    /// Advice on a table that is formatted for display, with lines between its columns.
     public static let tableAdvice =
         "write the list as CSV, as psql --csv and bq query --format=csv do"
 

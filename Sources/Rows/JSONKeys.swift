@@ -5,8 +5,8 @@ public enum JSONKeys {
     /// Maximum number of keys that are read.
     private static let countMax = 100
 
-    /// Returns the keys whose values are not objects, in order; none if the text is not a JSON
-    /// object.
+    /// Returns the keys whose values are not objects, in the order of the text; empty if the text
+    /// is not a JSON object.
     public static func read(_ text: RawSpan) -> [String] {
         var keys: [String] = []
         var path: [String] = []

@@ -18,7 +18,7 @@ public struct ListDecompressor: ~Copyable {
         case windowTooLarge
     }
 
-    /// Result of a call.
+    /// Result of a call of `decode`.
     public struct Progress: Sendable {
         /// Number of input bytes consumed.
         public var consumed: Int

@@ -61,7 +61,7 @@ public struct ListExtent: Codable, Hashable, Sendable {
             endRow: endRow, endByteOffset: endByteOffset)
     }
 
-    /// Returns what is left of the extent after its first rows, `read`, have been read; nil if
+    /// Returns the rest of the extent after the rows `read`, which are its first ones; nil if
     /// nothing is left.
     public func rest(behind read: ChunkReservation) -> ListExtent? {
         assert(read.firstRow >= firstRow, "what was read is in the gap")

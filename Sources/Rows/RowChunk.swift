@@ -27,9 +27,9 @@
     /// Whether the chunk is a single row of more than `rowByteCountMax` bytes.
     var isOverlong = false
 
-    /// What to do with each row; nil: all rows are sent.
+    /// What to do with each row; nil if all rows are sent.
     public var dispositions: [RowDisposition]?
-    /// Number of attempts of earlier runs for each row; nil: no row was sent.
+    /// Number of attempts of earlier runs for each row; nil if no row was sent.
     public var attempts: [UInt16]?
     /// States of settled rows that this run sends again.
     public var reopens: ReopenedStates = []
@@ -46,7 +46,7 @@
         unsafe storage = .allocate(byteCount: RowChunk.capacity, alignment: 64)
     }
 
-    /// Whether the chunk holds a row that is longer than the usual capacity.
+    /// Whether the chunk has memory for a row that is longer than the usual capacity.
     public var isLarge: Bool { room > RowChunk.capacity }
 
     /// Enlarges the memory for a long row and keeps the bytes that are set.
@@ -66,7 +66,7 @@
         unsafe storage.deallocate()
     }
 
-    /// Position of the next chunk.
+    /// Position at which the next chunk starts.
     public var end: ListPosition {
         ListPosition(
             byteOffset: start.byteOffset + byteCount, row: start.row + UInt64(rowCount),

@@ -12,8 +12,8 @@ public struct RowLayout: Sendable, Equatable {
     /// For delimited formats, the number of columns of the header; otherwise 0. A row with more
     /// columns is malformed.
     let columnCount: Int
-    /// Requested names that differ only in case from an earlier requested name, and so name the
-    /// same column.
+    /// Index of the field for each requested name that differs only in case from an earlier
+    /// requested name, so that both names mean the same column.
     private let aliases: [String: Int]
 
     /// Layout of a list without columns: field 0 is the whole line.
@@ -89,7 +89,7 @@ public struct RowLayout: Sendable, Equatable {
 
     /// Reason why columns are not found in a header.
     public enum HeaderError: Error, Equatable {
-        /// The header has no column of this name; with the names that it has.
+        /// The header has no column of this name. `columns` are the names in the header.
         case missing(String, columns: [String])
         /// Several columns match the name if case is ignored.
         case ambiguous(String, columns: [String])

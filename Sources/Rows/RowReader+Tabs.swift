@@ -15,8 +15,9 @@ enum TabFields {
     static let tab = UInt8(ascii: "\t")
     private static let quote = UInt8(ascii: "\"")
 
-    /// End of the field that begins at `start`, if its tabs may be text. That is after its closing
-    /// quote if a tab or the line's end follows, and otherwise at the next tab or the line's end.
+    /// Returns the end of the field that begins at `start`, in a line where tabs between quotes are
+    /// text. The end is after the closing quote if a tab or the line's end follows it, and
+    /// otherwise at the next tab or the line's end.
     static func end(_ text: RawSpan, from start: Int, to stop: Int) -> Int {
         if start < stop, text.byte(at: start) == quote {
             var cursor = start + 1

@@ -38,8 +38,8 @@ internal import BroadsideSupport
             case plain
             /// Text that had doubled quotes or escapes and is among the decoded texts.
             case decoded
-            /// In JSON: the value is an array, an object, or a string that is not valid text; or
-            /// the row is not a JSON object.
+            /// In JSON Lines: the value is an array, an object, or a string that is not valid text,
+            /// or the row is not a JSON object.
             case unusable
             /// The row breaks the rules of its format, or has more fields than the header. The text
             /// of the field is the beginning of the row.
@@ -93,7 +93,7 @@ internal import BroadsideSupport
         case delimited
         case tabs
         case jsonLines
-        /// One row that is too long.
+        /// Mode for a chunk that consists of one row beyond the maximum length.
         case overlong
     }
 

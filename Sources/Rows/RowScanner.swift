@@ -54,7 +54,7 @@ public struct RowScanner {
     /// Offset of the next CR in the text, or the text's length if there is none; `.max` if the
     /// scanner does not check.
     private var nextReturn = Int.max
-    /// Whether the text so far ends with a CR outside quotes. Then only a LF may follow.
+    /// Whether the text so far ends with a CR outside quotes. Then only an LF may follow.
     private var isReturnOpen = false
     /// Current line inside quotes; nil if the scanner does not search for rows inside quotes.
     private let line: QuotedLine?
@@ -70,7 +70,7 @@ public struct RowScanner {
 
     /// Creates a scanner that checks.
     ///
-    /// - Parameter shape: Criteria for a row inside quotes; nil: the scanner does not search for
+    /// - Parameter shape: Criteria for a row inside quotes; nil if the scanner does not search for
     ///   such rows.
     public init(checking format: ListFormat, shape: RowShape?) {
         self.init(format: format, isChecking: true, shape: shape)

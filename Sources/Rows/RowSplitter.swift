@@ -16,7 +16,7 @@
 /// chunks. The same text, split at the same offsets, gives equal chunks, whatever the pieces in
 /// which it arrives.
 public struct RowSplitter: ~Copyable {
-    /// Result of a call.
+    /// Result of a call of `next`.
     public enum Outcome {
         /// A chunk of at least one row, which belongs to the caller. Call again with the same
         /// input.

@@ -1,7 +1,7 @@
 /// First line `sep=;` of a CSV file, which names the separator of columns for Excel. It is neither
 /// a header nor a row.
 public enum SeparatorLine {
-    /// Maximum number of bytes of such a line, with quotes and blanks.
+    /// Maximum number of bytes of a line `sep=;`, with quotes and blanks.
     public static let lengthLimit = 16
 
     /// Returns the separator named by a list's first line; nil for any other line.

@@ -6,7 +6,7 @@ internal import BroadsideSupport
 public enum TextExcerpt {
     /// Maximum number of bytes that are kept.
     @inlinable public static var byteCountMax: Int { TokenText.maximumDigitCount }
-    /// Replacement for the omitted rest.
+    /// Text that replaces the omitted rest of a text.
     public static let ellipsis: StaticString = "…"
 
     /// Number of bytes of a text that are kept. If the text has more, an ellipsis follows them.

@@ -3,8 +3,8 @@ import BroadsideSupport
 
 /// Immutable tables with which `RowReader` finds the wanted columns in each format.
 ///
-/// The tables are separate from the reader, because that is moved and borrowed for each row and
-/// must stay small.
+/// The tables are separate from the reader, because the reader is moved and borrowed for each row,
+/// and must stay small.
 final class WantedColumns {
     let format: ListFormat
     /// For delimited formats: the field for each column of a row; -1 for columns that are not

@@ -61,8 +61,8 @@ public final class SimulatedAPNs: Sendable {
         }
     }
 
-    /// Executes a command of the control socket, such as `received` or `outcome TOKEN Unregistered`, and
-    /// returns its response, a JSON object on one line.
+    /// Executes a command of the control socket, such as `received` or `outcome TOKEN
+    /// Unregistered`, and returns its response, a JSON object on one line.
     @discardableResult
     public func control(_ command: String) -> String { endpoint.control(command) }
 

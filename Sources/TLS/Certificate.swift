@@ -114,7 +114,7 @@ internal import CBroadsideOpenSSL
         unsafe Self.text(X509_get0_notBefore(pointer))
     }
 
-    /// The end of the validity, as `firstDay`.
+    /// The end of the validity, in the form of `firstDay`.
     public var lastDay: String {
         // SAFETY: the time belongs to the certificate, and is copied into a text.
         unsafe Self.text(X509_get0_notAfter(pointer))

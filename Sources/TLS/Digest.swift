@@ -26,7 +26,7 @@ public func randomBytes(_ count: Int) -> [UInt8] {
     // SAFETY: an EVP_MD_CTX created in `init` and freed in `deinit`; the value cannot be copied.
     private let context: OpaquePointer
 
-    /// Starts a computation without any bytes.
+    /// Starts a computation with an empty message.
     public init() {
         // SAFETY: `context` is new, and only an initialized one is stored.
         guard let context = unsafe EVP_MD_CTX_new(),

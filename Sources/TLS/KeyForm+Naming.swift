@@ -1,6 +1,6 @@
 extension KeyForm {
-    /// Returns an error that identifies the content of a file without a readable private key and
-    /// describes the remedy.
+    /// Returns the error for a file without a readable private key. Its message states what the
+    /// file contains instead, and the remedy.
     ///
     /// - Parameter hasPassphrase: Whether a passphrase was given.
     static func error(noKeyIn file: [UInt8], hasPassphrase: Bool) -> TLSError {
@@ -57,8 +57,8 @@ extension KeyForm {
                 + "name the .p8 file as it was downloaded")
     }
 
-    /// Returns an error with the remedy if a certificate file holds another recognizable kind of
-    /// content.
+    /// Returns an error with the remedy if a certificate file contains something else that is
+    /// recognized; otherwise nil.
     static func error(noCertificateIn file: [UInt8]) -> TLSError? {
         let text = unwrapped(file) ?? file
         func error(_ message: String) -> TLSError { TLSError(.certificateUnreadable, message) }

@@ -39,7 +39,7 @@ internal import CBroadsideOpenSSL
         unsafe consumed < source.count
     }
 
-    /// Begins an OpenSSL call.
+    /// Begins an OpenSSL call that uses this input and output.
     mutating func attach(
         source: UnsafeRawBufferPointer, sink: UnsafeMutableRawBufferPointer
     ) {

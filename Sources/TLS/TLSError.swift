@@ -50,7 +50,7 @@ public struct TLSError: Error, Equatable, Sendable, CustomStringConvertible {
         case keyTwice
         /// The certificate and the private key do not match.
         case keyMismatch
-        /// No library makes reproducible signatures.
+        /// No installed library makes reproducible signatures.
         case noSigner
         /// OpenSSL failed independently of any input: out of memory, or a damaged installation.
         case library

@@ -202,7 +202,7 @@ internal import CBroadsideOpenSSL
         return false
     }
 
-    /// Separate from `seal`, which runs for each record.
+    /// Handles a failed write. A separate function, because `seal` runs for each record.
     @inline(never)
     private mutating func recordFailedWrite(_ written: Int32) {
         // SAFETY: `session` lives as long as this value.

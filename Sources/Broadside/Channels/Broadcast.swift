@@ -119,7 +119,7 @@ struct Broadcast {
         print(server.preview(shown) + "\npreview: nothing was sent, nothing was written")
     }
 
-    /// Description of the request, for people.
+    /// Human-readable description of the request.
     var plan: String {
         var text = "broadcast to channel \(channel) of app \(app)\n"
         text += "payload     \(options.payload ?? ""), \(grouped(payload.count)) bytes\n"

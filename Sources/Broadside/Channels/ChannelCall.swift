@@ -54,7 +54,7 @@ struct ChannelCall {
         print(server.preview(request) + "\npreview: nothing was sent")
     }
 
-    /// Description of the operation, for people.
+    /// Human-readable description of the operation.
     var plan: String {
         var text = "\(action) of app \(app)"
         if let channel { text += ", channel \(channel)" }
@@ -128,7 +128,7 @@ struct ChannelCall {
         return channel
     }
 
-    /// Returns the channels in the response to a list.
+    /// Returns the channels in the response to a `list` request.
     static func channels(
         in response: BlockingConnection.Response?
     ) throws(BroadsideError) -> [String] {

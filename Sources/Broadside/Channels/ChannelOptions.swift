@@ -16,7 +16,7 @@ public struct ChannelOptions: Sendable {
 
     /// Operation to perform.
     public var action = Action.list
-    /// For a new channel: what APNs stores for subscribers that are offline.
+    /// Storage policy of a new channel: which broadcasts APNs stores for offline subscribers.
     public var storage = BroadcastChannel.Storage.none
     /// App, channel, credential and output. A delete must be confirmed.
     public var request = ChannelRequestOptions()

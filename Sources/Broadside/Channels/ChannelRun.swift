@@ -11,8 +11,8 @@ public enum ChannelRun {
     /// Sends the request and prints the result.
     ///
     /// - Returns: 0.
-    /// - Throws: Exit code 1 if APNs can't be reached or is overloaded, 2 if the request is wrong, 4
-    ///   if APNs refuses it, 6 if it is unknown whether a channel was created.
+    /// - Throws: Exit code 1 if APNs can't be reached or is overloaded, 2 if the request is wrong,
+    ///   4 if APNs refuses it, 6 if it is unknown whether a channel was created.
     public static func run(_ options: ChannelOptions) throws(BroadsideError) -> Int32 {
         let app = try options.request.checkedApp()
         let needsChannel = options.action == .read || options.action == .delete
@@ -134,7 +134,7 @@ public enum ChannelRun {
             exitCode: ExitCode.failure)
     }
 
-    /// Error for a `create` without a response. It tells how many channels exist now.
+    /// Error for a `create` without a response. It reports how many channels exist now.
     private static func orphan(_ call: ChannelCall, _ cause: String) -> BroadsideError {
         var count = ""
         if let connection = try? call.server.connect(),

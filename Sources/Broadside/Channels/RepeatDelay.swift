@@ -21,7 +21,7 @@ enum RepeatDelay {
     /// Waits for the given time, even if signals arrive.
     static func wait(seconds: UInt64) {
         var rest = UInt32(seconds)
-        // sleep(3) returns the rest if a signal interrupts it.
+        // sleep(3) returns the remaining seconds if a signal interrupts it.
         while rest > 0 { rest = sleep(rest) }
     }
 }

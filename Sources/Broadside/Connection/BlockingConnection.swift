@@ -104,7 +104,7 @@ import BroadsideTLS
         try attempt { () throws(BlockingStream.Failure) in try stream.handshake() }
     }
 
-    /// Sends SETTINGS and waits for those of the server.
+    /// Sends SETTINGS and waits for the server's SETTINGS.
     func begin() throws(Failure) {
         http.start()
         try flush()
@@ -126,8 +126,8 @@ import BroadsideTLS
 
     /// Sends one request with a header block that is already encoded, and waits for its response.
     ///
-    /// - Throws: `notProcessed` if a repeat is certainly safe. After any other error the request may
-    ///   have been processed.
+    /// - Throws: `notProcessed` if a repeat is certainly safe. After any other error, the request
+    ///   may have been processed.
     func request(block: [UInt8], payload: [UInt8]) throws(Failure) -> Response {
         assert(isReady, "a request follows the server's SETTINGS")
         response = nil

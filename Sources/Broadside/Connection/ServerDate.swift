@@ -28,7 +28,7 @@ struct ServerDate {
             let (type, flags) = (received[at + 3], received[at + 4])
             at += 9
             guard at + count <= received.count else { break }
-            // Padded or prioritized headers are skipped: responses do not need them.
+            // Skips HEADERS frames with padding or a priority, which responses do not need.
             if type == Self.headersFrame, flags & 0x28 == 0 {
                 found = Self.date(in: Array(received[at..<at + count])) ?? found
             }

@@ -39,7 +39,7 @@ public struct RunStatus: Sendable {
     /// Error that makes the ledger unreadable; nil if it can be read.
     public private(set) var problem: BroadsideError?
 
-    /// The shown members of a run's response to `status`.
+    /// Members of a run's response to `status` that are displayed.
     private struct Progress: Decodable {
         var phase: String?
         var rows: UInt64?
@@ -73,7 +73,7 @@ public struct RunStatus: Sendable {
             case nextRows = "next_rows"
         }
 
-        /// Text about the next wave, for people; nil if there is none.
+        /// Text about the next wave; nil if there is none.
         var text: String? {
             guard let count, let next, let nextAt else { return nil }
             return "wave \(next) of \(count) at \(printable(nextAt, limit: 40))"
@@ -114,7 +114,7 @@ public struct RunStatus: Sendable {
         return all
     }
 
-    /// - Parameter running: Response of the run that writes the ledger; nil if none does.
+    /// - Parameter running: Response of the run that writes the ledger; nil if no run writes it.
     private init(ledger path: String, running: Progress?) throws(BroadsideError) {
         self.path = path
         do throws(BroadsideError) {
@@ -188,7 +188,7 @@ public struct RunStatus: Sendable {
         return line.object + "\n"
     }
 
-    /// Table for people, one row per ledger.
+    /// Human-readable table, one row per ledger.
     public static func table(_ all: [RunStatus]) -> String {
         let head = [
             "ledger", "name", "state", "started", "progress", "per second", "bottleneck", "left",

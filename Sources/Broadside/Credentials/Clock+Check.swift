@@ -1,7 +1,8 @@
 import BroadsideSupport
 
 extension Clock {
-    /// Refuses a clock that was never set, because provider tokens and ledgers are dated by it.
+    /// Refuses a clock that was never set, because it would give provider tokens and ledgers wrong
+    /// dates.
     ///
     /// - Throws: Exit code 5 if its time is before 2001.
     static func checkThatItIsSet() throws(BroadsideError) {

@@ -6,7 +6,7 @@ import BroadsideTLS
 extension Credential {
     /// Initial value of `authorization` in a run, and the function that renews it.
     package struct Authorization: Sendable {
-        /// `bearer ...`; nil with a certificate.
+        /// Value of the header field, `bearer ...`; nil with a certificate.
         package var value: [UInt8]?
         package var issuedAtSeconds: UInt64 = 0
         /// Function that signs a value for an issue time; nil if there is no key.
@@ -39,7 +39,7 @@ extension Credential {
         return []
     }
 
-    /// Description for people, without secrets.
+    /// Human-readable description, without secrets.
     package var summary: String {
         switch self {
         case .key(let key, let keyID, let teamID):

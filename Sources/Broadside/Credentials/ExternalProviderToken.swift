@@ -59,7 +59,7 @@ package struct ExternalProviderToken: Sendable {
     /// State of the file before it was read; nil if the token comes from a command.
     package let mark: Mark?
     let claims: ProviderTokenClaims
-    /// `bearer ...`.
+    /// Value of `authorization`: `bearer ...`.
     let authorization: [UInt8]
 
     /// Size limit of the file or the command's output, bytes.
@@ -182,7 +182,7 @@ package struct ExternalProviderTokenWatch {
     struct Reading: Sendable {
         /// State of the file; nil for a command.
         let mark: ExternalProviderToken.Mark?
-        /// The token; nil if it can't be read, and the last warning then has the cause.
+        /// The token; nil if it can't be read. In that case, the last warning has the cause.
         var token: ExternalProviderToken?
         var warnings: [String] = []
     }

@@ -13,8 +13,8 @@ func readSecret(
     }
     defer { close(descriptor) }
     var failure: Int32 = 0
-    // SAFETY: read(2) sets at most as many bytes as there are behind `count`, which is how many are
-    // set.
+    // SAFETY: read(2) writes only after the first `count` bytes and within the buffer, and `count`
+    // is the number of bytes that are set.
     var bytes = unsafe [UInt8](unsafeUninitializedCapacity: limit + 1) { buffer, count in
         while count <= limit {
             let room = unsafe UnsafeMutableRawBufferPointer(

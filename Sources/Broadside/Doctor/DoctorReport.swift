@@ -30,7 +30,7 @@ struct DoctorReport: Encodable {
         if state == .failed || outcome == .ok { outcome = state }
     }
 
-    /// Table for people.
+    /// Human-readable table.
     var text: String {
         var text = "endpoint     \(endpoint)\n"
         for check in checks {

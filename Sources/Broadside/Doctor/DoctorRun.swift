@@ -13,7 +13,7 @@ public enum DoctorRun {
     private static let limitSeconds = 10
     /// Maximum number of a name's addresses to try.
     private static let addressesLimit = 8
-    /// No warning appears if the two clocks differ by at most this, seconds.
+    /// Maximum difference between this machine's clock and the server's without a warning, seconds.
     private static let clockTolerance: UInt64 = 120
     /// Token with an odd number of digits, which no device can have.
     private static let impossibleToken = "0"
@@ -44,8 +44,8 @@ public enum DoctorRun {
 
     /// Performs the checks and prints their results.
     ///
-    /// - Returns: 0 if all is in order, 1 if APNs can't be reached or this machine can't run a
-    ///   campaign, 4 if APNs refuses.
+    /// - Returns: 0 if no check failed, 1 if APNs can't be reached or this machine can't run a
+    ///   campaign, 4 if APNs refuses the credential or the topic.
     /// - Throws: The error in the options; results so far are printed in that case, too.
     public static func run(_ options: SendOptions, asJSON: Bool) throws(BroadsideError) -> Int32 {
         let (host, port) = try Plan.endpoint(options)
@@ -207,8 +207,8 @@ public enum DoctorRun {
             first, credential: subject.credential, subject.headers, isFast: isFast, &report)
     }
 
-    /// Compares this machine's clock with the server's; nil if the server sends no date, or they
-    /// agree.
+    /// Compares this machine's clock with the server's; nil if the server sends no date, or if the
+    /// clocks agree.
     private static func clock(
         _ serverSeconds: UInt64?
     ) -> (state: DoctorReport.State, detail: String, advice: String)? {

@@ -7,7 +7,7 @@ struct HarmlessRequest {
     /// Authorization of a request.
     enum Authorization {
         case credential
-        /// By a provider token with a shifted issue time.
+        /// A provider token with a shifted issue time.
         case shifted(seconds: Int64)
         case text(String)
         case none
@@ -15,7 +15,7 @@ struct HarmlessRequest {
 
     /// Name of the request in the file of a survey.
     let name: String
-    /// What distinguishes the request from the usual one.
+    /// How the request differs from the usual one.
     let purpose: String
     let request: SingleRequest
     let authorization: Authorization
@@ -31,7 +31,7 @@ struct HarmlessRequest {
         var path = "/3/device/\(HarmlessRequest.impossibleToken)"
         /// Header fields that are added, or that replace the usual ones.
         var fields: [(name: String, value: String)] = []
-        /// Usual header fields that are left out.
+        /// Usual header fields that are omitted.
         var without: Set<String> = []
         var body = Array("{\"aps\":{}}".utf8)
         var authorization = Authorization.credential

@@ -7,7 +7,7 @@ import BroadsideSupport
 struct ResponseSurvey: Equatable {
     /// A server's response to one request.
     struct Entry: Equatable, Decodable {
-        /// What distinguishes the request from the usual one.
+        /// How the request differs from the usual one.
         var request: String
         /// HTTP status; nil without a response.
         var status: Int?

@@ -52,8 +52,8 @@ final class FeedbackLedger {
     /// Records tuples durably. The service removes tuples once they are read, so this is their only
     /// copy.
     ///
-    /// - Throws: Exit code 1 if the tuples exceed `tuplesLimit`, after recording as many as the limit
-    ///   permits.
+    /// - Throws: Exit code 1 if the tuples exceed `tuplesLimit`, after recording as many as the
+    ///   limit permits.
     func append(_ tuples: [FeedbackTuple], now: Now) throws(BroadsideError) {
         let room = Int(tuplesLimit - count)
         if tuples.count > room {

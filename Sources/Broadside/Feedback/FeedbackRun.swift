@@ -13,8 +13,8 @@ public enum FeedbackRun {
 
     /// Connects, reads and records.
     ///
-    /// - Parameter options: Send options, of which `endpoint`, `caFile`, `certificate`,
-    ///   `privateKey`, `passphraseFile` and `ledger` are used.
+    /// - Parameter options: Send options. Only `endpoint`, `caFile`, `certificate`, `privateKey`,
+    ///   `passphraseFile` and `ledger` are used.
     /// - Returns: 0.
     /// - Throws: The error with its exit code; tuples read before it are in the ledger.
     public static func run(_ options: SendOptions) throws(BroadsideError) -> Int32 {

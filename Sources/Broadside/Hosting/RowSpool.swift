@@ -9,7 +9,7 @@ package final class RowSpool: Sendable {
         var block: [UInt8]?
         var isAtEnd = false
         var failure: BroadsideError?
-        /// Whether no more blocks are taken.
+        /// Whether the run accepts no more blocks.
         var isClosed = false
         /// Whether the run needs rows. A campaign that continues already has them.
         var isWanted = false
@@ -43,7 +43,8 @@ package final class RowSpool: Sendable {
         }
     }
 
-    /// Hands over a block and waits until it is taken; returns false if no more blocks are taken.
+    /// Hands over a block and waits until the run takes it; returns false if the run accepts no
+    /// more blocks.
     package func put(_ block: [UInt8]) async -> Bool {
         await withCheckedContinuation { continuation in
             let isClosed = state.withLock { state in

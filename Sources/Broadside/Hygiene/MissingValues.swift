@@ -10,7 +10,7 @@ enum MissingValues {
     /// Limit on the columns that are checked in these rows.
     private static let columnLimit = 200
 
-    /// Warns about each column that contains such a word.
+    /// Warns about each column that contains a word such as NULL.
     static func warn(of words: MissingWords, in layout: RowLayout, of list: TokenList) {
         for (name, occurrence) in zip(layout.names, words.occurrences) {
             guard let occurrence else { continue }
@@ -40,7 +40,7 @@ enum MissingValues {
             var rows = try RowCursor(list, first, layout: layout)
             while let row = try rows.next() { words.take(row, of: rows.reader) }
         } catch {
-            // Input that can be read only once is not available any more.
+            // Input that can be read only once, such as a pipe, has already been read.
             return
         }
         warn(of: words, in: layout, of: list)

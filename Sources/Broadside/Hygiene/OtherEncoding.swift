@@ -22,7 +22,7 @@ struct OtherEncoding {
         if !isUTF8Text([UInt8](text)) { line = row.line }
     }
 
-    /// Warns about the first such row, with the command that converts the list.
+    /// Warns about the first row that is not UTF-8, with the command that converts the list.
     func warn(_ list: TokenList) {
         guard let line, list.format != .lines else { return }
         standardErrorLine(

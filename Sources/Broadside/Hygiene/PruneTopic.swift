@@ -4,16 +4,16 @@ import BroadsideLedgers
 import BroadsidePayloads
 import BroadsideSupport
 
-/// Topic under which the tokens of a list are judged.
+/// Topic of the tokens in a list. It decides which verdicts about them count.
 enum PruneTopic {
     /// Reports for any topic count.
     case any
     /// All rows have this topic.
     case one(String)
-    /// Each row names its topic. Has the option that names the columns, for messages.
+    /// Each row names its topic. `option` is the option that names the columns, for messages.
     case ofRow(TextTemplate, option: String)
 
-    /// Determines the topic by the option. Without the option, the ledgers decide: if the rows of
+    /// Determines the topic from the option. Without the option, the ledgers decide: if the rows of
     /// all ledgers name their topics in the same way, the rows of the list do, too.
     ///
     /// - Throws: Exit code 2 if the option is not a template, or if it is needed and missing.
@@ -73,8 +73,8 @@ enum PruneTopic {
         return TokenScope(topic: topic, environment: nil)
     }
 
-    /// Warning about ledgers whose verdicts belong to other apps or environments; nil if there is no
-    /// reason for one.
+    /// Warning about ledgers whose verdicts belong to other apps or environments; nil if there is
+    /// no reason for one.
     ///
     /// - Parameters:
     ///   - all: Scope of each ledger.

@@ -52,7 +52,7 @@ public enum TokensDedupe {
     ///   - path: Path of the new list. It is written to a file beside this path, which is then
     ///     renamed.
     ///   - rule: Rule that groups rows and decides which row of a group stays.
-    /// - Returns: A summary for people, a few lines.
+    /// - Returns: A human-readable summary, a few lines.
     public static func run(
         _ options: TokensOptions, output path: String, rule: Rule
     ) throws(BroadsideError) -> String {
@@ -219,12 +219,13 @@ public enum TokensDedupe {
     }
 }
 
-/// Copies ranges of a list, in order, through a buffer.
+/// Copies ranges of a list through a buffer. The ranges must be in the order of the list.
 private struct Copier: ~Copyable {
     let list: TokenList
     let output: OutputFile
-    /// Window, and its offset in the list.
+    /// Window on the list.
     private var buffer = ReadBuffer(byteCount: 1 << 20)
+    /// Offset of the window in the list.
     private var start: UInt64 = 0
     /// Offset of the next byte to copy.
     private var position: UInt64 = 0

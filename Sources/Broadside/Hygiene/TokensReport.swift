@@ -49,7 +49,7 @@ public struct TokensReport {
     let counts: ListSurvey.Counts
     let duplicates: Duplicates?
 
-    /// Report for people.
+    /// Human-readable report.
     public var text: String {
         var text = "format       \(format.name)"
         if let compression { text += " in \(compression.rawValue)" }

@@ -172,7 +172,7 @@ struct NightFolder {
                 + "--date \(last) sends the rest of \(words.rest)")
     }
 
-    /// Returns a text with the latest of the dates, and the number of the other dates.
+    /// Returns a text with the latest dates, and the number of the other dates.
     private static func names(_ dates: [NightDate]) -> String {
         let rest = dates.count - namedLimit
         return dates.suffix(namedLimit).reversed().map(\.description).joined(separator: ", ")
@@ -181,7 +181,7 @@ struct NightFolder {
 
     // MARK: Pages
 
-    /// Paths of a night's page and of the page about all nights; nil if the night has none.
+    /// Paths of a night's page and of the page about all nights; nil if either page is missing.
     func pages(of date: NightDate) -> String? {
         let paths = ["\(ledger(date))/\(LedgerDirectory.pageName)", "\(path)/index.html"]
             .filter { (try? fileExists($0)) == true }
@@ -215,14 +215,14 @@ struct NightFolder {
     }
 
     private func warn(_ error: BroadsideError) {
-        // After a second stop signal the page is left out without a warning.
+        // After a second stop signal, the page is skipped without a warning.
         guard error.exitCode != ExitCode.rowsRemain else { return }
         standardErrorLine("broadside: warning: a page was not written: \(error.message)")
     }
 
     // MARK: Removal
 
-    /// Name of a ledger that awaits its removal.
+    /// Path to which a night's ledger is renamed before it is removed.
     private func hidden(_ date: NightDate) -> String { "\(path)/.\(date).removed" }
 
     /// Removes the ledgers of finished nights, except the newest ones. Warns about ledgers that

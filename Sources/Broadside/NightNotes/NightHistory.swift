@@ -87,8 +87,8 @@ struct NightHistory: Sendable {
     ///   - now: Current time, in milliseconds.
     ///   - today: Day at that time.
     ///   - length: Length of a night, in milliseconds.
-    /// - Throws: Exit code 1 if the clock is far behind the latest night, which would otherwise
-    ///   begin again under another date.
+    /// - Throws: Exit code 1 if the clock is far behind the latest night: that night would
+    ///   otherwise begin again under another date.
     func night(
         at now: UInt64, today: NightDate, length: UInt64
     ) throws(BroadsideError) -> NightDate {

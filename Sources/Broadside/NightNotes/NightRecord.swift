@@ -42,7 +42,7 @@ final class NightRecord: Sendable {
         let ledger = directory.path
         let path = "\(ledger)/\(LedgerDirectory.pageName)"
         do throws(BroadsideError) {
-            // Another ledger, or none, may be there by now.
+            // By now, another ledger may be at this path, or none.
             guard try LedgerDirectory.isBegunLedger(ledger, ifThere: true) else { return nil }
             try signals.write(path, isUrgent: isUrgent) { () throws(BroadsideError) in
                 try LedgerDirectory.writePage(bytes, into: ledger)

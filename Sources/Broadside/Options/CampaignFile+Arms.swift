@@ -2,8 +2,8 @@ internal import BroadsidePrimitives
 import BroadsideSupport
 
 extension CampaignFile {
-    /// Key of a campaign file. Its value is an object with one object per arm, and replaces the
-    /// options that are repeated for each arm.
+    /// Key in a campaign file for the options of arms. Its value is an object with one object per
+    /// arm, and replaces the options that are repeated for each arm.
     static let armsKey = "arms"
 
     /// Options that an arm may have, by their keys in a file.

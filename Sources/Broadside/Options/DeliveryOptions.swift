@@ -50,7 +50,7 @@ public struct DeliveryOptions: Sendable, Equatable {
         }
     }
 
-    /// Description, for people, of when rows are sent; nil: at once.
+    /// Human-readable description of when rows are sent; nil: at once.
     var description: String? {
         guard isUsed else { return nil }
         var text = deliverAt.map { "\($0.text) local time" } ?? "at once"

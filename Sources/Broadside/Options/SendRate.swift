@@ -99,7 +99,7 @@ public struct SendRate: Equatable, Sendable, ExpressibleByIntegerLiteral,
             riseNanoseconds: riseNanoseconds)
     }
 
-    /// Description for people.
+    /// Human-readable description.
     var words: String {
         guard ramp != nil else { return "\(rateText(last)) requests per second" }
         return "from \(rateText(first)) to \(rateText(last)) requests per second within "

@@ -13,9 +13,9 @@ struct FirstRow {
     let payload: [UInt8]
     private let token: ShortenedToken
 
-    /// Limits of the search for a row with a token and a payload: one on rows to send, and one on
-    /// all rows, including skipped ones.
+    /// Limit on the rows to send among which a row with a token and a payload is searched for.
     static let searchLimit: UInt64 = 1000
+    /// Limit on all rows of this search, including skipped ones.
     private static let rowsLimit: UInt64 = 10_000_000
 
     /// - Returns: nil if all rows have the same payload, or none of the first rows can be sent.

@@ -11,7 +11,7 @@ enum ListSize: Equatable {
     /// Unknown, because the list comes through a pipe.
     case unknown
 
-    /// Estimates from the beginning of the list; exact if that is the whole list.
+    /// Estimates the rows from the beginning of the list; exact if that is the whole list.
     static func estimate(_ plan: Plan, _ list: TokenList) throws(BroadsideError) -> ListSize {
         try count(plan, list, byteLimit: list.isCutByBytes ? plainBytes : compressedBytes)
     }
@@ -36,7 +36,7 @@ enum ListSize: Equatable {
     ) throws(BroadsideError) -> ListSize {
         let shard = plan.options.shard
         let limit = plan.options.limit ?? .max
-        // For a shard, counts the whole list and takes its share.
+        // For a shard, counts the rows of the whole list and takes the shard's share of them.
         let source = try ListSource(
             list,
             ListSelection(rows: CampaignRows(limit: shard == nil ? plan.options.limit : nil)))
@@ -77,7 +77,7 @@ enum ListSize: Equatable {
         }
     }
 
-    /// Description for people.
+    /// Human-readable description.
     var text: String {
         switch self {
         case .exact(let count): grouped(count)
@@ -88,7 +88,7 @@ enum ListSize: Equatable {
         }
     }
 
-    /// Recipients of the campaign, for people.
+    /// Human-readable number of devices that the campaign goes to.
     var devices: String {
         switch self {
         case .exact(let count): "\(grouped(count)) \(count == 1 ? "device" : "devices")"

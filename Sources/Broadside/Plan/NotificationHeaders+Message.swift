@@ -2,7 +2,7 @@ package import BroadsideAPNs
 package import BroadsideSupport
 
 extension NotificationHeaders.Field {
-    /// Option that sets the header, without dashes.
+    /// Name of the option that sets the header, without dashes.
     var option: String {
         switch self {
         case .topic: "topic"

@@ -42,8 +42,8 @@ extension PayloadFiles {
         return ArmPayloads(split: split, own: own)
     }
 
-    /// Compiles the collapse ID of an arm. If `name` is nil, compiles the collapse ID of the
-    /// campaign, in a campaign whose arms have their own.
+    /// Compiles an arm's collapse ID. If `name` is nil, it is the collapse ID of the campaign, in a
+    /// campaign whose arms have their own.
     static func collapse(
         _ text: String, option: String, ofArm name: String?
     ) throws(BroadsideError) -> TextTemplate {

@@ -11,9 +11,9 @@ public struct PayloadReport: Sendable {
     private let pushType: PushType
     /// Whether the payload is for a broadcast channel.
     private let isBroadcast: Bool
-    /// Size of the file in bytes, and its size without whitespace between JSON tokens; nil if it is
-    /// not JSON.
+    /// Size of the file, bytes.
     private let byteCount: Int
+    /// Size without whitespace between JSON tokens, bytes; nil if the file is not JSON.
     private let minifiedByteCount: Int?
     /// Columns that the template contains; their values add to the size.
     private let columns: [String]
@@ -157,7 +157,7 @@ public struct PayloadReport: Sendable {
             + (more > 0 ? " (and \(more) more)" : "")
     }
 
-    /// All findings, for people.
+    /// All findings as human-readable text.
     public var text: String { text(problems[...]) }
 
     /// Findings that `failure` does not mention.

@@ -11,7 +11,7 @@ extension Plan {
     /// them. With a larger limit, more notifications are sent while the run waits for silence.
     static let gatewayWindow = 8192
 
-    /// Text for a legacy gateway that follows the endpoint.
+    /// Text about the legacy gateway, to append to the endpoint; empty for HTTP/2.
     var protocolDescription: String {
         guard options.wireProtocol == .binary else { return "" }
         return ", legacy gateway, command \(options.binaryCommand.rawValue)"

@@ -6,12 +6,13 @@ import BroadsideSupport
 extension Plan {
     /// A past expiration counts as intended if it is at most this old, seconds.
     private static let pastSecondsLimit: UInt64 = 86_400
-    /// A value below this number is taken for a duration, not for a date: the seconds of a year.
+    /// A value below this number, the seconds of a year, is taken for a duration and not for a
+    /// date.
     private static let durationSecondsLimit: UInt64 = 366 * 86_400
 
     /// Refuses an expiration far in the past: APNs would try once and store nothing.
     ///
-    /// A campaign that began with such an expiration may be finished with it.
+    /// A campaign that began with such an expiration may still be completed with it.
     ///
     /// - Returns: A warning if the expiration has passed but is accepted.
     static func checkExpiration(

@@ -17,8 +17,8 @@ struct Plan {
     var credential: Credential
     var shape: RunShape
     var streamsPerConnection: Int
-    /// First run that this process made in the ledger, if it continues with another run: `--retry`
-    /// does not reopen what this process has settled. nil: the run is the first of the process.
+    /// Number of this process's first run in the ledger. `--retry` does not reopen rows that were
+    /// settled from that run on. nil if the process has made no earlier run.
     var reopenedSince: UInt32?
     /// Likely mistakes, which are reported but do not prevent the send.
     var warnings: [String] = []
@@ -94,7 +94,7 @@ struct Plan {
         try checkTopicLabels(options)
     }
 
-    /// Refuses labels whose names the metrics of topics use.
+    /// Refuses labels that have the same names as labels in the metrics of topics.
     private static func checkTopicLabels(_ options: SendOptions) throws(BroadsideError) {
         guard let key = ["topic", "outcome"].first(where: { options.labels[$0] != nil }) else {
             return
@@ -107,7 +107,7 @@ struct Plan {
     /// Labels of the campaign; nil: none.
     var labels: [String: String]? { options.labels.isEmpty ? nil : options.labels }
 
-    /// Destination of connections, for people.
+    /// Host and port that connections go to, for messages.
     var hostAndPort: String { Route.hostAndPort(route.host, route.port) }
 
     /// Value of `:authority`, with the port unless it is the scheme's default (RFC 9110, section

@@ -1,4 +1,4 @@
-/// Shortens a row's device token wherever it occurs in text for people. A payload or header may
+/// Shortens a row's device token wherever it occurs in displayed text. A payload or header may
 /// contain the whole token, for example with `{{token}}`.
 struct ShortenedToken {
     /// Digits of the token, in lower case.

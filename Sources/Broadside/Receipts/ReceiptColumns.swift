@@ -13,7 +13,7 @@ public struct ReceiptColumns: Sendable {
     /// Further columns. Opens are counted for each of their values.
     public var by: [String]
 
-    /// Usual names of columns, in any case.
+    /// Usual names of columns, in upper or lower case.
     private static let usualNotifications = ["apns_id", "apns-id", "apnsId"]
     private static let usualTokens = ["token", "device_token", "deviceToken", "push_token"]
     private static let usualTimes = ["time", "timestamp", "event_time", "opened_at", "date"]

@@ -2,11 +2,11 @@ import BroadsideLists
 import BroadsideObservability
 import BroadsideSupport
 
-/// Counts devices and their first receipts. Takes records in order: first the rows of a key, then
-/// the receipts with the same key, ordered by time.
+/// Counts devices and their first receipts. Takes records sorted by key: first the rows of a key,
+/// then the receipts with the same key, ordered by time.
 struct ReceiptTally {
     var findings: ReceiptFindings
-    /// Number of each value, by column.
+    /// Number assigned to each value, by column.
     private var numbers: [[[UInt8]: Int]]
 
     private var key: UInt64?
@@ -40,7 +40,7 @@ struct ReceiptTally {
     /// Counts a receipt that can't be read.
     ///
     /// - Parameters:
-    ///   - fault: Description of what is wrong with the line, with a verb.
+    ///   - fault: Problem of the line, beginning with a verb.
     ///   - value: The value that can't be read; nil to show none, as for tokens.
     mutating func noteUnreadable(line: UInt64, _ fault: String, value: [UInt8]?) {
         findings.unreadable += 1
@@ -56,7 +56,7 @@ struct ReceiptTally {
             isOpened = false
         }
         guard record.second == 1 else {
-            // Further rows of the device are not further devices.
+            // Another row of the same device does not count as another device.
             guard row == nil else { return }
             let arm = Int(record.fourth) - 1
             row = (arm, record.third)

@@ -16,8 +16,9 @@ public import BroadsideSupport
 /// The key is the row's number if receipts have apns-ids, or the fingerprint of the token. The sort
 /// spills to disk, so that memory is bounded.
 enum ReceiptsJoin {
-    /// Maximum number of columns to count by, and of values per column that are counted separately.
+    /// Maximum number of columns to count by.
     static let columnLimit = 7
+    /// Maximum number of values per column that are counted separately.
     static let valueLimit = 50
     /// Name for all values that are not counted separately.
     static let otherValues = "(others)"

@@ -40,7 +40,7 @@ final class BackgroundFile<Content> {
         }
     }
 
-    /// Whether a write has not finished.
+    /// Whether a write is in progress.
     var isWriting: Bool {
         takeResult()
         return !worker.isIdle
@@ -59,7 +59,8 @@ final class BackgroundFile<Content> {
 
     private func fail(_ error: BroadsideError) {
         defer { hasFailed = true }
-        // A ledger in use belongs to a newer attempt; the run detects that in another way.
+        // Exit code `inUse` means that a newer attempt has claimed the ledger. The run detects that
+        // in another way.
         guard !hasFailed, error.exitCode != ExitCode.inUse else { return }
         standardErrorLine("broadside: warning: \(error.message): \(consequence)")
     }

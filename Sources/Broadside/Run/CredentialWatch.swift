@@ -9,8 +9,8 @@ import BroadsideTLS
 /// that handles SIGHUP. Keys are not read on a thread that only waits: it would not reuse the
 /// memory that it freed, so keys would remain in this memory.
 final class CredentialWatch {
-    /// Request to read the file of `--auth-token-file` if it differs from the mark, or to run the
-    /// command.
+    /// Request to read the file of `--auth-token-file` if it has changed since the mark, or to run
+    /// the command.
     private struct Job: Sendable {
         let token: ExternalProviderToken
         let mark: ExternalProviderToken.Mark?
@@ -19,7 +19,7 @@ final class CredentialWatch {
     private let plan: Plan
     private let coordinator: RunCoordinator
     private let tlsConfiguration: TLSConfigurationBox
-    /// Receives what is read, for later passes.
+    /// Keeps the credential that was read, for later passes.
     private let requests: OperatorRequests
     /// Reads in the background; a nil result means that the file is unchanged.
     private let reader: BackgroundWorker<Job, ExternalProviderTokenWatch.Reading?>
@@ -97,7 +97,7 @@ final class CredentialWatch {
     /// if a file can't be read or the credential is another sender's.
     func reload(_ now: Now) {
         guard SecretCommand.isNamed(plan.options) else { return reload(now, printed: nil) }
-        // A command that is already running is as recent as a second one would be.
+        // The output of a command that is already running is as recent as that of a second one.
         guard !isReloading else { return }
         do throws(BroadsideError) {
             try reloader.put(())

@@ -10,7 +10,7 @@ internal import Glibc
 /// Reads and checks everything that a run would read and check, and builds each request, without
 /// connections or output files.
 enum DryRun {
-    /// Number of rows of a list for each result.
+    /// Row counts of a list, by result.
     private struct Tally {
         var rows: UInt64 = 0
         /// Rows that earlier runs left in doubt, and that this run would settle as unknown.

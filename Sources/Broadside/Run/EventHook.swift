@@ -13,7 +13,7 @@ enum HookEvent: String, Sendable {
     /// Every row is settled.
     case finished
 
-    /// Event at the end of a run with an exit code.
+    /// Event for the end of a run with this exit code.
     init(exitCode: Int32) {
         let isWhole = exitCode == ExitCode.complete || exitCode == ExitCode.openRows
         self = isWhole ? .finished : .stopped
@@ -57,7 +57,7 @@ final class EventHook {
     /// - Throws: If the system refuses a thread (exit 1).
     init(_ command: String, ledger: String) throws(BroadsideError) {
         self.ledger = Self.absolute(ledger)
-        // Captures `state`, not `self`: the thread would keep its owner alive.
+        // Captures `state` and not `self`, because the thread would otherwise keep its owner alive.
         let state = state
         _ = try WorkerThread {
             while let next = state.queue.take(), let call = next {

@@ -87,7 +87,7 @@ struct GrowthWatch {
 }
 
 extension ConnectionGrowth.Reason {
-    /// Description for people, appended to the number of connections.
+    /// Human-readable reason, to append to the number of connections.
     func words(connections: Int) -> String {
         switch self {
         case .early: "the run ended before anything could be measured"

@@ -28,11 +28,12 @@ extension LedgerSession {
             use: ProcessUse.now(), statistics: RunStatistics(), latency: LatencyCounts(),
             elapsed: 0, requests: 0)
         let cause = finishedCause
-        // A list of which no row was sent is an error, as in the run that read the last row.
+        // If no row of the list was sent, the outcome is an error, as in the run that read the last
+        // row.
         let wasSent = summary.counts.sent > 0
         if cause != .complete { summary.outcome = wasSent ? .aborted : .error }
         let advice = StopAdvice(cause, .init(plan, self, summary, wasAnswered: true))
-        // Printed with `--progress none`, too: a job that uses the same ledger every night sends
+        // Printed even with `--progress none`: a job that uses the same ledger every night sends
         // nothing from the second night on.
         standardErrorLine("the campaign of \(directory.path) is finished: nothing is sent")
         if let metrics = outlets.metrics {

@@ -13,8 +13,8 @@ final class ListEnd {
     /// Whether the list thread has ended.
     private var isFree: Bool
 
-    /// Time limit in milliseconds for a read without progress, and for another thread that waits
-    /// for a disk at the end of a run.
+    /// Time limit in milliseconds for a read that makes no progress, and for waiting at the end of
+    /// a run for another thread's disk access.
     static var diskPatience: Int { 5000 }
 
     /// Waits until the list thread releases the list. The wait is limited, because the list's disk
@@ -26,7 +26,8 @@ final class ListEnd {
         self.source = source
         self.coordinator = coordinator
         self.signals = signals
-        // Nothing notifies this thread; without a read, the other one ends within a millisecond.
+        // Polls, because nothing notifies this thread. If the list thread is not reading, it ends
+        // within a millisecond.
         var microseconds = 100
         for _ in 0..<Self.diskPatience / 10
         where !services.hasListEnded && !coordinator.isStoppingAtOnce {
@@ -44,8 +45,8 @@ final class ListEnd {
     /// If rows may remain, the rest of the list is read to count them. A list that can't be read
     /// further was reported earlier.
     ///
-    /// - Parameter stop: Cause of the run's stop; nil if there is none. If there is a cause, the
-    ///   next signal ends the read.
+    /// - Parameter stop: Cause of the run's stop; nil if the run was not stopped. If it was
+    ///   stopped, the next signal ends the read.
     func endRow(stop: StopCause?) -> UInt64? {
         let source = source
         return read(endsOnSignals: stop != nil) { isEnded in

@@ -8,7 +8,7 @@ package import BroadsidePolicy
 ///
 /// The coordinator of a pass acts on requests, and is gone with its pass.
 package final class OperatorRequests {
-    /// Stop; nil: none. The first one counts.
+    /// Cause of the first request to stop; nil if there was none.
     package private(set) var stop: StopCause?
     /// Credential that was read since the start; nil: the initial credential is in use.
     var sender: Sender?
@@ -21,7 +21,7 @@ package final class OperatorRequests {
 
     package init() {}
 
-    /// Begins a pass, whose coordinator has the settings of the options.
+    /// Begins a pass. The coordinator of the pass has the settings in the options.
     package func begin(_ coordinator: RunCoordinator) {
         assert(self.coordinator == nil, "passes follow each other")
         self.coordinator = coordinator
@@ -41,7 +41,7 @@ package final class OperatorRequests {
         coordinator?.stop(cause)
     }
 
-    /// Has the next pass read the credential again.
+    /// Makes the next pass read the credential again.
     func reloadLater() { wantsReload = true }
 
     /// Returns whether the credential is to be read again, and forgets the request.

@@ -1,6 +1,6 @@
 internal import BroadsideRing
 
-/// Ends this process when its parent process has ended in any way.
+/// Makes this process end when its parent process ends, for whatever reason.
 ///
 /// - Parameter identifier: Process ID of the parent.
 public func endWithParent(_ identifier: Int32) { ParentProcess.endWith(identifier) }

@@ -30,7 +30,7 @@ struct PreparedRun {
                 plan.options.delivery, list,
                 ListSelection(rows: session.manifest.rows, skips: session.skips),
                 startedAt: session.manifest.firstStartedAtMilliseconds)
-        // A part has random rows of a table, and the table was checked as a whole.
+        // A part of a campaign has random rows of a table, and the table was checked as a whole.
         if !run.isBegun, plan.options.part == nil, let waves {
             do throws(BroadsideError) {
                 try waves.check(plan.options)

@@ -113,7 +113,7 @@ struct Preview {
         print("preview: nothing was sent, nothing was written")
     }
 
-    /// Arms that are sent, each with its initial number of shown requests, 0.
+    /// Number of shown requests for each arm that is sent; initially 0.
     private var armsToShow: [UInt8: Int] {
         let arms = plan.payloads.set.arms?.split.arms.enumerated().filter {
             $0.element.name != ArmSplit.holdoutName

@@ -28,7 +28,7 @@ struct RunConclusion {
         wasAnswered = coordinator.lastResponse != nil
         anyAccepted = coordinator.anyAccepted
         sentAnything = statistics.requests > 0
-        // A stop request that came when the last row was in flight stopped nothing.
+        // A stop request that came when the last row was in flight had no effect.
         cause =
             switch stop {
             case .signal where isWhole, .control where isWhole, .keyboard where isWhole,

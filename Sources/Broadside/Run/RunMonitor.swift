@@ -17,7 +17,7 @@ final class RunMonitor {
     private let passes: RunPasses
     /// Whether the run waits for its next wave.
     private var isWaiting: Bool
-    /// Time since which the run sends, or waits for its next wave.
+    /// Time at which the run began to send, or to wait for its next wave.
     private(set) var sendingSince: Now
     /// Wakes the reactors, so that they read the shared state.
     private let wake: () -> Void
@@ -33,11 +33,12 @@ final class RunMonitor {
     private let telemetryFile: BackgroundFile<[UInt8]>
     private let metricsFile: BackgroundFile<String>?
     private var hasEnded = false
-    /// Keyboard input; nil if no progress is shown, or if standard input is the list or no
-    /// terminal.
+    /// Keyboard input; nil if no progress is shown, if standard input is the list, or if it is not
+    /// a terminal.
     private let terminal: TerminalKeys?
     private var keys: RunKeys?
-    /// Plan that was printed before the run, and that is printed again.
+    /// Plan that is printed before the run, and again with the help about keys; nil if no progress
+    /// is shown.
     private let planText: String?
 
     /// Interval between writes of the telemetry.
@@ -59,8 +60,8 @@ final class RunMonitor {
         isWaiting = passes.dueAt > start.wallMilliseconds
         sendingSince = start
         self.wake = wake
-        // SAFETY: the file's thread alone replaces it, and what it reads of the directory (path,
-        // descriptor, claim) was set before the run.
+        // SAFETY: only the file's thread replaces the file, and the properties of the directory
+        // that it reads (path, descriptor, claim) were set before the run.
         nonisolated(unsafe) let directory = session.directory
         telemetryFile = BackgroundFile(
             "\(session.directory.path)/\(Telemetry.fileName)",
@@ -114,7 +115,7 @@ final class RunMonitor {
                     fields: started), start)
         }
         sampler.take(waves: passes.progress(start, isWaiting: isWaiting))
-        // Standard error has it already; this adds it to a log that was requested.
+        // The warning is already on standard error; this adds it to a log that was requested.
         if let warning = session.claimWarning, plan.options.log != nil {
             report(
                 RunEvent(
@@ -200,8 +201,8 @@ final class RunMonitor {
 
     /// Page of `--report`.
     ///
-    /// - Parameter isUrgent: Whether to omit the curves of killed runs, for which the ledger's rows
-    ///   have to be read.
+    /// - Parameter isUrgent: Whether to omit the curves of killed runs, because they require
+    ///   reading the ledger's rows.
     func reportPage(
         _ summary: Summary, cause: StopCause, advice: StopAdvice, isUrgent: Bool, now: Now
     ) -> [UInt8] {
@@ -306,10 +307,10 @@ final class RunMonitor {
         metricsFile?.put(MetricsText(sampler.snapshot, use: ProcessUse.now()).text)
     }
 
-    /// Whether a write of the telemetry to the ledger's disk has not finished.
+    /// Whether the telemetry is still being written to the ledger's disk.
     var isSaving: Bool { telemetryFile.isWriting }
 
-    /// Whether a write of the metrics has not finished.
+    /// Whether the metrics are still being written.
     var isPublishing: Bool { metricsFile?.isWriting ?? false }
 
     /// Gives up waiting for unfinished writes at the end of the run.

@@ -4,8 +4,8 @@ import BroadsideLists
 import BroadsideObservability
 import BroadsideSupport
 
-/// Notices changes in a run that operators should read about, and makes an event of each change
-/// once. It keeps the changes noticed so far, and writes nothing.
+/// Notices changes in a run that operators should read about, and creates one event per change. It
+/// remembers the changes noticed so far, and writes nothing.
 struct RunNotices {
     private let coordinator: RunCoordinator
     private let services: ReactorServices
@@ -15,8 +15,9 @@ struct RunNotices {
     private let requestTimeout: UInt64
 
     private var tokenVersion: UInt32
-    /// Number of retries that were reported, and when the next report is due.
+    /// Number of retries that were reported.
     private var reportedRetries: UInt64 = 0
+    /// Time at which the next report about retries is due.
     private var nextRetries: UInt64
     private var didReportStop = false
     /// Number of stopped topics that were reported.
@@ -44,8 +45,8 @@ struct RunNotices {
         nextRetries = start.nanoseconds + Self.retriesInterval
     }
 
-    /// Returns events of the reactors since the last call, and a new provider token, the stop of
-    /// the run, and sums of retries.
+    /// Returns the events since the last call: events of the reactors, a new provider token, the
+    /// stop of the run, and sums of retries.
     ///
     /// - Parameter snapshot: The latest sample.
     /// - Parameter retries: Number of retries in that sample.

@@ -75,16 +75,16 @@ package final class RunPasses {
     /// requests.
     var endsForQuiet: Bool { isQuiet && requests.stop == nil }
 
-    /// Whether the next pass may follow one that has ended.
+    /// Whether another pass may follow a pass that has ended.
     ///
-    /// - Parameter stop: Cause of its end; nil: nothing stopped it.
+    /// - Parameter stop: Cause that stopped the pass; nil if nothing stopped it.
     package func goesOn(after stop: StopCause?) -> Bool {
         waves != nil && requests.stop == nil && (stop == nil || isQuiet && stop == .control)
     }
 
-    /// Cause of the run's end if no pass follows one that has ended.
+    /// Cause of the run's end if no other pass follows a pass that has ended.
     ///
-    /// - Parameter stop: Cause of the pass's end; nil: nothing stopped it.
+    /// - Parameter stop: Cause that stopped the pass; nil if nothing stopped it.
     func finalStop(after stop: StopCause?) -> StopCause? {
         isQuiet && stop == .control ? requests.stop ?? stop : stop
     }
@@ -113,7 +113,7 @@ package final class RunPasses {
         isQuiet = false
     }
 
-    /// Adds the statistics of a pass to those of the process.
+    /// Adds a pass's statistics to the statistics of the process.
     func add(_ statistics: RunStatistics, _ latency: LatencyCounts, seconds: Double) {
         assert(seconds >= 0, "a pass does not end before it begins")
         self.statistics.add(statistics)

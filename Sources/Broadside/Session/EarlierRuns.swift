@@ -35,7 +35,7 @@ struct EarlierRuns {
         try LedgerSession.check(list, manifest, index, directory, plan.options)
     }
 
-    /// Work that the next run has.
+    /// Work that remains for the next run.
     func rowsLeft() -> ResumePlan {
         ResumePlan(index: index, lostRows: plan.options.onLost, reopens: plan.options.retry)
     }

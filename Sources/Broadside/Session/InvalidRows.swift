@@ -10,8 +10,8 @@ struct InvalidRows {
     private var rows: InvalidRowsGuard
     /// The first invalid row.
     private var sample: FirstRowsCheck.Sample?
-    /// Number of rows for each known kind of value that is not a device token, until there is a
-    /// verdict.
+    /// Rows that have a known kind of value instead of a device token, counted by kind until there
+    /// is a verdict.
     private var kinds: [ForeignToken: (rows: UInt64, firstLine: UInt64)] = [:]
     /// Number of invalid rows whose kind was examined.
     private var examined: UInt64 = 0
@@ -105,7 +105,7 @@ struct InvalidRows {
             let good = count - invalid
             text += "; \(grouped(good)) \(good == 1 ? "has a device token" : "have device tokens")"
         } else if let line = (try? list.firstTokenLine())?.line {
-            // A pipe can't be read again, so it has no line.
+            // A pipe can't be read again, so no line is known for it.
             text += "; the first device token is on line \(grouped(line))"
         }
         let shown = decimal(percent, places: percent == percent.rounded() ? 0 : 1)

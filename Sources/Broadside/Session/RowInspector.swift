@@ -8,7 +8,7 @@ struct RowInspector: ~Copyable {
     /// Reason why a row is invalid.
     struct Finding: Equatable {
         var reason: Reason
-        /// Whether the token is valid, and other columns of the row cause the problem.
+        /// Whether the token is valid and other columns of the row cause the problem.
         var isPersonal: Bool
         /// Value that makes the row invalid; nil if no single value does.
         var culprit: PayloadRenderer.Culprit?
@@ -29,7 +29,7 @@ struct RowInspector: ~Copyable {
         isPersonal = payloads.isPersonal
     }
 
-    /// Counts of rows whose value has no payload of its own.
+    /// Counts of rows whose value in the column of `--payload-by` has no payload of its own.
     var fallbackCounts: FallbackCounts { renderer.fallbackCounts }
 
     /// Number of the arm of the last inspected row; 0 if there are no arms.

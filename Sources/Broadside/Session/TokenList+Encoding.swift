@@ -2,7 +2,7 @@ import BroadsideLists
 import BroadsideRows
 
 extension TokenList {
-    /// Command that converts a list in the encoding of a spreadsheet.
+    /// Command that converts a list from a spreadsheet's encoding to UTF-8.
     var utf8Command: String { command.filter("iconv -f WINDOWS-1252 -t UTF-8") }
 }
 

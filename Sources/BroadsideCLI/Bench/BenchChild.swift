@@ -13,7 +13,7 @@ final class BenchChild {
         var cpuMicroseconds: Double
     }
 
-    /// Path of the file for its stdout.
+    /// Path of the file for the child's stdout.
     let outputPath: String
     private let errorsPath: String
     private var identifier = pid_t()
@@ -132,7 +132,7 @@ final class BenchChild {
 struct BenchSignals {
     private let signals = SignalSet([SIGINT, SIGTERM, SIGHUP, SIGCHLD])
 
-    /// Blocks these signals from now on.
+    /// Blocks the signals, so that they wait until they are taken.
     init() { signals.block() }
 
     /// Waits for 20 ms, or until a child ends.

@@ -60,12 +60,12 @@ struct BenchResult: Encodable {
     var connections: Int
     var latency_ms: BenchSummary.Latency
     var latency_histogram: [Column]
-    /// Null if no time was measured.
+    /// Bottlenecks of the run, by name; null if no time was measured.
     var limited_by: [String: Double]?
     var peak_rss_bytes: Int
-    /// Null if another server was measured.
+    /// CPU use of the simulator; null if another server was measured.
     var simulator: Simulator?
-    /// Null if h2load is not installed, or if another server was measured.
+    /// Cost with h2load; null if h2load is not installed, or if another server was measured.
     var h2load: BenchReference?
     var machine: Machine { Machine(description) }
     private let description = MachineDescription.current()

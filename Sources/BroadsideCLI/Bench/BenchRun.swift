@@ -9,7 +9,7 @@ struct BenchRun {
         var summary: BenchSummary
         var cpuMicroseconds: Double
         var latencies: [LedgerLatencies.Column]
-        /// nil if no simulator was started.
+        /// CPU time of the simulator; nil if no simulator was started.
         var simulatorMicroseconds: Double?
 
         var answered: Double { Double(summary.accepted + summary.rejected) }
@@ -215,8 +215,8 @@ struct BenchRun {
             simulatorMicroseconds: simulator?.stop(SIGTERM)?.cpuMicroseconds)
     }
 
-    /// Exit code of a benchmark whose run ended in this way. Exit codes about rows are replaced,
-    /// because there is nothing to resume or retry.
+    /// Exit code of a benchmark after one of its runs has ended. Exit codes about rows are
+    /// replaced, because there is nothing to resume or retry.
     private static func exitCode(of end: BenchChild.End?) -> Int32 {
         let own = [ExitCode.badRequest, ExitCode.refused, ExitCode.disk]
         return end.flatMap { own.contains($0.exitCode) ? $0.exitCode : nil } ?? ExitCode.failure

@@ -40,7 +40,7 @@ struct BenchSummary: Decodable {
 
 /// Statistics of a run's requests from `--trace-frames`.
 struct BenchTrace {
-    /// Bytes of HEADERS and DATA frames per request; nil if there was none.
+    /// Bytes of HEADERS and DATA frames per request; nil if there were no requests.
     private(set) var bytesEach: Double?
 
     private struct Frame: Decodable {

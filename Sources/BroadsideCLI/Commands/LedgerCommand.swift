@@ -280,7 +280,7 @@ enum LedgerCommand {
         if parts <= 0 { try reportNoRow(ledger, values) }
     }
 
-    /// Says that an export has no row, and what the ledger has.
+    /// Reports that an export has no row, and which rows the ledger has.
     private static func reportNoRow(
         _ ledger: LedgerReader, _ values: Values
     ) throws(BroadsideError) {

@@ -4,7 +4,8 @@ import BroadsideSupport
 
 /// `broadside probe`: a send whose notification is invisible to users.
 enum ProbeCommand {
-    /// Apple, "Pushing background updates to your App": content-available and nothing to display.
+    /// Payload with `content-available` and nothing to display (Apple, "Pushing background updates
+    /// to your App").
     private static let payload = "{\"aps\":{\"content-available\":1}}"
 
     static let description: CommandDescription = CommandDescription(
@@ -78,8 +79,8 @@ enum ProbeCommand {
     private static func prune(
         _ options: PruneOptions, after code: Int32
     ) throws(BroadsideError) -> Int32 {
-        // Once all rows are settled, failed and unknown rows give no information about their
-        // tokens, which stay in the list.
+        // If all rows are settled, the list can be pruned: failed and unknown rows show nothing
+        // about their tokens, which stay in the list.
         guard code == ExitCode.complete || code == ExitCode.openRows else {
             standardErrorLine(
                 "broadside: warning: --then-prune \(options.output): not written, as the probe is "

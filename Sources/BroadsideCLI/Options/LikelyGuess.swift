@@ -1,8 +1,8 @@
 import BroadsideSupport
 
-/// Names that other tools use for an option or command and that are too different from its name to
-/// be a typo. Some stand for features that Broadside does not have; their advice describes an
-/// alternative.
+/// Names that other tools use for an option or a command, and that differ too much from Broadside's
+/// name to be a typo. Some belong to features that Broadside does not have; their advice describes
+/// an alternative.
 struct LikelyGuess {
     let guesses: [String]
     /// Option that was probably meant; the advice applies to commands that have it. nil: all

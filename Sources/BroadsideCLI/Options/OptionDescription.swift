@@ -33,7 +33,7 @@ struct OptionDescription: Sendable {
     /// Whether a value of this option is a path of a file or directory.
     func isPath(_ text: String) -> Bool { kind.fileUse(of: text) != nil }
 
-    /// Whether a value is a name, an equals sign and a path.
+    /// Whether a value consists of a name, an equals sign and a path.
     private var hasName: Bool { kind == .columnDirectory || kind == .namedFile }
 
     /// Path in an option's value, without a name before it.
@@ -42,7 +42,7 @@ struct OptionDescription: Sendable {
         return String(parts.behind)
     }
 
-    /// Option's value, with its path relative to a folder.
+    /// Option's value, with its relative path resolved against a folder.
     func withPath(_ text: String, in folder: String) -> String {
         guard hasName, let (column, path) = text.parts(atFirst: "=") else {
             return folder + text

@@ -26,7 +26,7 @@ struct ParsedArguments {
 
     /// Parses `--name value`, `--name=value` and flags.
     ///
-    /// - Parameter commands: All commands, to recognize options of others.
+    /// - Parameter commands: All commands, to recognize options of other commands.
     init(
         _ arguments: [String], command: CommandDescription, among commands: [CommandDescription]
     ) throws(BroadsideError) {

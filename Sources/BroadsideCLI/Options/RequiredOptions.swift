@@ -34,7 +34,8 @@ struct RequiredOption {
             required.append(RequiredOption("topic", "TOPIC"))
         }
         required.append(credential)
-        // If there are two credentials, that is reported before missing companions of either.
+        // Two credentials are an error of their own, which is reported before missing options of
+        // either.
         if arguments.has("auth-key") || arguments.has("auth-key-command"),
             !arguments.has("certificate")
         {

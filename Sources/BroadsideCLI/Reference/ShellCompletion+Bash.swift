@@ -84,7 +84,7 @@ extension ShellCompletion {
                 let words = command.wordsAfterPath.joined(separator: " ")
                 result += "                        ((COMP_CWORD > 2)) && kind=none\n"
                 result += "                        ((COMP_CWORD == 3)) && words=\"\(words)\"\n"
-                // `--ledger DIR` is two words in place of a path.
+                // `--ledger DIR` takes two words instead of the one word of a path.
                 result +=
                     "                        [[ $COMP_CWORD == 4 && ${COMP_WORDS[2]} == --* ]]"
                 result += " && words=\"\(words)\"\n"

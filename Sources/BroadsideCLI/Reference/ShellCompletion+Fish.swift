@@ -36,7 +36,7 @@ extension ShellCompletion {
                 let words = command.wordsAfterPath.joined(separator: " ")
                 script += "\(start) -n '__broadside_no_word 2' -F\n"
                 script += "\(start) -n '__broadside_no_word 3' -a '\(words)'\n"
-                // `--ledger DIR` is two words in place of a path.
+                // `--ledger DIR` takes two words instead of the one word of a path.
                 let option = "string match -q -- \"--*\" (commandline -opc)[3]"
                 script += "\(start) -n '__broadside_no_word 4; and \(option)' -a '\(words)'\n"
             } else if takesPaths(command) {

@@ -10,7 +10,7 @@ internal import Synchronization
 ///                        ^                                  |
 ///                        '------- failed, or 5xx -----------'
 final class AddressHealth: Sendable {
-    /// Connection of the run that may try an address.
+    /// Connection that may try an address, named by its reactor and slot.
     struct Owner: Equatable {
         var reactor: Int
         var slot: Int
@@ -18,14 +18,14 @@ final class AddressHealth: Sendable {
 
     /// State of an address that has failed since its last response.
     struct Entry {
-        /// Consecutive connections that ended without a response, or responses that reported
-        /// trouble.
+        /// Number of consecutive failures: connections that ended without a response, and responses
+        /// that reported trouble.
         var failures = 0
         /// Earliest time, in monotonic nanoseconds, of the next attempt or of a request on a new
         /// connection.
         var notBefore: UInt64 = 0
-        /// Whether a response of the server reported the trouble. If so, open connections that have
-        /// had no response wait, too.
+        /// Whether the server itself reported the trouble, in a response. If so, requests also wait
+        /// on open connections that have had no response yet.
         var isOutage = false
         /// The connection that tests the address; nil if none does.
         var trial: Owner?
@@ -77,8 +77,8 @@ final class AddressHealth: Sendable {
         }
     }
 
-    /// Requests permission for a new connection or request. An address on trial belongs to its
-    /// owner until it is released.
+    /// Requests permission for a new connection or for a request. While one connection tests the
+    /// address, no other connection gets permission.
     func requestPermission(_ address: SocketAddress, _ owner: Owner, now: UInt64) -> Permission {
         guard hasTrouble else { return .free }
         var permission = Permission.free
@@ -119,8 +119,8 @@ final class AddressHealth: Sendable {
         }
     }
 
-    /// Releases the trials of a connection that will send no more requests, or has none to send
-    /// now.
+    /// Ends the trials that a connection owns, because it will send no more requests or has none to
+    /// send now.
     func release(_ owner: Owner) {
         guard hasTrouble else { return }
         change { entries in

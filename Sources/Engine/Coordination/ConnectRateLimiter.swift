@@ -11,7 +11,7 @@ final class ConnectRateLimiter: Sendable {
     /// Maximum number of new connections in any second.
     static let limit = 10
 
-    /// Tries to reserve one of this second's connection attempts.
+    /// Tries to reserve one of the connection attempts that are permitted per second.
     ///
     /// - Returns: nil if reserved; otherwise the earliest time to retry.
     func reserve(now: UInt64) -> UInt64? {

@@ -3,8 +3,8 @@ internal import Synchronization
 
 /// Addresses on which a connection ended early and lost many requests in flight, compared with its
 /// number of responses. On a new connection to such an address, the limit on requests in flight
-/// grows with the number of responses. A server that ends each connection then cannot use up the
-/// list.
+/// grows with the number of responses. Otherwise, a server that ends each connection could put all
+/// rows of the list in doubt.
 ///
 ///     good --a connection loses more than a quarter of its responses--> lossy
 ///       ^                                                                 |

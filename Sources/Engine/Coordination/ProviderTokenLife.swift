@@ -10,9 +10,9 @@ import BroadsideTLS
 ///       |-- ExpiredProviderToken, of an earlier window --> stale: nothing is sent --------> taken
 ///       '-- 55 minutes old: nothing is sent ------------------------------------------------^
 ///
-///     TooManyProviderTokenUpdates: back to the token before, and none is made for 20 minutes
+///     TooManyProviderTokenUpdates: back to the previous token, and no new one for 20 minutes
 package struct ProviderTokenLife {
-    /// A token, and its date.
+    /// A provider token and its issue time.
     package struct Token {
         /// `bearer ...`.
         package var value: [UInt8]
@@ -45,7 +45,7 @@ package struct ProviderTokenLife {
         current = token
     }
 
-    /// Requests a new token when that of the next time window is due.
+    /// Requests a new token if the next time window has begun and its token is due.
     mutating func requestIfDue(_ now: UInt64) {
         guard let current, ProviderTokenAge.issueTime(at: now) > current.issuedAt,
             now >= keptUntil || isTooOld(now)

@@ -12,13 +12,13 @@ struct ReactorEffects: Sendable {
         /// Number of consecutive accepted rows of one topic, if rows name their topics. They also
         /// count as `accepted`.
         case topicAccepted(Int, topic: UInt8)
-        /// A `response`, for a row that names its topic.
+        /// Like `response`, for a row that names its topic.
         case topicResponse(
             ResponseClass.CampaignSignal, status: UInt16, reason: Reason?, topic: UInt8)
         /// A response that no other case describes.
         case response(ResponseClass.CampaignSignal, status: UInt16, reason: Reason?)
         /// TooManyProviderTokenUpdates for the token of this version. Renewal of the token is then
-        /// frozen. The run gives up if it gets no other response during the freeze and
+        /// frozen. The run gives up if no other response arrives during the freeze or in the
         /// `giveUpAfter` nanoseconds after it.
         case updatesRefused(usedVersion: UInt32, giveUpAfter: UInt64)
         /// ExpiredProviderToken for the token of this version, on this connection.

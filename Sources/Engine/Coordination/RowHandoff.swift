@@ -5,8 +5,8 @@ internal import Synchronization
 ///
 /// A row stays covered by the reservation of the reactor that read it; the reactor that sends it
 /// writes the verdict into its own segment. A reactor that has left takes no rows. No reactor may
-/// leave while another has rows: the other may lose its connections, and then another reactor has
-/// to send its rows.
+/// leave while another has rows, because that reactor may lose its connections and then needs
+/// another one to send its rows.
 final class RowHandoff: Sendable {
     /// A row that one reactor hands to another.
     struct Row: Sendable {

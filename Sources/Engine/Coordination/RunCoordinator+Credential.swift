@@ -2,8 +2,8 @@ internal import BroadsidePolicy
 package import BroadsideSupport
 internal import Synchronization
 
-/// Renewal of the provider token by the thread that supervises the reactors: no reactor waits for a
-/// signature.
+/// Renewal of the provider token by the thread that supervises the reactors, so that no reactor
+/// waits for a signature.
 extension RunCoordinator {
     /// Makes a `bearer ...` value for an issue time in seconds since 1970; nil on failure.
     package typealias Signer = @Sendable (_ issuedAtSeconds: UInt64) -> [UInt8]?

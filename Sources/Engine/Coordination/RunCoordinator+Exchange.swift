@@ -130,8 +130,8 @@ extension RunCoordinator.State {
         return expired
     }
 
-    /// Passes the results of the canary's rows to its gate, and stops the run if too many were
-    /// refused.
+    /// Passes the results of the canary's rows to the canary's gate, and stops the run if too many
+    /// rows were refused.
     fileprivate mutating func report(
         _ progress: ReactorEffects.CanaryProgress, to canary: CanaryGate
     ) {

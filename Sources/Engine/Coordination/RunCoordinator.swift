@@ -6,7 +6,7 @@ internal import Synchronization
 
 /// State that all reactors of a run share: the provider token, the guards that count over all
 /// connections, the stop request. It is one value behind a lock, and the time is a parameter, so
-/// that a simulation can use it like threads do.
+/// that a deterministic simulation can use it in the same way as threads do.
 ///
 /// Reactors access it only through their `RunChannel`; the supervising thread calls it directly.
 package final class RunCoordinator: Sendable {
@@ -17,7 +17,7 @@ package final class RunCoordinator: Sendable {
         var isStoppingAtOnce = false
         /// What the operator may change while the run sends.
         var settings: OperatorSettings
-        /// Reactors that have rows to send.
+        /// Number of reactors that have rows to send.
         var rateParticipants = 0
         var anyAccepted = false
         var anyReady = false
@@ -44,7 +44,7 @@ package final class RunCoordinator: Sendable {
         var lastRefusal: StopCause.Refusal?
         /// The last response that rejected a row, except responses about dead tokens.
         var lastRejection: StopCause.Refusal?
-        /// Counts connections that servers ended with a protocol violation.
+        /// Counts connections that ended because the server violated the protocol.
         var broken = BrokenServerGuard()
         /// Consecutive connections that reported an expired token although the token cannot have
         /// expired.
@@ -211,9 +211,9 @@ package final class RunCoordinator: Sendable {
 }
 
 extension RunCoordinator.State {
-    /// Sets the cause of the stop, unless one is set. Two causes replace an earlier one. A failed
-    /// or missing ledger does, because its verdicts are then incomplete. A newer attempt that has
-    /// taken over the ledger replaces any other cause.
+    /// Sets the cause of the stop, unless one is set. A failed or missing ledger replaces an
+    /// earlier cause, because the verdicts are then incomplete. A newer attempt that has taken over
+    /// the ledger replaces any other cause.
     mutating func stop(_ cause: StopCause) {
         switch (stop, cause) {
         case (nil, _): stop = cause

@@ -50,9 +50,9 @@ struct RunDirectives: Sendable {
 
 /// Action for requests after ExpiredProviderToken.
 enum ExpiredTokenAction: Sendable {
-    /// Resend them with another token.
+    /// Resend the requests with another token.
     case renewed
-    /// Resend them over another connection: the token is too young to have expired.
+    /// Resend the requests over another connection: the token is too young to have expired.
     case otherConnection
     /// Stop the run: several consecutive connections report an expired token, or no other token is
     /// available.

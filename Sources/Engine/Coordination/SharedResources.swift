@@ -8,11 +8,11 @@ struct SharedResources: Sendable {
     /// Health of the endpoint's addresses, and the connections that test them.
     let addressHealth = AddressHealth()
     let lossyAddresses = LossyAddresses()
-    /// Limit on new connections that replace others.
+    /// Limit on new connections per second, not counting the initial connections of the run.
     let connectRate = ConnectRateLimiter()
     /// Rows that reactors without connections hand to others.
     let handoff: RowHandoff
-    /// Rows that were read, for `--max-invalid`.
+    /// Number of rows that were read, for `--max-invalid`.
     let rowsRead: SharedRowsRead
 }
 
@@ -27,11 +27,11 @@ final class SharedRowsRead: Sendable {
     /// Counts rows that a reactor read.
     ///
     /// The rows until the next check are divided among the reactors as leases. A single reactor
-    /// makes the check at exactly the row where it is due. Several reactors make it at most one row
-    /// per reactor later.
+    /// makes the check at exactly the row where it is due. With several reactors, the check may
+    /// come later, by at most one row per reactor.
     ///
     /// - Parameters:
-    ///   - lease: The reactor's current lease, which is returned.
+    ///   - lease: The reactor's current lease, which this call takes back.
     ///   - reactors: Number of reactors to divide the rows among; 0: no new lease.
     /// - Returns: The reactor's new lease, and the cause if the run has to stop.
     func count(

@@ -3,18 +3,19 @@ import BroadsideSupport
 
 /// Clock that dates a run's provider tokens. A value type: both clocks are parameters.
 ///
-/// The clock follows the wall clock, like every machine with the same key. After the start, the
-/// wall clock may jump so far that APNs would refuse a token with its time, because a token is
-/// valid for an hour. This clock then follows the start time, which APNs has accepted, plus the
-/// monotonic time since then.
+/// The clock follows the wall clock, as the clocks of other machines with the same key do. After
+/// the start, the wall clock may jump so far that APNs would refuse a token with its time, because
+/// a token is valid for an hour. This clock then follows the start time, which APNs has accepted,
+/// plus the monotonic time since then.
 ///
 /// Either time may be the right one. The clock of a machine that slept or was frozen is right after
 /// the jump, but a clock that a person set may be wrong after it. APNs decides: once APNs reports a
 /// token as expired, this clock follows the wall clock again.
 ///
-///     wall clock --- jumps ---> time since the beginning --- ExpiredProviderToken ---> wall clock
+///     wall clock -- jumps --> start time + monotonic time -- ExpiredProviderToken --> wall clock
 struct TokenClock {
-    /// The wall clock is used while it deviates from the monotonic time by at most this much.
+    /// The wall clock is used if it deviates from the monotonic time by less than this many
+    /// seconds.
     static let toleratedSeconds = ProviderTokenAge.usableSeconds
 
     /// Instant at which both clocks were last trusted; nil before the first call.

@@ -55,7 +55,7 @@ struct AddressBook {
     /// ends first is dropped.
     ///
     /// - Parameter isInUse: Whether a connection uses the address at an index. Such an address
-    ///   keeps its place.
+    ///   keeps its index.
     mutating func update(_ addresses: [SocketAddress], now: UInt64, isInUse: (Int) -> Bool) {
         for index in entries.indices {
             entries[index].isNamed = addresses.contains(entries[index].address)
@@ -87,9 +87,9 @@ struct AddressBook {
             .map(\.index)
     }
 
-    /// Returns the address for a slot's next connection. If all addresses are paused, returns nil,
-    /// and `nextAttempt` is the end of the first pause. If an address is on trial, other
-    /// connections wait for the outcome.
+    /// Returns the index of the address for a slot's next connection. If all addresses are paused,
+    /// returns nil, and `nextAttempt` is the end of the first pause. If an address is on trial,
+    /// other connections wait for the outcome.
     mutating func pick(for slot: Int, now: UInt64) -> Int? {
         nextAttempt = nil
         guard !entries.isEmpty else { return nil }

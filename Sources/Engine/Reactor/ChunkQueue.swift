@@ -39,8 +39,7 @@ struct ChunkQueue: ~Copyable {
     private var hasDispositions = false
     private var dispositions: [RowDisposition] = []
     private var attempts: [UInt16] = []
-    /// Index after the last row of the current chunk that is not settled; only set with
-    /// dispositions.
+    /// Index after the last unsettled row of the current chunk; only set if there are dispositions.
     private var openEnd = 0
     /// Number of rows that were skipped as already settled since the last call of
     /// `takeSettledBefore`.
@@ -69,8 +68,8 @@ struct ChunkQueue: ~Copyable {
     /// share a sync.
     static let aheadMin = 2
     static let aheadMax = 8
-    /// While rows need no request, more chunks are requested as soon as at most this many are left
-    /// ahead. The list is then read in the meantime.
+    /// If rows need no request, more chunks are requested as soon as no more than this many are
+    /// ahead. The list is then read before the reactor has used up its chunks.
     static let aheadRefill = aheadMax / 2
 
     init(pool: ChunkPool, layout: RowLayout) {
@@ -112,8 +111,8 @@ struct ChunkQueue: ~Copyable {
         return 2 * requestCount >= nextIndex
     }
 
-    /// Estimated number of rows in the chunk that arrived last that need a request, based on the
-    /// share in recent rows; 0 if no chunk arrived.
+    /// Estimate of how many rows of the chunk that arrived last need a request, based on the share
+    /// in recent rows; 0 if no chunk arrived.
     var requestsPerChunk: Int {
         guard let lastRead, lastRead.requests < lastRead.rows else { return lastRowCount }
         return max(1, requestCount, lastRead.requests * lastRowCount / lastRead.rows)
@@ -196,8 +195,8 @@ struct ChunkQueue: ~Copyable {
         }
     }
 
-    // Work per chunk stays out of the function that runs for each row, because that work counts
-    // references.
+    // Work per chunk stays out of the function that runs for each row, because that work includes
+    // reference counting.
 
     /// Returns the finished chunk to the pool and opens the next one. Returns false if there is no
     /// next chunk or it is not reserved.

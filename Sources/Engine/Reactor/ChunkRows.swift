@@ -49,7 +49,8 @@ struct ChunkRows {
         let isFirst = since == 0
         since = now
         guard !isFirst else { return }
-        // Rows come in waves if all responses take equally long: a lull must not lower the rate.
+        // If all responses take equally long, rows come in bursts. A lull between bursts must not
+        // lower the rate.
         perSecond = max(4 * taken, perSecond - perSecond / 16)
         sentPerSecond = max(4 * sent, sentPerSecond - sentPerSecond / 16)
         limit = min(max(perSecond / Self.groupsPerSecond, minimum), Self.maximum)

@@ -7,8 +7,8 @@ import BroadsideSupport
 /// The wait is a fraction of the response latency, up to a limit, so that it costs little
 /// throughput. Responses of one connection arrive together anyway.
 struct CompletionBatching {
-    /// Wait of a driver. It ends after this time, or earlier after this many completions, not
-    /// counting completions of the driver's own sends.
+    /// Wait of a driver for a number of completions, not counting completions of the driver's own
+    /// sends, but for no longer than `nanoseconds`.
     struct Wait: Sendable, Equatable {
         var completions: UInt32
         var nanoseconds: UInt64
@@ -21,10 +21,12 @@ struct CompletionBatching {
     /// Connections that are ready to send.
     var readyConnections = 0
 
-    /// Maximum wait. A shorter wait is the response latency divided by `shareOfLatency`.
+    /// Maximum wait, nanoseconds. Below it, the wait is the response latency divided by
+    /// `shareOfLatency`.
     static var limit: UInt64 { millisecond }
     static var shareOfLatency: UInt64 { 2 }
-    /// If fewer responses are expected, each response is processed as it comes.
+    /// Minimum number of responses expected during a wait. If fewer are expected, the reactor does
+    /// not wait for several responses.
     static var responsesExpected: UInt64 { 8 }
     /// Number of completions that fill an iteration.
     static var completionsLimit: Int { 128 }

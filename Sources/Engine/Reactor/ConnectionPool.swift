@@ -125,7 +125,7 @@ import BroadsideSupport
 
     /// Updates whether any connection can carry requests.
     ///
-    /// - Returns: The new state if it changed.
+    /// - Returns: The new state if it changed; nil otherwise.
     mutating func updateReadiness(now: UInt64) -> Bool? {
         let isReady = hasReady
         guard isReady == (disabledSince != nil) else { return nil }

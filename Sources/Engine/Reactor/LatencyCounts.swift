@@ -61,8 +61,8 @@ package struct LatencyCounts: Sendable, Equatable {
         return maximumNanoseconds
     }
 
-    /// Number of responses that took at most this long. Leaves out the bucket that contains
-    /// this value, unless the value is the bucket's upper bound.
+    /// Number of responses that took at most this long. Excludes the bucket that contains this
+    /// value, unless the value is the bucket's upper bound.
     package func count(upTo nanoseconds: UInt64) -> UInt64 {
         var seen: UInt64 = 0
         for index in buckets.indices {

@@ -42,7 +42,7 @@ struct LatencyMonitor {
 }
 
 extension ConcurrencyLimiter.Finding {
-    /// Text that follows "responses slow down under load".
+    /// The finding as text, to follow the words "responses slow down under load".
     package var summary: String {
         "\(latencyText(aloneNanoseconds)) alone, \(latencyText(loadedNanoseconds)) with "
             + "\(grouped(inFlight)) in flight: limited to \(grouped(limit))"

@@ -40,9 +40,9 @@ extension ReactorStateMachine where Records: ~Copyable {
         run.giveUp(.noResponse(seconds: settings.giveUpAfter / second))
     }
 
-    /// Longest wait for the rate that counts as time in which a response could have come. If each
-    /// request is refused without a response, and the rate delays the next, only the time in flight
-    /// would count otherwise.
+    /// Longest delay by the rate limiter that still counts as time in which a response could have
+    /// come. If these delays did not count, only the time in flight would, and a server that
+    /// refuses each request without a response could keep a slow run alive forever.
     private static var countedRateWait: UInt64 { second }
 
     /// Whether rows wait only for the server, and not for a pause, a slow rate, a read of the list or

@@ -142,7 +142,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// - Returns: Whether the server may have seen the request.
     private mutating func lose(_ tag: RowTag, with index: Int, now: Now) -> Bool {
         rows.endFlight()
-        // A request written at the same instant may have left: in doubt.
+        // A request written at the same instant may have been sent, so it is in doubt.
         if rows.slab[tag].sentNanoseconds > connections[index].outbox.handedOver {
             requeueUncounted(tag)
             return false
@@ -243,9 +243,9 @@ extension ReactorStateMachine where Records: ~Copyable {
         for index in 0..<connections.count where connections[index].isActive {
             active += 1
             guard connections[index].phase == .open, connections[index].isReady else {
-                // A connection with the current configuration is on its way: the others carry the
-                // rows meanwhile. A connection with the old configuration that is not open yet is
-                // not awaited.
+                // A connection with the current configuration is being opened. Until it is ready,
+                // the others carry the rows. A connection with the old configuration that is not
+                // open yet is not awaited.
                 if connections[index].sessionVersion == version { return }
                 outdated = index
                 continue

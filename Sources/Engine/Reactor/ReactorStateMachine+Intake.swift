@@ -127,7 +127,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
     }
 
-    /// Time that bytes must have waited in the buffer before the response clocks of their requests
+    /// If bytes waited in the buffer for longer than this, the response clocks of their requests
     /// restart.
     private static var slowWrite: UInt64 { 100 * millisecond }
 

@@ -174,7 +174,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         let respondsToEach = connections[slot].session.respondsToEach
         return switch connections[slot].phase {
         case .connecting, .handshaking: true
-        // For a response about the token, the run decides.
+        // After a response about the token, the trial continues until the run decides.
         case .open:
             connections[slot].responses == 0 || !respondsToEach
                 || connections.expiredOn.contains { $0.slot == slot }

@@ -40,13 +40,14 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// need no request, the maximum number of chunks is requested earlier, so that the list thread
     /// never waits.
     mutating func requestChunks(_ now: Now) {
-        // A reactor that can't send requests no rows, but still ends with the list.
+        // A reactor without connections requests no rows, but must still notice the end of the
+        // list.
         if run.directives.isListOver, !rows.chunks.isAtEnd { rows.chunks.markEnded() }
         guard case .running = phase, !rows.chunks.isAtEnd, !run.directives.isStopping,
             connections.share > 0
         else { return }
-        // A reactor that can't send takes no more rows, except at the start, when each one is about
-        // to connect.
+        // A reactor that cannot send takes no more rows, except at the start of the run, when every
+        // reactor is about to connect.
         let ahead = rows.chunks.aheadCount
         let settlesUnsent = !rows.chunks.expectsRequests && !rows.chunks.lastIsLarge
         guard ahead <= (settlesUnsent ? ChunkQueue.aheadRefill : 0),
@@ -206,8 +207,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         {
             guard let row = rows.chunks.nextRow() else {
                 rows.settledUnsent += rows.chunks.takeSettledBefore()
-                // The next chunk comes into use; rows of it that are sent wait for this
-                // reservation.
+                // The next chunk is now in use. Its rows are not sent before this reservation is
+                // synced.
                 guard reserveNext(now) != nil else { return nil }
                 continue
             }
@@ -236,7 +237,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         var invalid: Reason?
         switch row.disposition {
         case .becomesUnknown:
-            // An earlier run may have sent it and ended before the response.
+            // An earlier run may have sent the row and ended before the response came.
             metrics.canaryReport.lostBefore += 1
             writer.keepArm(from: rows.chunks.reader, of: tag, in: &rows.slab)
             settle(
@@ -404,10 +405,11 @@ extension ReactorStateMachine where Records: ~Copyable {
         return takeRowOfOthers()
     }
 
-    /// Separate from the check, which runs for each row.
+    /// Takes a row from the handoff. A separate function, because its caller runs for each row.
     @inline(never)
     private mutating func takeRowOfOthers() -> RowTag? {
-        // Registered before it is taken, so that some reactor has it at every instant.
+        // This reactor registers before it takes the row, so that at every instant the row belongs
+        // to a registered reactor.
         registerRows()
         guard let row = run.resources.handoff.take() else { return nil }
         assert(row.token.count <= RowSlab.tokenDigitsLimit, "a token fits in its place")

@@ -1,8 +1,8 @@
 import BroadsidePolicy
 import BroadsideSupport
 
-/// Filling of connections. The server, trust, pace and rate limit the number of requests; records
-/// are filled as far as possible.
+/// Filling of connections with requests. Their number depends on the server's limits, on trust,
+/// pace and rate; records are filled as far as possible.
 extension ReactorStateMachine where Records: ~Copyable {
     /// Bytes reserved for output of TLS itself, such as alerts.
     private static var replyReserve: Int { 2048 }
@@ -209,7 +209,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         if writer.isOutdated(run.directives.authorization.version) { renewAuthorization() }
     }
 
-    /// Separate from the check, which runs for each record.
+    /// Switches to the current token. A separate function, because its caller runs for each record.
     @inline(never)
     private mutating func renewAuthorization() { writer.use(run.directives.authorization) }
 

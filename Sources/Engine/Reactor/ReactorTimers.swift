@@ -16,7 +16,7 @@ struct ReactorTimers {
     /// The process counts as stalled if two iterations are further apart than this. Normally, they
     /// are at most a scan interval apart.
     static var stallLimit: UInt64 { second }
-    /// Time within which input that arrived during a stall is processed after the stall.
+    /// Time after a stall in which the input that arrived during the stall is processed.
     static var stallGrace: UInt64 { second }
     /// Number of stalls after which a scan is made anyway, because the machine may be too slow for
     /// faster iterations.

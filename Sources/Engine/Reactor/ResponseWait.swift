@@ -3,7 +3,7 @@ import BroadsideSupport
 /// Total time during which a response was possible but none came: a request was in flight or could
 /// have been sent. `--give-up-after` limits it.
 ///
-///     response --out--> 20 s --paused--> 20 s --out--> 40 s: give up
+///     response --in flight--> 20 s --paused--> 20 s --in flight--> 40 s: give up
 struct ResponseWait {
     /// Time counted since the last response, nanoseconds.
     private(set) var nanoseconds: UInt64 = 0
@@ -31,7 +31,7 @@ struct ResponseWait {
         countedUntil = max(countedUntil, now)
     }
 
-    /// Leaves out the time since the last call, because the process stood still. Responses that
-    /// arrived meanwhile are not processed yet.
+    /// Excludes the time since the last call, in which the process was stopped. Responses that
+    /// arrived during that time are not processed yet.
     mutating func skip(to now: UInt64) { countedUntil = max(countedUntil, now) }
 }

@@ -102,7 +102,8 @@ struct RowSupply: ~Copyable {
 
     // MARK: Moving rows
 
-    // Rare work stays out of the function that runs for each row, because it counts references.
+    // Rare work stays out of the function that runs for each row, because that work includes
+    // reference counting.
 
     mutating func takeSyncedRow() -> RowTag? { awaitingSync.popFirst(in: slab) }
 

@@ -8,8 +8,8 @@ struct RowsAwaitingSync: ~Copyable {
     }
 
     private var line = RowQueue()
-    // The first and the last group are not in the array, whose references would be counted for each
-    // row.
+    // The first and the last group are not in the array, because an access to the array for each
+    // row would count references.
     private var first = Group()
     /// The last group; empty if there are fewer than two groups.
     private var last = Group()

@@ -1,7 +1,7 @@
 package import BroadsideLedgerFormat
 package import BroadsidePayloads
 
-/// Bottleneck of a connection. If several apply at a moment, the first one in this order counts.
+/// Bottleneck of a connection. If several apply at a moment, the one that is declared first counts.
 package enum LimitedBy: Int, CaseIterable, Sendable {
     // In order of precedence. The raw values are stored with telemetry and must not change.
     case input = 0
@@ -37,7 +37,7 @@ package struct RunStatistics: Sendable {
     /// Number of rows whose credential was refused. They are not settled, and not sent again in
     /// this run.
     package var refusedByCredential: UInt64 = 0
-    /// Requests beyond each row's first.
+    /// Number of requests beyond the first one of each row.
     package var retries: UInt64 = 0
     /// Rows whose payload was made with a shortened value; nil: no payload shortens one.
     package var shortened: UInt64?
@@ -58,14 +58,15 @@ package struct RunStatistics: Sendable {
     package var pausedAddresses = 0
     package var openConnections = 0
     package var inFlight = 0
-    /// Time of connections by bottleneck, nanoseconds, indexed by `LimitedBy`.
+    /// Time that connections spent in each bottleneck, nanoseconds, indexed by `LimitedBy`.
     package var limited = [UInt64](repeating: 0, count: LimitedBy.allCases.count)
 
     /// Minimum duration of a run that these shares can describe. Most of a shorter run is its
     /// start.
     package static let shortestToJudgeSeconds = 2.0
 
-    /// Counts of rows whose value has no payload; known only after the reactor has ended.
+    /// Number of rows for each value that has no payload of its own; known only after the reactor
+    /// has ended.
     package var fallbacks = FallbackCounts()
 
     package init() {}

@@ -38,7 +38,7 @@ package struct TransparentReactor: ~Copyable {
         machine.batchWait.map { (Int($0.completions), $0.nanoseconds) }
     }
     package var brokenInvariant: String? { machine.brokenInvariant }
-    /// Counters without the values that `snapshot` collects.
+    /// The counters, without the values that only `snapshot` adds.
     package var statistics: RunStatistics { machine.statistics }
 
     package mutating func nextSubmission() -> ReactorSubmission? { machine.nextSubmission() }

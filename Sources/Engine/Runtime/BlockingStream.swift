@@ -78,8 +78,8 @@ package final class BlockingStream {
         for _ in 0..<Self.interruptions where code == EINTR {
             code = Socket.connect(descriptor, to: address)
         }
-        // A connect that exceeds SO_SNDTIMEO fails with EINPROGRESS (socket(7)), one that was
-        // continued with EALREADY.
+        // A connect that exceeds SO_SNDTIMEO fails with EINPROGRESS (socket(7)); a connect that was
+        // continued fails with EALREADY.
         guard code == 0 || code == EISCONN else {
             throw .connect(errno: code == EINPROGRESS || code == EALREADY ? ETIMEDOUT : code)
         }

@@ -46,7 +46,7 @@ internal import Glibc
     // nearly always; freed in `deinit`, after the ring has ended.
     private var inboxCounter: UnsafeMutableRawBufferPointer
     private var batch = CompletionBatch(capacity: 256)
-    /// Whether the last wait brought nothing new.
+    /// Whether the last wait brought only completions that need no iteration.
     private var lastWaitWasEmpty = true
     /// Number of sends among the submissions of this iteration.
     private var newSends: UInt32 = 0
@@ -110,9 +110,9 @@ internal import Glibc
             if machine.isFinished { break }
             let deadline = min(machine.nextDeadline, nextPublication)
             var wait = deadline > now.nanoseconds ? deadline - now.nanoseconds : 0
-            // Most sends complete during submission and bring nothing new, and so does a write that
-            // nothing waits for: wait for more completions. A slower one delays others only
-            // briefly.
+            // Most sends complete during submission and need no iteration, and neither does a write
+            // that nothing waits for. So the wait ends only after one more completion than these.
+            // If one of them is slow, it delays other completions only briefly.
             let quiet = newSends + (!lastWaitWasEmpty && machine.writeIsQuiet ? 1 : 0)
             var count = wait > 0 ? quiet + 1 : 0
             if wait > 0, !lastWaitWasEmpty, let batchWait = machine.batchWait {
@@ -123,7 +123,7 @@ internal import Glibc
             }
             try ring.submitAndWait(atLeast: count, timeoutNanoseconds: wait)
             now = Clock.now()
-            // If nothing came in the meantime, the next completion ends the wait.
+            // If there were no other completions, the next completion ends the next wait.
             lastWaitWasEmpty = reap(into: &machine, now: now) <= Int(quiet)
         }
         for socket in sockets where socket.descriptor >= 0 {

@@ -15,7 +15,7 @@ internal import Glibc
     private let bytes: UnsafeMutableRawBufferPointer
     private let prefixCount: Int
     private let middleCount: Int
-    /// Offset in the middle of the row number's twelve digits.
+    /// Offset of the row number's twelve digits in the template's middle part.
     private let rowDigitsOffset: Int
     private let hasCollapse: Bool
     /// Whether the header block ends with the value of content-length.

@@ -3,8 +3,8 @@ import BroadsideHTTP2
 import BroadsideLegacyGateway
 
 /// Protocol of one connection above its record layer: HTTP/2 or the legacy gateway's. Owns the
-/// protocol state and the requests in flight; rows, bytes on their way and the connection's life
-/// belong to others.
+/// protocol state and the requests in flight. Other types manage the rows, the outgoing bytes and
+/// the phases of the connection.
 ///
 ///                 prepare, write             writeControl, writeContinuations
 ///     rows ------------------------.         .-------------------------------- the session itself

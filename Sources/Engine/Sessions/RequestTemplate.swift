@@ -11,14 +11,14 @@ internal import Glibc
 ///     HEADERS header | 83 87 04 len "/3/device/" token | rest of the block | DATA header | payload
 ///                                                        '---------- tail -----------------------'
 ///
-/// The tail is one copy; the head's length depends on the token.
+/// The tail is written with one copy; the length of the head depends on the token.
 @safe package struct RequestTemplate {
     /// Bytes before the length of the `:path` value.
     // SAFETY: both buffers are set in `init` and never changed. Freed by `deallocate`, which the
     // owner calls once, when no copy of the template is in use.
     private let prefix: UnsafeMutableRawBufferPointer
     private let tail: UnsafeMutableRawBufferPointer
-    /// Offset in the tail of the row number's twelve digits.
+    /// Offset of the row number's twelve digits in the tail.
     private let rowDigitsOffset: Int
     /// Number of bytes of the tail that belong to the header block.
     private let blockTailCount: Int

@@ -48,7 +48,7 @@ extension RequestWriter {
         return .max
     }
 
-    // Takes the mirror, not its layout: an optional 16-byte integer as a parameter of its own is
+    // Takes the mirror, not its layout: an optional 16-byte integer that is a separate parameter is
     // read without the required alignment (Swift 6.3, debug builds).
     private mutating func refreshKey(_ mirror: borrowing DynamicTableMirror) {
         key = mirror.layout.map {

@@ -80,8 +80,8 @@ package struct ReactorSettings: Sendable {
     var reactors: Int
     /// Seed of the generator for jitter.
     var seed: UInt64
-    /// Whether an invalid row counts as refused for the canary. False if the canary sends only some
-    /// of the valid rows around an invalid row.
+    /// Whether an invalid row counts as refused for the canary. False with `--deliver-at` or
+    /// `--quiet`, because the canary then sends only some of the valid rows around an invalid row.
     package var canaryCountsInvalid = true
     /// Row limits of the reactor.
     package var limits = ReactorLimits()

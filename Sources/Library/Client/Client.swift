@@ -11,7 +11,7 @@ internal import Synchronization
 public final class Client: Sendable {
     private let queue: PushQueue
     private let options: ClientOptions
-    /// Credential of further requests.
+    /// Credential for further requests.
     private let current: Mutex<ClientCredential>
     private let kind: NotificationHeaders.Credential
     private let timeout: UInt64
@@ -56,8 +56,8 @@ public final class Client: Sendable {
     ///
     /// Connections are replaced; requests in flight still get their responses.
     ///
-    /// - Throws: If the credential is wrong or of another kind, or a provider token is another team's;
-    ///   then the previous one stays in use.
+    /// - Throws: If the credential is wrong or of another kind, or if its provider token belongs to
+    ///   another team. The previous credential then stays in use.
     public func replaceCredential(_ credential: APNsCredential) async throws(CampaignError) {
         let read = try await OwnThread.run { [options] () throws(BroadsideError) in
             try ClientCredential(credential, options)

@@ -5,7 +5,7 @@ import BroadsideSupport
 
 /// Provider token of a client, which is renewed in time. Only the client's thread uses it.
 struct ClientAuthorization: Sendable {
-    /// Value of `authorization`; nil with a certificate.
+    /// Value of the header field `authorization`; nil with a certificate.
     private(set) var value: [UInt8]?
     private var credential: Credential
     private var issuedAt: UInt64 = 0
@@ -49,8 +49,8 @@ struct ClientAuthorization: Sendable {
         let before = value
         nextReading = 0
         if case .key = credential, ProviderTokenAge.windowStart(nowSeconds) > issuedAt {
-            // Uses the token of the current time window at once. Normally, that of the previous
-            // window is used for some more minutes.
+            // Normally, the token of the previous time window is used for some more minutes. Here,
+            // the token of the current window is used at once.
             take(nowSeconds + ProviderTokenAge.changeSeconds)
         } else {
             renew(nowSeconds)

@@ -8,7 +8,8 @@ import BroadsideTLS
 internal import FoundationEssentials
 internal import Glibc
 
-/// One connection of a client, on its thread: a socket that never blocks, TLS and HTTP/2.
+/// One connection of a client, used on the client's thread: a socket that never blocks, TLS and
+/// HTTP/2.
 ///
 ///     connecting --> (tunnel) --> handshake --> SETTINGS --> open --> draining --> closed
 ///          |            |             |             |          |          |
@@ -27,8 +28,8 @@ internal import Glibc
         case connecting, tunnel, handshake, settings, open, closed
     }
 
-    /// Maximum time for connection, handshake and SETTINGS, and maximum silence before and after a
-    /// PING, nanoseconds.
+    /// Maximum time for connection, handshake and SETTINGS; also the silence after which requests
+    /// in flight cause a PING, and the time limit for the response to a PING; nanoseconds.
     private static var patience: UInt64 { 10 * second }
     /// Time without traffic after which a connection is tested, nanoseconds.
     private static var idleInterval: UInt64 { 600 * second }
@@ -50,7 +51,7 @@ internal import Glibc
     private var nextTag: UInt32 = 0
     /// Frames that are not encrypted yet.
     private var plaintext: [UInt8] = []
-    /// Encrypted records. The socket has not taken the bytes from `sentCount` on.
+    /// Encrypted records. The socket has taken the first `sentCount` bytes.
     private var ciphertext: [UInt8] = []
     private var sentCount = 0
     private var room = [UInt8](repeating: 0, count: 65_536)
@@ -58,7 +59,7 @@ internal import Glibc
     private var heardAt: UInt64
     private var pingedAt: UInt64?
     private var outcomes: [Outcome] = []
-    /// Whether no new request begins.
+    /// Whether the connection begins no new requests.
     private(set) var isDraining = false
     /// Whether the connection was ever open for requests.
     private(set) var wasOpen = false

@@ -30,7 +30,7 @@ struct ClientCredential: Sendable {
         assert((authorization.value == nil) == (credential.kind == .certificate))
     }
 
-    /// Checks that a client can replace another credential by this one.
+    /// Checks that a client can replace another credential with this one.
     func checkSuccession(of other: ClientCredential) throws(CampaignError) {
         guard credential.kind == other.credential.kind else {
             throw CampaignError(

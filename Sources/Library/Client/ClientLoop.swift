@@ -91,8 +91,7 @@ final class ClientLoop {
         while firstWaiting < waiting.count {
             let request = waiting[firstWaiting]
             firstWaiting += 1
-            // Pushes that were taken are removed from the array at the latest when they are half of
-            // it.
+            // Pushes that were taken stay in the array until they are half of it.
             if firstWaiting * 2 >= waiting.count {
                 waiting.removeFirst(firstWaiting)
                 firstWaiting = 0
@@ -155,7 +154,7 @@ final class ClientLoop {
 
     // MARK: Responses
 
-    /// Ends pushes by the outcomes that their connections report, and removes connections that have
+    /// Ends pushes with the outcomes that the connections report, and removes connections that have
     /// ended.
     private func settle(_ now: Now) {
         for connection in connections {

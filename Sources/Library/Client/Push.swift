@@ -13,8 +13,8 @@ public struct Push: Sendable {
     public var pushType = PushType.alert
     /// Priority; nil: the default of the type.
     public var priority: Priority?
-    /// Time until which APNs keeps the notification for an unavailable device; nil: Apple's default;
-    /// 1970: a single attempt.
+    /// Time until which APNs keeps the notification for an unavailable device; nil: Apple's
+    /// default; 1970: a single attempt.
     public var expiration: Date?
     /// Identifier with which a later notification replaces this one on a device; nil: none.
     public var collapseID: String?

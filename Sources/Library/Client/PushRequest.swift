@@ -24,11 +24,11 @@ final class PushRequest: @unchecked Sendable {
     let payload: [UInt8]
     /// Time limit for the outcome, monotonic nanoseconds.
     let deadline: UInt64
-    /// Header fields that follow those of the connection, without the credential.
+    /// Header fields of the push, without the credential.
     private let fields: [RequestField]
     private let path: RequestField
     private let waiter = Mutex(Waiter.none)
-    // Of the client's thread:
+    // Used only by the client's thread:
     var attempts = 0
     var streamID: UInt32 = 0
 

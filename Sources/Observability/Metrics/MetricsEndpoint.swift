@@ -19,7 +19,7 @@ package final class MetricsEndpoint: Sendable {
     /// URL of the endpoint, for messages.
     package let url: String
 
-    /// Settings for the connections of scrapers, which are short.
+    /// Settings for the connections of scrapers, which last only a short time.
     private static let settings = HTTPDaemon.Settings(
         connectionsLimit: 16, timeoutSeconds: 10, isThreaded: false)
 

@@ -33,8 +33,8 @@ extension Night {
         let summary = try ledger.statistics()
         let telemetry = Telemetry.read(from: ledger.directory) ?? Telemetry()
         let epochs = ledger.manifest.epochs
-        // The rows are read only if the telemetry lacks the end of a run. That of a run in progress
-        // is recent enough.
+        // The rows are read only if the telemetry lacks the end of a run. The telemetry of a run in
+        // progress is recent enough.
         var untimed = telemetry.runsWithoutEnd(epochs)
         if summary.outcome == .running, let run = telemetry.runs.last { untimed.remove(run.number) }
         let data = ReportData(

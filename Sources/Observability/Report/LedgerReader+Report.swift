@@ -9,7 +9,7 @@ extension LedgerReader {
         try writeReport(to: output, isOurs: false)
     }
 
-    /// How a run ended that sent nothing, as that run reports it.
+    /// End of a run that sent nothing, as that run reports it.
     package struct Ending {
         var outcome: Summary.Outcome
         var cause: StopCause

@@ -13,7 +13,7 @@ extension NightsPage {
         var figure: NightOutlier.Figure?
         /// Value of the column; nil if it is unknown.
         var value: (Night.Figures) -> UInt64?
-        /// Text of a value.
+        /// Text of the column's value; nil if the value is unknown.
         var text: (Night.Figures) -> String?
 
         init(

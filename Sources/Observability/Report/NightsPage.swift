@@ -163,7 +163,7 @@ package struct NightsPage {
     /// Nights of one campaign.
     struct Group {
         var name: String
-        /// Indices into `course`.
+        /// Indices of the group's nights in `course`.
         var indices: [Int]
         /// Whether this group has the nights of all campaigns that have no line of their own.
         var isMixed = false

@@ -30,7 +30,7 @@ public struct NightsReport {
     ///
     /// - Parameters:
     ///   - output: Destination of the page's bytes.
-    ///   - path: Path of `output`, to which links are relative; nil: they are relative to the
+    ///   - path: Path of `output`, to which links are relative; nil if they are relative to the
     ///     working directory.
     public func write(to output: OutputFile, at path: String?) throws(BroadsideError) {
         var folder = "."

@@ -21,7 +21,7 @@ package struct ReportData {
         var startedAtMilliseconds: UInt64
         var start: Double
         var elapsed: Double
-        /// Word for the run's end; nil if the ledger does not tell it.
+        /// Word for the run's end; nil if the ledger does not record the end.
         var outcome: String?
         var cause: String?
         var retries: UInt64
@@ -181,7 +181,8 @@ package struct ReportData {
             rejected: last.rejected &+ next.rejected, others: last.others &+ next.others)
     }
 
-    /// End of the latest run. If the end was not recorded, the latest time that the run recorded.
+    /// End of the latest run, or the latest time that the run recorded if it did not record its
+    /// end.
     var endedAtMilliseconds: UInt64? { runs.last.map(\.endedAtMilliseconds) }
 
     /// Seconds between the end of the previous run and the start of this one; nil for the first.
@@ -196,8 +197,7 @@ package struct ReportData {
     var runningSeconds: Double { runs.last.map { $0.start + $0.elapsed } ?? 0 }
 
     /// Seconds from the start of the first run to the end of the latest one, including gaps and
-    /// pauses. If a clock that was set back makes this shorter than the running time, the running
-    /// time.
+    /// pauses; at least the running time, in case a clock was set back.
     var wholeSeconds: Double {
         guard let start = startedAtMilliseconds, let end = endedAtMilliseconds else {
             return runningSeconds

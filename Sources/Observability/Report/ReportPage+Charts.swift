@@ -164,7 +164,7 @@ extension ReportPage {
     }
 
     /// Ticks at 1, 2 and 5 of each power of ten, or fewer if not all of them fit. If fewer than
-    /// three fit, ticks at equal distances in time.
+    /// three fit, the ticks are at equal distances in time.
     private static func roundTimes(_ uppers: [UInt64], edges: [Double]) -> [Chart.Tick] {
         guard let first = uppers.first, let last = uppers.last, last > first, first > 0 else {
             return []
@@ -172,7 +172,7 @@ extension ReportPage {
         let (low, high) = (Double(first), Double(last))
         // Each column is wider than the previous one by the same factor.
         let width = (edges[edges.count - 1] - edges[1]) / log2(high / low)
-        /// Returns ticks at those of the values that fit, of which the first ones take precedence.
+        /// Returns ticks at the values that fit. Earlier values take precedence.
         func ticks(_ values: [Double], step: Double) -> [Chart.Tick] {
             var ticks: [Chart.Tick] = []
             for value in values {

@@ -35,7 +35,8 @@ extension ReportPage {
         return "<h2>What to do next</h2>\n<div class=\"box\">\(html)</div>\n"
     }
 
-    /// Sentence about rows that only a retry sends, and what that means; nil if there are none.
+    /// Sentence about rows that only a retry sends, and about the effect of a retry; nil if there
+    /// are none.
     private var retryable: String? {
         let summary = data.summary
         let texts = [(summary.failed, "failed"), (summary.unknown, "unknown")].filter { $0.0 > 0 }

@@ -59,7 +59,7 @@ package struct ReportPage {
         return remaining - min(remaining, data.summary.inDoubt)
     }
 
-    /// Time that a person does not read as 0 s.
+    /// Shortest duration, in seconds, that the page states. A shorter one would read as 0 s.
     static var shortestSeconds: Double { 0.5 }
 
     var isComplete: Bool { data.summary.outcome == .complete }

@@ -9,7 +9,7 @@ struct TimeAxis {
         /// Seconds of running time before the run.
         var start: Double
         var seconds: Double
-        /// Left edge, 0 to 1.
+        /// Left edge of the run on the axis, 0 to 1.
         var left: Double = 0
         var width: Double = 0
     }
@@ -33,7 +33,7 @@ struct TimeAxis {
     private(set) var bands: [Band] = []
     /// Time zone of the axis.
     let zone: ClockZone
-    /// Seconds of running time.
+    /// Seconds of running time of all runs together.
     let total: Double
 
     /// Maximum width of a gap, as a share of the running time's width.

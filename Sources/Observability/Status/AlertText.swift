@@ -6,7 +6,8 @@ package struct AlertText: Codable, Hashable, Sendable {
     var title: String?
     var subtitle: String?
     var body: String?
-    /// Whether the payload is a template. The text is then that of the first row that can be sent.
+    /// Whether the payload is a template. If so, the texts are those of the first row that can be
+    /// sent.
     package var isFirstRows = false
 
     /// Limit on the Unicode scalars of each part.

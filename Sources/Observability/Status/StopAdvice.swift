@@ -18,7 +18,8 @@ package struct StopAdvice {
     package struct Circumstances {
         /// Whether the run received any response.
         var wasAnswered: Bool
-        /// Whether `--endpoint` names the server. Otherwise it is one of Apple's environments.
+        /// Whether `--endpoint` names the server. Otherwise the server is that of an environment of
+        /// APNs.
         var hasEndpoint: Bool
         var environment: String
         var isBinary: Bool

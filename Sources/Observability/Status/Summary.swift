@@ -40,10 +40,10 @@ public struct Summary: Sendable, Encodable {
             case p50, p90, p99, p999, max
         }
 
-        /// Unknown latencies.
+        /// Creates latencies that are all unknown.
         init() {}
 
-        /// Quantiles of response times.
+        /// Creates the quantiles of counted response times.
         init(_ counts: LatencyCounts) {
             p50 = Self.milliseconds(counts.quantile(0.5))
             p90 = Self.milliseconds(counts.quantile(0.9))
@@ -78,7 +78,7 @@ public struct Summary: Sendable, Encodable {
     public var outcome: Outcome
     /// Number of rows in the list; nil if a second signal interrupted their count.
     public var rows: UInt64?
-    /// Numbers of rows by state, over all runs. Of the unsettled states, only in doubt is counted.
+    /// Numbers of rows by state, over all runs. Of the unsettled states, only `inDoubt` is counted.
     package var counts = RowCounts()
     /// Rows that APNs accepted (200).
     public var accepted: UInt64 { counts[.accepted] }
@@ -111,23 +111,23 @@ public struct Summary: Sendable, Encodable {
     /// Number of rows whose value was shortened so that the payload fits, over all runs; nil if no
     /// payload shortens a value. A row that a later run sends again counts again.
     package var shortened: UInt64?
-    /// Number of connections that this run maintained. This and all following values are nil if
-    /// unknown.
+    /// Number of connections that this run maintained; nil if unknown.
     public var connections: Int?
     /// Why the run chose the number in `connections`; nil if the user chose it. Not a key of the
     /// JSON.
     package var connectionsReason: String?
     /// Connections that replaced another, over all runs.
     public var reconnects: UInt64 = 0
-    /// Duration of this run.
+    /// Duration of this run, in seconds; nil if unknown.
     public var elapsedSeconds: Double?
-    /// Responses per second in this run.
+    /// Responses per second in this run; nil if unknown.
     public var notificationsPerSecond: Double?
-    /// CPU time of this process per request, user and system together; nil if it sent no request.
+    /// CPU time of this process per request, user and system together; nil if unknown, or if it
+    /// sent no request.
     public var cpuMicrosecondsPerNotification: Double?
     /// Response times in this run.
     public var latency = Latency()
-    /// Peak resident memory of this process.
+    /// Peak resident memory of this process; nil if unknown.
     public var peakResidentBytes: UInt64?
     /// Shares of the connections' time by bottleneck, with a sum of 1; nil if nothing was measured.
     public var limitedBy: [String: Double]?
@@ -225,7 +225,7 @@ public struct Summary: Sendable, Encodable {
                     uniquingKeysWith: { first, _ in first }),
                 forKey: .topics)
         }
-        // This key exists only in what is read from a ledger whose rows name their topics.
+        // This key exists only in the summary of a ledger whose rows name their topics.
         if let topicTotals {
             try container.encode(
                 Dictionary(
@@ -401,8 +401,8 @@ package struct ProcessUse {
             peakResidentBytes: peakOfThisProgram() ?? UInt64(usage.ru_maxrss) * 1024)
     }
 
-    /// `VmHWM` of /proc/self/status (proc(5)). The kernel preserves `ru_maxrss` across exec, so
-    /// that value would be too large for a small program that a large one started.
+    /// Returns `VmHWM` of /proc/self/status (proc(5)). The kernel preserves `ru_maxrss` across
+    /// exec, so `ru_maxrss` would be too large for a small program that a large one started.
     private static func peakOfThisProgram() -> UInt64? {
         guard let status = try? readFile("/proc/self/status", option: "", limit: 1 << 16) else {
             return nil

@@ -17,7 +17,7 @@ package struct Telemetry: Codable, Sendable {
         var endedAtMilliseconds: UInt64?
     }
 
-    /// Run of one process.
+    /// One run of the campaign.
     struct Run: Codable, Sendable {
         var number: UInt32
         var startedAtMilliseconds: UInt64
@@ -28,15 +28,16 @@ package struct Telemetry: Codable, Sendable {
         var cause: String?
         /// Structured form of `cause`; nil if an earlier version wrote it.
         var stop: StopRecord?
-        /// Numbers of the campaign's rows in these states at the run's end; nil if not recorded.
+        /// Numbers of the campaign's `failed` and `unknown` rows at the run's end; nil if not
+        /// recorded.
         var failed: UInt64?
         var unknown: UInt64?
         var pauses: [Pause]?
         var retries: UInt64 = 0
-        /// Rows with a shortened value; nil: no payload shortens one.
+        /// Rows with a shortened value; nil if no payload shortens a value.
         var shortened: UInt64?
         var reconnects: UInt64 = 0
-        /// Nanoseconds of the connections, indexed by `LimitedBy`.
+        /// Nanoseconds that connections spent in each state of `LimitedBy`.
         var limited: [UInt64] = []
         var points: [TimeSeries.Point] = []
 

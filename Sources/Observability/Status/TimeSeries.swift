@@ -13,9 +13,9 @@ package struct TimeSeries: Sendable, Equatable {
         var duration: Double
         /// Rows accepted during the period.
         var accepted: UInt64
-        /// Rows rejected.
+        /// Rows rejected during the period.
         var rejected: UInt64
-        /// Rows settled in any other state.
+        /// Rows settled in any other state during the period.
         var others: UInt64
         /// Number of responses, and their latencies in microseconds. When points are merged, the
         /// new median is the mean of the medians, weighted by responses; the new 99th percentile is
@@ -24,7 +24,7 @@ package struct TimeSeries: Sendable, Equatable {
         var p50: UInt64?
         var p99: UInt64?
         var inFlight: Int
-        /// Microseconds of the connections, indexed by `LimitedBy`.
+        /// Microseconds that connections spent in each state of `LimitedBy`.
         var limited: [UInt64]
 
         init(

@@ -236,7 +236,7 @@ struct ControlCommands: Sendable {
             response.retryAfterSeconds = UInt32(
                 try request.number("retry-after", in: 0...86_400, default: 0))
         }
-        // 0 stands for the time of the request.
+        // 0 means the time of the request.
         response.timestampMilliseconds = try request.number(
             "timestamp", in: 0...100_000_000_000_000, default: 0)
         var remaining: UInt64?

@@ -2,9 +2,9 @@ internal import BroadsideAPNs
 internal import BroadsidePrimitives
 internal import BroadsideSupport
 
-/// Which devices are offline, or save power. A token can have an explicit setting. For any other
-/// token, the condition is a pure function of the token, so that a test can compute it
-/// independently.
+/// Selection of the devices that are offline, or of those that save power. A token can have an
+/// explicit setting. For any other token, the condition is a pure function of the token, so that a
+/// test can compute it independently.
 ///
 ///     h = splitmix64(first 8 bytes of the token, big-endian, padded with zeros, XOR seed)
 ///     offline:       splitmix64(h) / 2^64 < share
@@ -44,7 +44,7 @@ struct DeviceCondition: Sendable {
         }
     }
 
-    /// Returns whether the condition holds for a token in lower-case hexadecimal digits.
+    /// Returns whether the condition applies to a token in lower-case hexadecimal digits.
     func holds(_ token: [UInt8]) -> Bool {
         if !explicit.isEmpty, let explicit = explicit[token] { return explicit }
         guard share > 0,

@@ -160,8 +160,8 @@ final class DeviceStore: Sendable {
             return
         }
         guard hasRoom(microseconds, &state) else { return }
-        // Priority 1 "prevents awakening the device": such a notification is delivered when another
-        // one is.
+        // Priority 1 "prevents awakening the device": such a notification is delivered together
+        // with another one.
         let due = new.envelope.priority == 1 ? nil : microseconds + rules.groupNanoseconds / 1000
         state.groups.append(new, token, dueMicroseconds: due)
         state.counts.held += 1

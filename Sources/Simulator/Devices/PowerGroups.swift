@@ -5,8 +5,8 @@
 struct PowerGroups: Sendable {
     private struct Group {
         var notifications: [KeptNotification] = []
-        /// Due time, microseconds; nil if nothing in the group sets one. Such a group waits for
-        /// another delivery.
+        /// Due time, microseconds; nil if no notification in the group sets one. Such a group waits
+        /// for another delivery.
         var dueMicroseconds: UInt64?
     }
 

@@ -30,8 +30,8 @@ final class EndpointWorker {
     var touched: [EndpointConnection] = []
     var lingering: [EndpointConnection] = []
     private var isStopping = false
-    /// Orders to drop all connections are numbered. This is the number of the last order that this
-    /// worker has carried out.
+    /// Number of the last drop order that this worker has carried out. Such an order drops all
+    /// connections.
     private var finishedDrop: UInt64 = 0
     /// Lower bound of the time of the next connection alarm, nanoseconds.
     var nextAlarm: UInt64 = .max
@@ -108,7 +108,7 @@ final class EndpointWorker {
         published = (open, totals.requests, totals.accepted)
     }
 
-    /// Reads the state shared between threads after a change.
+    /// After a change, reads the state that the threads share.
     private func readShared() {
         isStopping = shared.isStopping
         let drop = shared.dropOrder

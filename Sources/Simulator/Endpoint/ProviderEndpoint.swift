@@ -191,7 +191,7 @@ public final class ProviderEndpoint: Sendable {
             ("record", options.record),
         ] {
             guard let path else { continue }
-            // A file that does not exist yet has only its path as identity.
+            // A file that does not exist yet is identified only by its path.
             let file = FileIdentity(path: path)
             if let other = taken.first(where: {
                 $0 == path || file?.isRegular == true && FileIdentity(path: $0) == file

@@ -162,8 +162,8 @@ enum FrameBytes {
         output.append(pending.identifier)
     }
 
-    /// Appends a refusal as in vector V19: HEADERS, then DATA with the reason. Returns the number
-    /// of bytes in the body.
+    /// Appends a refusal, encoded as in test vector V19: HEADERS, then DATA with the reason.
+    /// Returns the number of bytes in the body.
     static func appendRefusal(
         _ pending: PendingResponse, withBody: Bool, to output: inout ByteBuffer
     ) -> Int {

@@ -27,7 +27,7 @@ final class LegacyConnection {
     var phase = Phase.handshake
     /// The topics of the client's certificate.
     private(set) var topics: [[UInt8]] = []
-    /// Why the client's certificate is rejected; nil if it is accepted.
+    /// The reason for rejecting the client's certificate; nil if it is accepted.
     private(set) var refusal: Reason?
     var reader = BinaryNotificationReader()
     /// The identifier of the last accepted notification.

@@ -1,7 +1,7 @@
 internal import BroadsideAPNs
 internal import BroadsideLegacyGateway
 
-/// The state of the simulated APNs that the gateway and the feedback service use, too.
+/// The state of the simulated APNs that its legacy gateway and its feedback service use.
 struct LegacyContext: Sendable {
     let outcome: TokenOutcome
     let trust: TokenTrust?
@@ -21,7 +21,7 @@ struct LegacyContext: Sendable {
     var script: GatewayScript { shared.scenario?.scenario.gateway ?? GatewayScript() }
 
     /// Returns the defect of a payload; nil if there is none, or if payloads are not checked. A
-    /// payload with a defect may be accepted all the same.
+    /// payload with a defect may still be accepted.
     func finding(of notification: BinaryNotification) -> RequestFinding? {
         guard payloadLint != .off, !notification.payload.isEmpty else { return nil }
         return RequestFinding(body: notification.payload, claimsCompression: false)
@@ -80,7 +80,8 @@ struct LegacyContext: Sendable {
                 unixSeconds: UInt32(clamping: now / 1_000_000))
             return
         }
-        // A value "less than zero" (text of 2010) is not stored either.
+        // A notification with an expiration "less than zero" (Apple's text of 2010) is not stored
+        // either.
         let expiration = notification.expiration.map { seconds in
             Int32(bitPattern: seconds) <= 0 ? 0 : UInt64(seconds)
         }

@@ -46,7 +46,7 @@ final class LegacyService: Sendable {
         return thread.join()
     }
 
-    /// The state that belongs to the thread.
+    /// The state of the service's thread.
     private final class Loop {
         private let kind: Kind
         private let listener: Int32

@@ -109,7 +109,7 @@ final class ReceivedLog: Sendable {
 /// One request as it was received, and the response to it: a request over HTTP/2, or a notification
 /// of the legacy gateway.
 struct ReceivedRequest: Sendable {
-    /// What a notification of the legacy gateway has in place of header fields.
+    /// The fields of a notification of the legacy gateway, which has no header fields.
     struct GatewayFields: Sendable {
         /// The topic of the client's certificate; nil if it names none.
         var topic: String?
@@ -144,7 +144,7 @@ struct ReceivedRequest: Sendable {
     /// Key, team and issue time of the provider token; nil if the request has none that is
     /// readable.
     var providerToken: ProviderTokenClaims?
-    /// Nil for a request over HTTP/2.
+    /// The fields of a notification of the legacy gateway; nil for a request over HTTP/2.
     var gateway: GatewayFields?
     /// The beginning of the body.
     var body: [UInt8] = []

@@ -8,9 +8,9 @@ internal import Synchronization
 ///     {"token":"00fc…","status":410,"reason":"Unregistered","timestamp":1700000000000}
 ///
 /// The lines are in the order in which requests were complete, over all threads. So the Nth line of
-/// a token is the response to its Nth request. In the line of a request without a well-formed
-/// device token, the token is null. A notification of the legacy gateway has the protocol
-/// binary, and the status of its error packet, or 0 if there is none:
+/// a token is the response to its Nth request. If a request has no well-formed device token, the
+/// token in its line is null. In the line of a notification of the legacy gateway, `protocol` is
+/// `binary`, and `status` is the status of its error packet, or 0 if there is none:
 ///
 ///     {"token":"00fc…","protocol":"binary","status":8,"reason":"BadDeviceToken"}
 final class ResponseFile: Sendable {
@@ -41,7 +41,7 @@ final class ResponseFile: Sendable {
     ///
     /// - Parameters:
     ///   - token: Digits of a well-formed token, otherwise empty.
-    ///   - isBinary: Whether the legacy gateway gave it.
+    ///   - isBinary: Whether the legacy gateway sent the response.
     ///   - now: Monotonic time, nanoseconds.
     func append(_ response: Response, token: RawSpan, isBinary: Bool = false, now: UInt64) {
         var line = JSONLine()

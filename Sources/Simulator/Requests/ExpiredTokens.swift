@@ -40,7 +40,7 @@ final class ExpiredTokens: Sendable {
         }
     }
 
-    /// Returns whether a token was expired.
+    /// Returns whether a test has made the token with this hash expire.
     func isExpired(_ fingerprint: UInt64) -> Bool {
         guard hasExpired.load(ordering: .acquiring) else { return false }
         return state.withLock { $0.expired.contains(fingerprint) }

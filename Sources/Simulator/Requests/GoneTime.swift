@@ -11,9 +11,9 @@ struct GoneTime: Sendable, Equatable {
     static let computed = GoneTime(
         baseMilliseconds: 1_700_000_000_000, spreadMilliseconds: 86_400_000)
 
-    /// The time of an option, `--gone-at`.
+    /// Creates the time that `--gone-at` selects.
     ///
-    /// - Parameter startMilliseconds: When the simulator started.
+    /// - Parameter startMilliseconds: Start time of the simulator, milliseconds since the epoch.
     init(_ option: GoneAt, startMilliseconds: UInt64) {
         switch option {
         case .second(let seconds):
@@ -29,7 +29,7 @@ struct GoneTime: Sendable, Equatable {
         self.spreadMilliseconds = spreadMilliseconds
     }
 
-    /// Right after the tokens were issued. This is before the first request.
+    /// Returns the time right after the tokens were issued, which is before the first request.
     static func after(issuedMilliseconds: UInt64) -> GoneTime {
         GoneTime(baseMilliseconds: issuedMilliseconds + 1, spreadMilliseconds: 1)
     }

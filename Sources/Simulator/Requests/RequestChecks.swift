@@ -34,7 +34,7 @@ struct Verdict: Sendable {
 ///       -> topic -> payload empty -> payload size -> token syntax -> token for topic -> outcome
 struct RequestChecks: Sendable {
     let outcome: TokenOutcome
-    /// Check that device tokens were issued by this simulator; nil if all tokens are valid.
+    /// The check that this simulator issued a device token; nil if all tokens are valid.
     var trust: TokenTrust?
 
     /// Examines a header block. `authenticate` checks the credential, and returns nil if the

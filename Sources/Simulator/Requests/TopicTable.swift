@@ -3,7 +3,7 @@ internal import BroadsideSupport
 
 /// The topics to which a credential may push, with the push types permitted for each.
 struct TopicTable: Sendable {
-    /// A set of push types. `absent` stands for a request without a push type.
+    /// A set of push types. `absent` represents a request without a push type.
     struct Types: OptionSet, Sendable {
         var rawValue: UInt16
 
@@ -32,7 +32,7 @@ struct TopicTable: Sendable {
     private static let managementPrefix = "com.apple.mgmt."
 
     private var entries: [Entry] = []
-    /// The topic of a request that names none; nil if a topic is mandatory.
+    /// The topic for requests that name no topic; nil if a topic is mandatory.
     private let fallback: [UInt8]?
     private let isFallbackForVoIP: Bool
     private let voipSuffix = Array(PushType.voip.topicSuffix!.utf8)
@@ -52,7 +52,7 @@ struct TopicTable: Sendable {
         }
     }
 
-    /// Creates the topics of a certificate; nil permits none.
+    /// Creates the topics of a certificate; with nil, no topic is permitted.
     init(_ scope: CertificateScope?) {
         fallback = scope?.onlyTopic.map { Array($0.utf8) }
         isFallbackForVoIP = scope?.onlyTopic?.hasSuffix(PushType.voip.topicSuffix!) ?? false

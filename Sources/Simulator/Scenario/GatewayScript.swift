@@ -1,4 +1,4 @@
-/// What the legacy gateway does in a scenario: `gateway` in `docs/scenarios.md`.
+/// Behavior of the legacy gateway in a scenario; see `gateway` in `docs/scenarios.md`.
 struct GatewayScript: Sendable, Equatable {
     /// How a connection ends after an error packet.
     enum End: String, Sendable, CaseIterable {

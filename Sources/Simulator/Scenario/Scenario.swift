@@ -36,9 +36,9 @@ struct Scenario: Sendable, Equatable {
     var tokenUpdates: TokenUpdateRule?
     /// How late and how irregularly APNs responds with 410; nil: immediately and always.
     var lateUnregistered: LateUnregistered?
-    /// What too many refusals do to a connection.
+    /// Effects of too many refusals on a connection.
     var refusals = RefusalLimits()
-    /// What the legacy gateway does.
+    /// Behavior of the legacy gateway.
     var gateway = GatewayScript()
     /// The faults, in order. If several apply to a request, the first one is used.
     var faults: [Fault] = []
@@ -100,9 +100,9 @@ struct TokenUpdateRule: Sendable, Equatable {
     var countsInvalid: Bool
 }
 
-/// What refusals do to a connection. According to Apple, each 4xx response except 410 reduces the
-/// connection's allowance, and too many of them end the connection. BadDeviceToken counts more than
-/// others. The thresholds are not published.
+/// Effects of refusals on a connection. According to Apple, each 4xx response except 410 reduces
+/// the connection's allowance, and too many of them end the connection. BadDeviceToken counts more
+/// than others. The thresholds are not published.
 struct RefusalLimits: Sendable, Equatable {
     /// Number of consecutive refusals that reduces the stream limit to 1 until a notification is
     /// accepted.
@@ -176,15 +176,15 @@ struct GoAway: Sendable, Equatable {
     var isAbrupt = false
 }
 
-/// The condition under which a fault applies. All members that are present must hold.
+/// The condition under which a fault applies. All members that are present must be met.
 struct Trigger: Sendable, Equatable {
     enum Scope: String, Sendable, CaseIterable {
         case connection, global
     }
 
-    /// Which requests are numbered together, from 1.
+    /// The set of requests that are numbered together, from 1.
     var scope = Scope.connection
-    /// Number of the first request that the fault affects.
+    /// Number of the first request that the fault affects; nil: `every`, or 1 without `every`.
     var at: UInt64?
     /// Interval between requests that the fault affects.
     var every: UInt64?

@@ -108,7 +108,7 @@ enum ScenarioReader {
         return script
     }
 
-    /// Reads optional settings by name.
+    /// Reads the settings of a SETTINGS frame, all of which are optional.
     static func change(_ fields: inout ScenarioFields) throws(ScenarioError) -> SettingsChange {
         var change = SettingsChange()
         change.maxStreams = try fields.integer("max_streams", in: 0...0x7fff_ffff).map(UInt32.init)

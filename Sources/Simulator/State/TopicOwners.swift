@@ -21,8 +21,8 @@ struct TopicOwners {
         return true
     }
 
-    /// Returns the topics of a team; nil for the first one if there is no other topic, so that none
-    /// has to be checked.
+    /// Returns the topics of a team; nil for the first team if no other team has topics, so that
+    /// none has to be checked.
     func topics(of team: String) -> [[UInt8]]? {
         if team == firstTeam, further.isEmpty { return nil }
         return teams.filter { $0.value == team }.keys.sorted().map { Array($0.utf8) }

@@ -4,7 +4,7 @@ public struct BroadsideError: Error, Sendable {
     public var message: String
     /// The documented exit code.
     public var exitCode: Int32
-    /// The long name, without dashes, of the invalid option; nil if the error concerns none.
+    /// The long name, without dashes, of the invalid option; nil if the error concerns no option.
     public private(set) var option: String?
     /// True if a file changed after it was opened.
     package private(set) var isChange = false
@@ -92,7 +92,7 @@ public struct BroadsideError: Error, Sendable {
         BroadsideError("", exitCode: ExitCode.complete)
     }
 
-    /// Returns the error with the name of another option in place of its own. For a file that both
+    /// Returns the error with the name of another option in place of its own, for a file that both
     /// options name.
     ///
     /// - Parameter other: The option that was given, without dashes.

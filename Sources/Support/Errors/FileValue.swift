@@ -1,7 +1,7 @@
 internal import Glibc
 
 /// Detection of secrets in the value of an option that names a file, such as `--auth-key "$(cat
-/// key.p8)"` or a passphrase itself. No message repeats them.
+/// key.p8)"` or a passphrase itself. Messages do not repeat such values.
 package enum FileValue {
     /// The options whose files hold secrets, with a description of each file.
     private static let secrets: [(option: String, file: String)] = [
@@ -46,8 +46,8 @@ package enum FileValue {
             + file(of: option)
     }
 
-    /// Returns whether a message may repeat the value: for an option whose file holds a secret,
-    /// only if it is, or appears to be, the name of a file.
+    /// Returns whether a message may repeat the value. If the option's file holds a secret, the
+    /// value must be, or appear to be, the name of a file.
     package static func isShown(_ value: String, option: String) -> Bool {
         guard isSecret(option: option) else { return !isContent(value, option: option) }
         if isFile(value) { return true }

@@ -19,7 +19,7 @@ package struct InputName: Sendable, CustomStringConvertible {
         self.description = description
     }
 
-    /// Whether an option gave the file.
+    /// Returns whether the file was given by this option.
     package func isOf(option: String) -> Bool { self.option == option }
 
     package static let standardInput = InputName("standard input")

@@ -28,7 +28,7 @@ package struct FileIdentity: Equatable {
         self.init(information)
     }
 
-    /// Identifies the file or link with a name, without following it; nil if there is none.
+    /// Identifies the file or link at a path, without following the link; nil if there is none.
     init?(link path: String) {
         guard let information = SystemCall.linkStatus(path) else { return nil }
         self.init(information)

@@ -1,8 +1,8 @@
 internal import Glibc
 
-/// Returns the temporary path at which a file is written before it is renamed. Random, so that no
-/// other user of a shared directory can place a file or a link there first, and because a killed
-/// process may have left its own.
+/// Returns the temporary path at which a file is written before it is renamed. The path is random,
+/// so that no other user of a shared directory can place a file or a link there first, and so that
+/// it differs from a file that a killed process left.
 package func temporaryName(of path: String) -> String {
     "\(path).\(String(UInt32.random(in: 0 ... .max), radix: 16)).new"
 }

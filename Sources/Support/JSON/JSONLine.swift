@@ -39,7 +39,7 @@ package struct JSONLine {
         text += "\(Self.quoted(key)):\(value)"
     }
 
-    /// Returns a number without insignificant zeros.
+    /// Returns a number without trailing zeros after its decimal point.
     private static func trimmed(_ number: String) -> String {
         guard number.contains(".") else { return number }
         var text = Substring(number)

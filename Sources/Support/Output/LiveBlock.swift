@@ -1,8 +1,8 @@
 internal import Glibc
 
-/// The lines at the bottom of a terminal that are redrawn in place: produces the output that
-/// replaces them, or clears them so that a text can be written there. Owned by the `OutputQueue`
-/// that writes to the terminal.
+/// The lines at the bottom of a terminal that are redrawn in place. Its methods return the output
+/// that replaces or erases the lines. The `OutputQueue` that writes to the terminal owns this
+/// value.
 package struct LiveBlock {
     /// The lines currently on the screen.
     private(set) var lines: [String] = []

@@ -49,7 +49,7 @@ package struct UnixLineClient {
     ///
     /// - Parameters:
     ///   - count: The number of processes.
-    ///   - question: Creates the request with a given number; nil skips it.
+    ///   - question: Creates the request with the given number, or returns nil to skip it.
     ///   - take: Receives the outcome of a request.
     package static func ask(
         _ count: Int, _ question: (Int) -> UnixLineClient?,

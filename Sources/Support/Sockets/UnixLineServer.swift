@@ -36,7 +36,7 @@ package final class UnixLineServer {
     /// An object that must live as long as the path is used.
     private let kept: AnyObject?
     private let descriptor: Int32
-    /// The identity of the socket file, so that only the server's own is removed.
+    /// The identity of the socket file, by which the server removes no file but its own.
     private let file: FileIdentity?
     private var hasEnded = false
     private var clients: [Client] = []

@@ -1,6 +1,6 @@
 package import Glibc
 
-/// System calls that take pointers, wrapped with values instead.
+/// Wrappers for system calls that take pointers. The wrappers take and return values instead.
 ///
 /// Each wrapper returns the result of its call; after a failure, `errno` has the error.
 package enum SystemCall {
@@ -183,9 +183,8 @@ package enum SystemCall {
         return settings
     }
 
-    /// Raises the limit on open files to the maximum permitted for this process, or leaves it.
-    ///
-    /// - Returns: The limit.
+    /// Returns the limit on open files. If `raised`, first raises it to the maximum permitted for
+    /// this process.
     package static func openFileLimit(raised: Bool) -> UInt64 {
         let resource = __rlimit_resource_t(RLIMIT_NOFILE.rawValue)
         var limit = rlimit()

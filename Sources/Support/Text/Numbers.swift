@@ -68,7 +68,7 @@ package func percentText(_ share: Double) -> String {
     share >= 1 ? "100%" : "\(wholeNumber((share * 100).rounded(.down)))%"
 }
 
-/// Returns 16 lower-case hexadecimal digits.
+/// Returns a number as 16 lower-case hexadecimal digits.
 package func hexadecimal(_ value: UInt64) -> String {
     let digits = String(value, radix: 16)
     return String(repeating: "0", count: 16 - digits.count) + digits

@@ -24,15 +24,16 @@ package enum SecretText {
         firstSecret(in: Array(text.utf8), from: 0) != nil
     }
 
-    /// Minimum number of digits after a PEM marker; Broadside's own messages contain the marker
-    /// alone.
+    /// Minimum number of base64 digits after a PEM marker for the text to count as a key.
+    /// Broadside's own messages contain the marker without digits.
     private static let keyDigitsMin = 16
-    /// Minimum number of base64 digits: those of the smallest key.
+    /// Minimum number of base64 digits of a key: the smallest key has this many.
     private static let blobDigitsMin = 64
     private static let mark = Array("BEGIN ".utf8)
     private static let endMark = Array("-----END ".utf8)
     private static let dashes = Array("-----".utf8)
-    /// The beginnings of keys in base64: of a SEQUENCE in DER, and of a PEM marker.
+    /// The beginnings of base64 texts that contain a key, which starts with a SEQUENCE in DER or
+    /// with a PEM marker.
     private static let blobMarks = [
         Array("MIG".utf8), Array("MIH".utf8), Array("MIE".utf8), Array("MII".utf8),
         Array("MC4".utf8), Array("MHc".utf8), Array("MHQ".utf8), Array("LS0tLS1CRUdJTi".utf8),

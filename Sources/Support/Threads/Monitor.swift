@@ -31,8 +31,8 @@ internal import Glibc
         unsafe mutex.deallocate()
     }
 
-    /// Holds the lock during `body`. Compiled into its callers, because types of results would
-    /// otherwise be looked up at run time.
+    /// Holds the lock during `body`. It is compiled into its callers, because the types of results
+    /// would otherwise be looked up at run time.
     @inlinable
     package func locked<Result>(_ body: () -> Result) -> Result {
         lock()

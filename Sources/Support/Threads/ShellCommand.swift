@@ -8,7 +8,7 @@ internal import Glibc
 package final class ShellCommand: @unchecked Sendable {
     /// Limits on a command's output and duration.
     package struct Limits: Sendable {
-        /// Limit on the bytes of standard output; a command that prints more is killed. nil:
+        /// Limit on the bytes of standard output; a command that prints more is killed. If nil,
         /// standard output is combined with standard error, of which `errorBytes` are kept.
         package var outputBytes: Int?
         package var nanoseconds: UInt64
@@ -43,7 +43,7 @@ package final class ShellCommand: @unchecked Sendable {
 
     private let monitor = Monitor()
     // Protected by `monitor`:
-    /// Process group of the running command; 0: no command is running.
+    /// Process group of the running command; 0 if no command is running.
     private var group: pid_t = 0
     private var isCancelled = false
 
@@ -99,7 +99,7 @@ package final class ShellCommand: @unchecked Sendable {
         return attend(&pipes, input: input, limits, end: start + limits.nanoseconds, heedsSignals)
     }
 
-    /// Interval between checks whether the command has ended, milliseconds.
+    /// Interval, in milliseconds, between checks of whether the command has ended.
     private static let patience: Int32 = 20
     /// Maximum wait for the end of a killed command, nanoseconds.
     private static var killPatience: UInt64 { 2 * second }
@@ -263,7 +263,7 @@ extension ShellCommand {
 
         private static func read(_ descriptor: inout Int32, _ bytes: inout [UInt8], most: Int) {
             var stretch = [UInt8](repeating: 0, count: ShellCommand.stretch)
-            // SAFETY: all bytes of the array, which is nobody else's, are overwritten.
+            // SAFETY: no other code uses the array, and all of its bytes are overwritten.
             defer {
                 unsafe stretch.withUnsafeMutableBytes {
                     unsafe explicit_bzero($0.baseAddress!, $0.count)

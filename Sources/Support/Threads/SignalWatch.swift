@@ -61,8 +61,8 @@ package struct SignalWatch {
         _ = SignalSet([notification]).take(nanoseconds: milliseconds * 1_000_000)
     }
 
-    /// Whether work before the first send is to end: because a stop signal is pending, which stays
-    /// pending, or because `prepare` requests it.
+    /// Whether work before the first send is to end, because a stop signal is pending or because
+    /// `prepare` requests it. A pending signal stays pending.
     ///
     /// Such work polls this property, because reading a list of hundreds of millions of rows takes
     /// minutes.
@@ -73,7 +73,7 @@ package struct SignalWatch {
             || isStopRequested.load(ordering: .relaxed)
     }
 
-    /// The request from `prepare` to its work to stop.
+    /// Whether `prepare` has requested the end of its work.
     static let isStopRequested = Atomic<Bool>(false)
 
     /// Disables all further waiting after a second stop signal.
@@ -82,8 +82,8 @@ package struct SignalWatch {
         if HostedRun.current == nil { hasSecondStop.store(true, ordering: .relaxed) }
     }
 
-    /// Whether the process is to end without waiting for the readers of its output: a second stop
-    /// signal was taken, or one arrived that is no longer handled.
+    /// Whether the process is to end without waiting for the readers of its output. True after a
+    /// second stop signal, or if a stop signal has arrived that is no longer handled.
     static var isStopUrgent: Bool {
         if hasSecondStop.load(ordering: .relaxed) { return true }
         let pending = SignalSet.pending

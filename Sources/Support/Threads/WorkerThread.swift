@@ -6,7 +6,8 @@ internal import Synchronization
 package final class WorkerThread: @unchecked Sendable {
     private final class End: Sendable {
         let isReached = Atomic<Bool>(false)
-        /// The kernel's number of the thread; 0: it does not run yet, or has no number in `/proc`.
+        /// The kernel's number of the thread; 0 if the thread does not run yet, or has no number in
+        /// `/proc`.
         let number = Atomic<Int>(0)
     }
 
@@ -99,10 +100,10 @@ package final class WorkerThread: @unchecked Sendable {
         }
     }
 
-    /// Maximum number of checks, which take about a second. The release takes microseconds unless a
-    /// debugger holds the thread.
+    /// Maximum number of checks whether the kernel has released a thread. Together they take about
+    /// a second. The release takes microseconds unless a debugger holds the thread.
     private static var attemptsLimit: Int { 1000 }
-    /// Checks that are made without a pause.
+    /// Number of checks that are made without a pause between them.
     private static var attemptsAtOnce: Int { 20 }
 
     /// Waits for the thread's end. Must be called exactly once.

@@ -34,9 +34,9 @@ package func localClock(_ milliseconds: UInt64) -> String {
 
 /// A time in calendar form.
 private struct CalendarTime {
-    /// `2026-11-23`.
+    /// The date, such as `2026-11-23`.
     var date: String
-    /// `00:55:02`.
+    /// The time of day, such as `00:55:02`.
     var clock: String
     var zone: String
     /// Day of the month.
