@@ -279,6 +279,13 @@ public struct ChunkVerdicts: ~Copyable {
         }
     }
 
+    /// Whether the ledger has a text of the list for a row, in which all letters and digits are
+    /// masked.
+    func isMasked(row index: Int) -> Bool {
+        guard case .text(let range) = rows[index].token else { return false }
+        return DeviceSet.isMasked(storedBytes(range))
+    }
+
     /// Topics of the rows of all chunks loaded so far.
     public var topics: TopicNames { reader.topics }
 

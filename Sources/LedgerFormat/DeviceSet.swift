@@ -155,12 +155,24 @@ public struct DeviceSet: ~Copyable {
     /// Replaces all letters, digits and non-ASCII bytes in a row of a list. Its quotes, separators
     /// and line ends remain.
     public static func maskRow(_ text: inout [UInt8], _ range: Range<Int>) {
-        for index in range {
-            let byte = text[index]
-            let isText =
-                byte >= 0x80 || byte >= 0x30 && byte <= 0x39
-                || byte | 0x20 >= 0x61 && byte | 0x20 <= 0x7A
-            if isText { text[index] = mask }
+        for index in range where isText(text[index]) { text[index] = mask }
+    }
+
+    /// Whether a byte is a letter, a digit or not ASCII.
+    private static func isText(_ byte: UInt8) -> Bool {
+        byte >= 0x80 || byte >= 0x30 && byte <= 0x39
+            || byte | 0x20 >= 0x61 && byte | 0x20 <= 0x7A
+    }
+
+    /// Whether a text is what `maskRow` leaves of a row of a list: nothing but masks and other
+    /// punctuation.
+    public static func isMasked(_ text: RawSpan) -> Bool {
+        var hasMask = false
+        for index in 0..<text.byteCount {
+            let byte = text.byte(at: index)
+            if isText(byte) { return false }
+            if byte == mask { hasMask = true }
         }
+        return hasMask
     }
 }

@@ -10,6 +10,8 @@ public struct LedgerSummary: Sendable {
     private(set) var beyondLimitCount: UInt64 = 0
     /// Rows rejected with 410: dead tokens.
     public private(set) var goneCount: UInt64 = 0
+    /// Invalid rows whose device was erased from the ledger's list before they were read.
+    public private(set) var erasedCount: UInt64 = 0
 
     /// Rows by the raw value of their state.
     private var numbers = [UInt64](repeating: 0, count: RowState.allCases.count)
@@ -72,6 +74,7 @@ public struct LedgerSummary: Sendable {
             reasons[state].add(other.reasons[state])
         }
         goneCount += other.goneCount
+        erasedCount += other.erasedCount
         arms.add(other.arms)
         topics.add(other.topics)
         assert(numbers.reduce(0, +) == reservedRowCount, "each reserved row has one state")
@@ -100,6 +103,7 @@ public struct LedgerSummary: Sendable {
             if state.isSettled { addReason(verdicts, at: place) }
         }
         assert(beyondLimit <= reserved && accepted <= reserved, "no more rows than the chunk has")
+        assert(erasedCount <= count(.invalid), "an erased row is invalid")
         reservedRowCount += reserved
         beyondLimitCount += beyondLimit
         numbers[Int(RowState.accepted.rawValue)] += accepted
@@ -123,6 +127,7 @@ public struct LedgerSummary: Sendable {
     private mutating func addReason(_ verdicts: borrowing ChunkVerdicts, at place: Int) {
         let row = verdicts.rows[place]
         if row.state == .rejected && row.status == 410 { goneCount += 1 }
+        if row.state == .invalid, verdicts.isMasked(row: place) { erasedCount += 1 }
         if let text = verdicts.reasonText(ofRow: place) {
             reasons[Int(row.state.rawValue)].add(text: text.rawSpan)
         } else {

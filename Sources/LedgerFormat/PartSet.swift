@@ -5,6 +5,9 @@ public struct PartSet: Sendable {
     public enum Problem: Error, Hashable, Sendable {
         /// The ledger was sent without `--part`.
         case noPart(Int)
+        /// A ledger and the first one belong to one campaign, but it had another number of parts;
+        /// the text has the two parts.
+        case otherDivision(Int, String)
         /// Two ledgers have different identities; the text describes the difference.
         case otherCampaign(Int, String)
         /// Two ledgers belong to the same part.
@@ -28,6 +31,11 @@ public struct PartSet: Sendable {
         for (position, manifest) in manifests.enumerated() {
             guard let part = manifest.identity.part else { throw .noPart(position) }
             let identity = manifest.identity.withoutList
+            if let one = manifests[0].identity.part, one.count != part.count,
+                first?.campaignID == identity.campaignID
+            {
+                throw .otherDivision(position, "parts \(part.text) and \(one.text)")
+            }
             if let difference = first?.firstDifference(from: identity) {
                 throw .otherCampaign(position, difference)
             }

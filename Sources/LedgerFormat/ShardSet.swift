@@ -6,6 +6,8 @@ public struct ShardSet: Sendable {
     public enum Problem: Error, Hashable, Sendable {
         /// The ledger was sent without `--shard`.
         case noShard(Int)
+        /// A ledger and the first one divide the list differently; the text has the two shards.
+        case otherDivision(Int, String)
         /// Two ledgers have different identities; the text describes the difference.
         case otherCampaign(Int, String)
         /// Two ledgers belong to the same shard.
@@ -30,9 +32,10 @@ public struct ShardSet: Sendable {
         var first: CampaignIdentity?
         for (position, manifest) in manifests.enumerated() {
             guard let shard = manifest.identity.shard else { throw .noShard(position) }
-            if let known = positions[shard.index], first?.shard?.count == shard.count {
-                throw .sameShard(known, position)
+            if let one = manifests[0].identity.shard, !one.isOfSameDivision(as: shard) {
+                throw .otherDivision(position, "shards \(shard.division) and \(one.division)")
             }
+            if let known = positions[shard.index] { throw .sameShard(known, position) }
             var identity = manifest.identity
             identity.shard?.index = 1
             if let difference = first?.firstDifference(from: identity) {

@@ -10,8 +10,7 @@ final class ClaimFolder {
     enum Content: Equatable {
         /// The claim's text, and the durable positions of its attempt's segments.
         case claim(nonce: String, ledger: String, [DurablePosition])
-        /// The attempt that made the claim ended before it wrote the text; it read and sent
-        /// nothing.
+        /// The attempt that made the claim ended before it wrote the text; it sent nothing.
         case unfinished
         /// The name belongs to a file that is not a claim.
         case foreign
@@ -23,6 +22,10 @@ final class ClaimFolder {
     let path: String
     /// Common prefix of the names of all claims on the ledger.
     let prefix: String
+    /// Common prefix of the names of all claims on parts of the campaign.
+    private let partsPrefix: String
+    /// Part of the campaign; nil for a campaign of one list.
+    private let part: CampaignPart?
 
     /// - Parameters:
     ///   - descriptor: Descriptor of the open folder; closed when this object is destroyed.
@@ -32,8 +35,10 @@ final class ClaimFolder {
         assert(descriptor >= 0 && path.hasPrefix("/"), "claims are in an open folder")
         self.descriptor = descriptor
         self.path = path
-        let part = manifest.identity.part.map { "-\($0.index)-\($0.count)" } ?? ""
-        prefix = ".broadside-\(manifest.campaign)\(part)."
+        part = manifest.identity.part
+        partsPrefix = ".broadside-\(manifest.campaign)-"
+        let suffix = part.map { "-\($0.index)-\($0.count)" } ?? ""
+        prefix = ".broadside-\(manifest.campaign)\(suffix)."
     }
 
     deinit { close(descriptor) }
@@ -42,12 +47,19 @@ final class ClaimFolder {
     func name(_ number: UInt32) -> String { "\(prefix)\(number)" }
 
     /// Returns the path of a claim.
-    func claimPath(_ number: UInt32) -> String {
-        (path == "/" ? "" : path) + "/" + name(number)
-    }
+    func claimPath(_ number: UInt32) -> String { path(of: name(number)) }
+
+    private func path(of name: String) -> String { (path == "/" ? "" : path) + "/" + name }
 
     /// Returns the numbers of all claims on the ledger in this folder.
     func numbers() throws(BroadsideError) -> [UInt32] {
+        try names().compactMap { name in
+            name.hasPrefix(prefix) ? Self.number(name.dropFirst(prefix.count)) : nil
+        }
+    }
+
+    /// Returns the names of all files in this folder.
+    private func names() throws(BroadsideError) -> [String] {
         // Uses the descriptor, because the path may have changed since.
         guard let names = SystemCall.names(inDirectory: "/proc/self/fd/\(descriptor)") else {
             throw BroadsideError(
@@ -56,11 +68,34 @@ final class ClaimFolder {
                     + FileFailure.message(errno: errno, "the folder of the ledger must be readable"),
                 exitCode: 5)
         }
-        return names.compactMap { name in
-            guard name.hasPrefix(prefix) else { return nil }
-            let digits = name.dropFirst(prefix.count)
-            guard let number = UInt32(digits), "\(number)" == digits else { return nil }
-            return number
+        return names
+    }
+
+    /// Parses a number; nil if the text is not written as `name` writes it.
+    private static func number(_ digits: Substring) -> UInt32? {
+        UInt32(digits).flatMap { "\($0)" == digits ? $0 : nil }
+    }
+
+    /// Refuses a part if a claim in this folder shows that the campaign was divided into another
+    /// number of parts. Lists of another division have the same rows in other parts, so rows would
+    /// be sent again, some with apns-ids that are in use.
+    ///
+    /// - Throws: Exit code 2.
+    func refuseOtherDivision() throws(BroadsideError) {
+        guard let part else { return }
+        for name in try names().sorted() where name.hasPrefix(partsPrefix) {
+            let numbers = name.dropFirst(partsPrefix.count).split(
+                separator: ".", omittingEmptySubsequences: false)
+            guard numbers.count == 2, Self.number(numbers[1]) != nil else { continue }
+            let words = numbers[0].split(separator: "-", omittingEmptySubsequences: false)
+            guard words.count == 2, let other = CampaignPart(words.joined(separator: "/")),
+                other.count != part.count
+            else { continue }
+            throw .usage(
+                "part",
+                "\(part.text): the campaign of --campaign-id was begun in \(other.count) parts "
+                    + "(\(path(of: name))), and \(part.count) parts would send rows again: write "
+                    + "K/\(other.count), or, if nothing of it was sent, remove that file")
         }
     }
 
@@ -99,11 +134,11 @@ final class ClaimFolder {
         var bytes = [UInt8](repeating: 0, count: DurablePosition.claimByteCount)
         let text = Array("\(nonce) \(ledger)\n".utf8.prefix(DurablePosition.start))
         bytes.replaceSubrange(..<text.count, with: text)
-        let written = SystemCall.write(file, bytes.rawSpan)
+        let failure = writeWhole(bytes.rawSpan, to: file)
         // Independent of the umask, because a claim without permissions counts as removed.
         fchmod(file, 0o600)
-        guard written == bytes.count, fsync(file) == 0, syncNames(in: descriptor) else {
-            let code = written >= 0 && written < bytes.count ? ENOSPC : errno
+        guard failure == nil, fsync(file) == 0, syncNames(in: descriptor) else {
+            let code = failure ?? errno
             close(file)
             SystemCall.unlink(name(number), in: descriptor)
             return -code

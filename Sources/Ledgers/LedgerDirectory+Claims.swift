@@ -21,14 +21,15 @@ extension LedgerDirectory {
         case recorded, claimed, claimedBefore, confirmed, removed
     }
 
-    /// Claims the next attempt for this copy of the ledger, before its segments are read.
+    /// Claims the next attempt for this copy of the ledger. What a concurrent attempt reserved
+    /// before is then in the segments, and it sends no row that it reserves afterwards.
     ///
     /// - Parameters:
     ///   - manifest: Manifest of the ledger.
     ///   - step: Called after each step.
     /// - Returns: A warning; nil if this is known to be the newest copy, or a new ledger.
     /// - Throws: Exit code 7 if this is not the newest copy, or if that is unknown for a part of a
-    ///   campaign.
+    ///   campaign; 2 if the campaign has claims on parts of another division.
     package func claimAttempt(
         _ manifest: Manifest, behind step: (ClaimStep) throws(BroadsideError) -> Void = { _ in }
     ) throws(BroadsideError) -> String? {
@@ -40,24 +41,18 @@ extension LedgerDirectory {
                 "\(path) is a mount point, but the claim of a part's ledger must "
                     + "be beside the ledger: name a directory inside, such as \(path)/ledger")
         }
+        try here.refuseOtherDivision()
         let own = try attemptRecord()
-        var before: ClaimFolder?
-        if let own, own.parent != here.path { before = try folder(at: own.parent, manifest) }
-        let inBefore = try before.map { (folder) throws(BroadsideError) in
-            try newestClaim(folder, own, manifest)
-        }
-        let inHere = try newestClaim(here, own, manifest)
-        // The ledger's previous folder has no claims: it is on a different file system, or no
-        // longer in use.
-        if inBefore == 0 { before = nil }
-        let newest = max(inHere, inBefore ?? 0)
+        let last = try newestClaim(here: here, own, manifest)
+        let newest = last.number
+        var before = last.before
         var warning: String?
         if let own, own.confirmed > newest {
             guard !isPart else { throw missingClaim(here, own) }
             warning =
                 "\(path) was copied or restored without its claim "
-                + "(\(own.parent)/\(here.name(own.confirmed))): it continues here, "
-                + "but if the original also continues, rows are sent twice"
+                + "(\(own.parent)/\(here.name(own.confirmed))): the run continues here, but if the "
+                + "original also continues, rows are sent twice"
         }
         let next = max(own?.claimed ?? 0, newest) + 1
         // The record keeps the previous claim's folder until the new claim is in it, so that the
@@ -94,6 +89,15 @@ extension LedgerDirectory {
             }
         }
         try step(.claimedBefore)
+        do throws(BroadsideError) {
+            // Of two divisions that begin at the same time, at least one finds the other's claim.
+            try here.refuseOtherDivision()
+        } catch {
+            for folder in [here, before].compactMap({ $0 }) {
+                SystemCall.unlink(folder.name(next), in: folder.descriptor)
+            }
+            throw error
+        }
         // Another process that claimed a newer attempt meanwhile has removed older claims.
         for folder in [here, before].compactMap({ $0 }) {
             let newer = try folder.newest()
@@ -122,14 +126,16 @@ extension LedgerDirectory {
         return warning
     }
 
-    /// Refuses to start the ledger of a part if a claim shows that the part had a ledger.
+    /// Refuses to start the ledger of a part if a claim shows that the part had a ledger, or that
+    /// the campaign was divided into another number of parts.
     ///
     /// - Parameter manifest: Manifest of the new ledger.
-    /// - Throws: Exit code 7.
+    /// - Throws: Exit code 7; 2 if the number of parts differs.
     package func refuseLostPart(_ manifest: Manifest) throws(BroadsideError) {
         guard let part = manifest.identity.part, let here = try parentFolder(manifest) else {
             return
         }
+        try here.refuseOtherDivision()
         let number = try here.newest()
         guard number > 0 else { return }
         var begun = "a ledger"
@@ -195,13 +201,38 @@ extension LedgerDirectory {
         return record
     }
 
+    /// Refuses a ledger that is not the newest copy, without making a claim.
+    ///
+    /// - Throws: Exit code 7.
+    package func refuseOldCopy(_ manifest: Manifest) throws(BroadsideError) {
+        guard let here = try parentFolder(manifest) else { return }
+        _ = try newestClaim(here: here, try attemptRecord(), manifest)
+    }
+
+    /// Returns the number of the newest claim; 0 if there is none.
+    ///
+    /// - Returns: Also the folder of the ledger's last claim, if that is another folder with claims.
+    private func newestClaim(
+        here: ClaimFolder, _ own: AttemptRecord?, _ manifest: Manifest
+    ) throws(BroadsideError) -> (number: UInt32, before: ClaimFolder?) {
+        var inBefore: UInt32 = 0
+        var before: ClaimFolder?
+        if let own, own.parent != here.path { before = try folder(at: own.parent, manifest) }
+        if let before { inBefore = try newestClaim(before, own, manifest) }
+        let inHere = try newestClaim(here, own, manifest)
+        // Without claims, the ledger's previous folder is on a different file system, or no longer
+        // in use.
+        return (max(inHere, inBefore), inBefore == 0 ? nil : before)
+    }
+
     /// Returns the number of the newest claim in a folder; 0 if there is none.
     private func newestClaim(
         _ claims: ClaimFolder, _ own: AttemptRecord?, _ manifest: Manifest
     ) throws(BroadsideError) -> UInt32 {
         let number = try claims.newest()
         guard number > 0 else { return 0 }
-        guard let own, number <= own.claimed else { throw oldCopy(claims, number) }
+        guard let own else { throw try refusal(withoutRecord: claims, number, manifest) }
+        guard number <= own.claimed else { throw oldCopy(claims, number) }
         guard number == own.claimed else { return number }
         switch claims.read(number) {
         case .unfinished: return number
@@ -238,9 +269,9 @@ extension LedgerDirectory {
                 option: "ledger",
                 "\(path) is an old copy, or damaged: \(name) "
                     + (found.map { "has \($0) bytes" } ?? "is missing")
-                    + ", and \(durable.position) were on disk (\(claim)) when rows were sent: resume the "
-                    + "newest copy; if that is lost, \(repairAdvice); rows are then in doubt if they may have been "
-                    + "sent after this copy was made",
+                    + ", but \(durable.position) bytes were on disk (\(claim)) when rows were "
+                    + "sent: resume the newest copy; if that is lost, \(repairAdvice); rows are "
+                    + "then in doubt if they may have been sent after this copy was made",
                 exitCode: ExitCode.inUse)
         }
         guard !positions.isEmpty else { return }
@@ -286,6 +317,47 @@ extension LedgerDirectory {
             return nil
         }
         return UInt64(information.st_size)
+    }
+
+    /// Returns the error for a ledger without its record of attempts, beside which there is a claim.
+    ///
+    /// - Throws: An error if the claim proves that this is an old copy, or damaged.
+    private func refusal(
+        withoutRecord claims: ClaimFolder, _ number: UInt32, _ manifest: Manifest
+    ) throws(BroadsideError) -> BroadsideError {
+        guard let text = missingRecord(claims, number) else { return oldCopy(claims, number) }
+        if case .claim(_, _, let positions) = claims.read(number) {
+            try checkSegments(positions, claims.claimPath(number), manifest)
+        }
+        return BroadsideError(option: "ledger", text, exitCode: ExitCode.inUse)
+    }
+
+    /// Returns a message about the missing record of attempts; nil if the claim belongs to another
+    /// directory, which still exists.
+    ///
+    /// The remedy is up to a person: nothing proves that this directory is the newest copy.
+    private func missingRecord(_ claims: ClaimFolder, _ number: UInt32) -> String? {
+        if case .claim(_, let ledger, _) = claims.read(number), ledger != absolutePath(path),
+            (try? isDirectoryPath(ledger)) != false
+        {
+            return nil
+        }
+        let claim = claims.claimPath(number)
+        return "\(path)/\(Self.epochName) is missing, so this may be an old copy of the ledger "
+            + "whose last attempt \(claim) records: resume the newest copy, or, if no other copy of "
+            + "this ledger was resumed or will be, remove \(claim)"
+    }
+
+    /// Returns a message if no run continues this ledger because its record of attempts is missing;
+    /// nil for any other ledger, and if the claims can't be read.
+    func missingRecord(_ manifest: Manifest) -> String? {
+        try? withFolder { () throws(BroadsideError) -> String? in
+            // Looked for in this order, because a new ledger has its record before its claim.
+            guard let claims = try parentFolder(manifest), case let number = try claims.newest(),
+                number > 0, try !fileExists("\(path)/\(Self.epochName)")
+            else { return nil }
+            return missingRecord(claims, number)
+        }
     }
 
     private func oldCopy(_ claims: ClaimFolder, _ number: UInt32) -> BroadsideError {

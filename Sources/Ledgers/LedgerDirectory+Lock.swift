@@ -99,7 +99,7 @@ extension LedgerDirectory {
         try openFolder(mustBeOwn: forWriting)
         lockDescriptor = SystemCall.open(
             Self.lockName, in: folder, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
-        if lockDescriptor < 0, errno == EROFS, !forWriting {
+        if lockDescriptor < 0, errno == EROFS || errno == EACCES, !forWriting {
             try lockToRead()
             return true
         }
@@ -125,11 +125,16 @@ extension LedgerDirectory {
         return try isLockInPlace()
     }
 
-    /// Locks a ledger on a read-only file system. A disk may become read-only after an error. If
-    /// there is no lock file, no run can be writing.
+    /// Locks a ledger to which this process can't write: it is on a read-only file system, as a
+    /// disk may be after an error, or its permissions protect it. If there is no lock file, no run
+    /// can be writing.
     private func lockToRead() throws(BroadsideError) {
         lockDescriptor = SystemCall.open(
             Self.lockName, in: folder, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)
+        // A run may hold a lock that can't be read.
+        if lockDescriptor < 0, errno == EACCES {
+            throw .file(option: "ledger", path, errno: errno, "its file lock must be readable")
+        }
         // A machine with write access may hold the lock. If locks don't work here, no machine has
         // one.
         guard lockDescriptor >= 0, flock(lockDescriptor, LOCK_SH | LOCK_NB) != 0,

@@ -56,7 +56,9 @@ struct ForgetTests {
         #expect(verified.exitCode == 0, "\(verified.errors)")
         let after = try copy(ledger)
         let again = try forget(devices, [ledger])
-        #expect(again.output.contains("none of the devices, nothing changed"), "\(again.output)")
+        #expect(
+            again.output.contains("contains none of the devices: nothing changed"),
+            "\(again.output)")
         let difference = try Subprocess(
             "diff", ["-r", after, ledger], in: campaign.directory
         ).wait(limit: 60)
@@ -276,6 +278,43 @@ struct ForgetTests {
         #expect(rows.count == 400 && rows[399].state == "invalid", "\(rows.count)")
         #expect(rows[30].token == token(30) && rows[30].line == 31 + (header.isEmpty ? 0 : 1))
         #expect(try server.finish().count { $0[4] == token(399) } == 0)
+    }
+
+    /// The list has ten rows that are sent first, of which six are erased, and ten others, of which
+    /// four are erased.
+    @Test(arguments: ["lines", "csv", "jsonl"])
+    func `Rows of erased devices in a list from standard input do not count for --max-invalid`(
+        format: String
+    ) throws {
+        let header = format == "csv" ? "token,n\n" : ""
+        let lines = (0..<20).map { row in
+            switch format {
+            case "csv": "\(token(row)),\(row)\n"
+            case "jsonl": "{\"token\":\"\(token(row))\"}\n"
+            default: token(row) + "\n"
+            }
+        }
+        func send(_ limit: Int, _ more: [String] = ["--resume"]) throws -> Finished {
+            let isFirst = more.isEmpty
+            let input =
+                isFirst
+                ? try campaign.directory.write(header + lines.joined(), to: "piped") : "/dev/null"
+            return try Broadside.run(
+                campaign.arguments(
+                    to: server.endpoint,
+                    ["--tokens", "-", "--format", format, "--limit", "\(limit)"] + more),
+                in: campaign.directory, input: input)
+        }
+        #expect(try send(10, []).exitCode == 0)
+        _ = try forgetAndJudge(campaign.ledger, try devices(Array(2..<8) + Array(11..<15)))
+        // The second resume knows from the ledger alone that four invalid rows were erased.
+        for limit in [15, 19, 20, 20] {
+            let resumed = try send(limit)
+            #expect(resumed.exitCode == 0, "\(limit): \(resumed.errors)")
+        }
+        let states = try campaign.export().map(\.state)
+        #expect(states.count == 20 && states.count { $0 == "invalid" } == 4, "\(states)")
+        #expect(states[11..<15].allSatisfy { $0 == "invalid" }, "\(states)")
     }
 
     @Test func `A device named on the command line and in a page is erased from these files`()

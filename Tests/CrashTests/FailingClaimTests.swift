@@ -84,6 +84,19 @@ struct FailingClaimTests {
         #expect(try server.finish().count == 600)
     }
 
+    @Test func `A full disk at the start of a resume is exit 5 with the remedy`() throws {
+        #expect(try campaign.send(to: server.endpoint, ["--limit", "100"]).exitCode == 0)
+        let resumed = try campaign.send(
+            to: server.endpoint, ["--resume"],
+            environment: failing("open \(ENOSPC) .epoch.new", atOnce: true))
+        #expect(resumed.exitCode == 5, "\(resumed.errors)")
+        #expect(
+            resumed.errors.contains("No space left on device: free some space there"),
+            "\(resumed.errors)")
+        #expect(try campaign.send(to: server.endpoint, ["--resume"]).exitCode == 0)
+        #expect(try server.finish().count == 600)
+    }
+
     @Test(arguments: [EMFILE, EIO, ESTALE])
     func `A folder of claims that cannot be opened is exit 5`(
         number: Int32

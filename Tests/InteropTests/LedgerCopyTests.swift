@@ -136,6 +136,35 @@ struct LedgerCopyTests {
         #expect(try requestCount() == 10)
     }
 
+    @Test func `A ledger without its file epoch is refused, and says how it can continue`() throws {
+        try files.removeItem(atPath: "\(campaign.ledger)/epoch")
+        let name = try #require(try claims(campaign.directory.path).first)
+        let claim = "\(campaign.directory.path)/\(name)"
+        let message = "\(campaign.ledger)/epoch is missing"
+        let refused = try send(60, exitCode: 7)
+        #expect(refused.errorLines.count == 1, "\(refused.errors)")
+        #expect(refused.errors.contains(message), "\(refused.errors)")
+        #expect(
+            refused.errors.contains("or will be, remove /")
+                && refused.errors.hasSuffix("/\(name)\n"), "\(refused.errors)")
+        let verified = try campaign.ledger("verify")
+        #expect(verified.exitCode == 0 && verified.output.contains("\n\(message)"), "\(verified)")
+        let repaired = "\(campaign.directory.path)/repaired"
+        let done = try campaign.ledger("repair", ["--output", repaired])
+        #expect(done.exitCode == 0 && done.output.contains(message), "\(done)")
+        // While the original is there, nothing shows that the new copy is the one to continue.
+        let other = try send(60, ledger: repaired, exitCode: 7)
+        #expect(other.errors.contains("/ledger (/"), "\(other.errors)")
+        #expect(try requestCount() == 10)
+
+        // As the message says.
+        try files.removeItem(atPath: claim)
+        #expect(try campaign.ledger("verify").output.split(separator: "\n").count == 1)
+        try send(60)
+        #expect(try server.tally(campaign.tokens).isExact)
+        try send(60, ledger: repaired, exitCode: 7)
+    }
+
     @Test func `A ledger of an earlier version gets its first claim when it is resumed`() throws {
         try files.removeItem(atPath: "\(campaign.ledger)/epoch")
         for name in try claims(campaign.directory.path) {
@@ -179,6 +208,46 @@ struct LedgerCopyTests {
             to: server.endpoint, ["--ledger", campaign.ledger, "--resume", "--retry", "failed"])
         #expect(retried.exitCode == 0, "\(retried.errors)")
         #expect(try claims(campaign.directory.path) != before)
+    }
+
+    /// What makes segments unreadable: one is lost, or a file of another run is among them.
+    @Test(arguments: [true, false])
+    func `A resume refused for its segments claims nothing, and the repaired copy continues`(
+        isLost: Bool
+    ) throws {
+        let segment = "\(campaign.ledger)/segment-0001-00"
+        if isLost {
+            try files.removeItem(atPath: segment)
+        } else {
+            try files.copyItem(atPath: segment, toPath: "\(campaign.ledger)/segment-0009-00")
+        }
+        let before = try claims(campaign.directory.path)
+        let repaired = "\(campaign.directory.path)/repaired"
+        let made = try Broadside.run(
+            ["ledger", "repair", "--ledger", campaign.ledger, "--output", repaired],
+            in: campaign.directory)
+        #expect(made.exitCode == 0, "\(made.errors)")
+        for _ in 0..<2 {
+            let refused = try send(60, exitCode: 5)
+            #expect(refused.errors.contains("broadside ledger repair"), "\(refused.errors)")
+        }
+        #expect(try claims(campaign.directory.path) == before)
+        #expect(try requestCount() == 10)
+        // Without the lost segment, its rows may have been sent.
+        try send(60, ledger: repaired, exitCode: isLost ? 6 : 0)
+        #expect(try server.tally(campaign.tokens).isExact)
+        try send(60, exitCode: 7)
+    }
+
+    @Test func `A resume that is refused for its list or its options claims nothing`() throws {
+        let before = try claims(campaign.directory.path)
+        var text = campaign.tokens.list()
+        text[0] = text[0] == UInt8(ascii: "0") ? UInt8(ascii: "1") : UInt8(ascii: "0")
+        let other = try campaign.directory.write(text, to: "other")
+        try send(60, exitCode: 2, more: ["--tokens", other])
+        #expect(try claims(campaign.directory.path) == before)
+        try send(60)
+        #expect(try server.tally(campaign.tokens).isExact)
     }
 
     @Test func `A list that turns out to be wrong leaves no claim`() throws {

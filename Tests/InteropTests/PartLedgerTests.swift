@@ -118,6 +118,21 @@ struct PartLedgerTests {
         try expectExact()
     }
 
+    @Test func `Another number of parts is refused, sends nothing and leaves no ledger`() throws {
+        let refused = try campaign.send(
+            to: server.endpoint,
+            [
+                "--part", "2/3", "--campaign-id", Self.id, "--tokens", lists[1], "--ledger",
+                path("third"),
+            ])
+        #expect(refused.exitCode == 2 && refused.errorLines.count == 1, "\(refused.errors)")
+        let cause = "--part 2/3: the campaign of --campaign-id was begun in 2 parts"
+        #expect(refused.errors.contains(cause), "\(refused.errors)")
+        #expect(!files.fileExists(atPath: path("third")))
+        for part in 1...2 { try send(part) }
+        try expectExact()
+    }
+
     // MARK: Copies in a merged ledger
 
     private func ledger(_ words: [String]) throws -> Finished {
@@ -157,7 +172,7 @@ struct PartLedgerTests {
         #expect(merged.contains("not finished: \(path("ledger-1")): resume there"), "\(merged)")
         let original = URL(filePath: path("ledger-1")).resolvingSymlinksInPath().path
         let whole = try send(1, ledger: "merged", exitCode: 2)
-        #expect(whole.errors.contains("resume each of them: \(original)\n"), "\(whole.errors)")
+        #expect(whole.errors.contains("resume each of those: \(original)\n"), "\(whole.errors)")
         _ = try ledger(
             ["repair", "--ledger", path("merged/part-0001"), "--output", path("repaired")])
         _ = try ledger(["merge", "--output", path("again"), path("merged")])

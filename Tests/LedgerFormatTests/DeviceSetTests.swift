@@ -63,6 +63,11 @@ struct DeviceSetTests {
         var row = Array("\"Zo\u{eb}, 1\",<ab CD>\r\n{\"a\":1}".utf8)
         DeviceSet.maskRow(&row, 0..<row.count)
         #expect(String(decoding: row, as: UTF8.self) == "\"****, *\",<** **>\r\n{\"*\":*}")
+        func isMasked(_ text: [UInt8]) -> Bool { DeviceSet.isMasked(text.span.bytes) }
+        #expect(isMasked(row))
+        for text in ["", "\"-\",<>", "**a*", "*1", "*\u{eb}"] {
+            #expect(!isMasked(Array(text.utf8)), "\(text)")
+        }
     }
 
     @Test func `Pages of a changed range are changed, and those beside them are not`() {

@@ -56,9 +56,10 @@ import Testing
         var whole = two
         whole.identity.part = nil
         #expect(problem([one, whole]) == .noPart(1))
+        #expect(problem([one, part(2, of: 3)]) == .otherDivision(1, "parts 2/3 and 1/2"))
         for (other, word) in [
-            (part(2, of: 2, topic: "b"), "topic"), (part(2, of: 3), "part"),
-            (part(2, of: 2, id: 1), "campaign id"),
+            (part(2, of: 2, topic: "b"), "topic"), (part(2, of: 2, id: 1), "campaign id"),
+            (part(2, of: 3, id: 1), "campaign id"),
         ] {
             guard case .otherCampaign(1, let words) = problem([one, other]) else {
                 Issue.record("\(other.identity)")

@@ -53,14 +53,23 @@ import Testing
         var whole = two
         whole.identity.shard = nil
         #expect(problem([one, whole]) == .noShard(1))
-        for other in [
-            shard(2, of: 2, topic: "b"), shard(2, of: 3), shard(2, of: 2, isByRow: true),
-        ] {
-            guard case .otherCampaign(1, let words) = problem([one, other]) else {
-                Issue.record("\(other.identity)")
-                continue
-            }
-            #expect(words.contains("topic") || words.contains("shard"))
+        guard case .otherCampaign(1, let words) = problem([one, shard(2, of: 2, topic: "b")])
+        else {
+            Issue.record("another topic")
+            return
+        }
+        #expect(words.contains("topic"))
+    }
+
+    @Test func `A shard of another division is refused with both shards`() {
+        let one = shard(1, of: 2, rows: 0..<2)
+        for (index, count, isByRow, text) in [
+            (2, 3, false, "shards 2/3 by bytes and 1/2 by bytes"),
+            (1, 3, false, "shards 1/3 by bytes and 1/2 by bytes"),
+            (2, 2, true, "shards 2/2 by rows and 1/2 by bytes"),
+        ] as [(UInt32, UInt32, Bool, String)] {
+            let other = shard(index, of: count, isByRow: isByRow)
+            #expect(problem([one, other]) == .otherDivision(1, text))
         }
     }
 

@@ -24,13 +24,13 @@ struct ClaimTests {
     }
 
     /// - Parameter made: Whether the segments of a run are known to have been made; nil: it has none.
-    private func manifest(isPart: Bool, made: Bool? = nil) -> Manifest {
+    private func manifest(isPart: Bool, made: Bool? = nil, part: String = "2/3") -> Manifest {
         var manifest = Manifest(
             campaign: 0x0123_4567_89ab_cdef,
             identity: CampaignIdentity(
                 listByteCount: 1, listFormat: "lines", columns: [], payloadSHA256: "",
                 topic: nil, pushType: "alert", priority: 10, expiration: nil, collapseID: nil,
-                environment: "production", shard: nil, part: isPart ? CampaignPart("2/3") : nil,
+                environment: "production", shard: nil, part: isPart ? CampaignPart(part) : nil,
                 campaignID: isPart ? "0123456789abcdef" : nil, suppressSHA256: nil),
             firstStartedAtMilliseconds: 0, listPath: nil)
         guard let made else { return manifest }
@@ -234,6 +234,45 @@ struct ClaimTests {
         try files.removeItem(atPath: claim)
         try files.createDirectory(atPath: claim, withIntermediateDirectories: false)
         #expect(try start("one/ledger") == 5)
+    }
+
+    @Test func `A part of a campaign with claims of another number of parts is refused`() throws {
+        #expect(try start("one/ledger") == 0)
+        let before = try claims("one")
+        let other = try LedgerDirectory.openForRun("\(directory.path)/one/new", resumes: true)
+        for part in ["2/2", "1/2", "1/4"] {
+            let manifest = manifest(isPart: true, part: part)
+            for attempt in [
+                { try other.refuseLostPart(manifest) }, { _ = try other.claimAttempt(manifest) },
+            ] {
+                #expect {
+                    try attempt()
+                } throws: { error in
+                    let error = error as? BroadsideError
+                    return error?.exitCode == 2
+                        && error?.message.contains("begun in 3 parts (/") == true
+                }
+            }
+        }
+        #expect(try claims("one") == before)
+        for name in ["0123456789abcdef.7", "0123456789abcdef-1-2.x", "00000000000000ff-1-2.1"] {
+            try Data().write(to: URL(filePath: "\(directory.path)/one/.broadside-\(name)"))
+        }
+        try other.refuseLostPart(manifest(isPart: true, part: "1/3"))
+        #expect(try start("one/ledger") == 0)
+    }
+
+    @Test func `A division of a campaign that another one precedes leaves no claim`() throws {
+        let rival = "\(directory.path)/one/.broadside-0123456789abcdef-1-2.1"
+        let code = try start("one/ledger") { step in
+            guard step == .claimed else { return }
+            #expect(files.createFile(atPath: rival, contents: Data()))
+        }
+        #expect(code == 2)
+        #expect(try claims("one") == [".broadside-0123456789abcdef-1-2.1"])
+        #expect(try start("one/ledger") == 2)
+        try files.removeItem(atPath: rival)
+        #expect(try start("one/ledger") == 0)
     }
 
     @Test func `Without its claim a campaign of one list continues and a part does not`() throws {

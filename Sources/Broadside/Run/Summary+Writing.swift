@@ -1,3 +1,5 @@
+import BroadsideEngine
+import BroadsideLedgers
 import BroadsideObservability
 import BroadsideSupport
 internal import Glibc
@@ -22,6 +24,39 @@ extension Summary {
         try signals.write(path, isUrgent: isUrgent) { () throws(BroadsideError) in
             try replaceFile(path, with: bytes)
         }
+    }
+}
+
+extension Summary {
+    /// Writes the summary of a run that ended with an error before it counted its rows, so that no
+    /// reader takes an earlier run's summary for this run's.
+    ///
+    /// If another process uses the ledger, its summary may have the same name, and stays. A failure
+    /// is ignored, because the error that ended the run is reported.
+    ///
+    /// - Parameters:
+    ///   - isNew: Whether the campaign is known to have no ledger. Otherwise its counts are unknown.
+    ///   - signals: Takes signals during the write; nil if no thread defers them.
+    static func write(
+        _ error: BroadsideError, isNew: Bool, to options: SendOptions, _ signals: SignalWatch?
+    ) {
+        let codes = [
+            ExitCode.failure, ExitCode.badRequest, ExitCode.refused, ExitCode.disk,
+        ]
+        guard let path = options.summary, !options.opensNoConnection,
+            codes.contains(error.exitCode)
+        else { return }
+        var summary = Summary(unbegun: .error)
+        summary.name = options.name
+        summary.labels = options.labels
+        summary.areCountsKnown = isNew
+        summary.take(
+            use: ProcessUse.now(), statistics: RunStatistics(), latency: LatencyCounts(),
+            elapsed: 0, requests: 0)
+        do throws(BroadsideError) {
+            if path != "-" { try checkWritable(path, option: "summary") }
+            try summary.write(to: options, signals)
+        } catch {}
     }
 }
 

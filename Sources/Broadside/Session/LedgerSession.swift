@@ -25,7 +25,7 @@ final class LedgerSession {
     private let plan: Plan
     /// Limit on row numbers. Only rows with smaller numbers are processed; nil: all.
     let rowsLimit: UInt64?
-    /// Problem that occurred when the ledger was claimed, but does not prevent the run; nil: none.
+    /// Problem in claiming the ledger that does not prevent the run; nil if there was none.
     let claimWarning: String?
     /// Rows that are settled without being sent.
     let skips: ExclusionIndex?
@@ -80,61 +80,27 @@ final class LedgerSession {
             claimWarning = try Self.claim(directory, manifest)
             return
         }
-        manifest = try directory.readManifest()
-        if let difference = manifest.identity.firstDifference(from: identity) {
-            throw Self.otherCampaign(directory, difference, plan.options)
-        }
-        let rows = plan.rows(of: list, part: manifest.part ?? .wholeList)
-        rowsLimit = rows.limit
-        // Claims the ledger before segments are read: earlier reservations of a concurrent attempt
-        // are then visible, and that attempt makes no further ones. If nothing can remain to be
-        // sent, no claim is made.
-        let isOver = manifest.isFinished && !manifest.extendsBeyond(limit: rowsLimit)
-        let sendsNothing = isOver && plan.options.retry.isEmpty
-        claimWarning = sendsNothing ? nil : try Self.claim(directory, manifest)
+        var state = try LedgerState(plan, list: list, identity: identity, directory: directory)
+        // If nothing can remain to be sent, no claim is made.
+        claimWarning = state.sendsNothing ? nil : try Self.claim(directory, state.manifest)
         try directory.syncSegments()
-        let segments = try directory.segments()
-        do {
-            directory.patience.endsOnSignals = true
-            defer { directory.patience.endsOnSignals = false }
-            var index = try LedgerIndex(segments: segments, manifest: manifest)
-            if !isOver { index.rows.limit = rowsLimit }
-            var earlier = try LedgerSummary(index)
-            isFinishedAlready = isOver && !Self.reopensAny(plan, earlier)
-            if !isFinishedAlready, index.rows.limit != rowsLimit {
-                // Rows beyond a limit are counted separately, by this run's limit.
-                index.rows.limit = rowsLimit
-                earlier = try LedgerSummary(index)
-            }
-            self.earlier = earlier
-            self.index = index
-            keptOfProcess =
-                if let run = plan.reopenedSince, !plan.options.retry.isEmpty {
-                    try LedgerSummary(index, reservedSince: run).settled(in: plan.options.retry)
-                } else {
-                    RowCounts()
-                }
-            try Self.check(list, manifest, index, directory, plan.options)
-            // Rows of later waves are not in the ledger yet, so the share of invalid ones is not
-            // known from it.
-            if !isFinishedAlready, !plan.options.delivery.isUsed {
-                try FirstRowsCheck(list, plan: plan, rows: rows)
-                    .check(earlier: Self.rowsRead(earlier, plan))
-            }
-            let lengths = manifest.epochs.last.map { index.segmentLengths(epoch: $0.number) } ?? []
-            epoch =
-                isFinishedAlready
-                ? 0
-                : manifest.beginEpoch(
-                    atMilliseconds: now.wallMilliseconds, previousLengths: lengths)
-        } catch let error as BroadsideError {
-            throw error
-        } catch {
-            guard let error = error as? LedgerError else {
-                throw BroadsideError(option: "ledger", "\(directory.path): \(error)", exitCode: 5)
-            }
-            throw LedgerReader.unreadable(error, directory)
+        // A concurrent attempt makes no reservation after the claim, but may have made some before.
+        if !state.sendsNothing, try !state.isCurrent(in: directory) {
+            state = try LedgerState(plan, list: list, identity: identity, directory: directory)
         }
+        let index = state.index
+        manifest = state.manifest
+        rowsLimit = state.rowsLimit
+        earlier = state.summary
+        keptOfProcess = state.keptOfProcess
+        isFinishedAlready = state.isFinished
+        self.index = index
+        let lengths = manifest.epochs.last.map { index.segmentLengths(epoch: $0.number) } ?? []
+        epoch =
+            isFinishedAlready
+            ? 0
+            : manifest.beginEpoch(
+                atMilliseconds: now.wallMilliseconds, previousLengths: lengths)
         manifest.name = plan.options.name ?? manifest.name
         manifest.labels = plan.labels ?? manifest.labels
         if !isFinishedAlready {
@@ -190,7 +156,7 @@ final class LedgerSession {
         }
     }
 
-    /// Whether there is a claim to renew at the end.
+    /// Whether the ledger has a claim to renew at the end of the run.
     var hasClaim: Bool { !isFinishedAlready && directory.claim != nil }
 
     /// Makes the checks of a run without creating or locking anything.
@@ -205,7 +171,7 @@ final class LedgerSession {
         guard try directory.hasManifest else { return nil }
         let manifest = try directory.readManifest()
         let identity = Self.identity(plan, list: list, skips: skips)
-        if let difference = manifest.identity.firstDifference(from: identity) {
+        if let difference = difference(manifest.identity, identity, in: directory, plan.options) {
             throw otherCampaign(directory, difference, plan.options)
         }
         let earlier = try EarlierRuns(directory, manifest, plan, rows: rows.rows())
@@ -213,7 +179,7 @@ final class LedgerSession {
         return earlier
     }
 
-    private static func otherCampaign(
+    static func otherCampaign(
         _ directory: LedgerDirectory, _ difference: String, _ options: SendOptions
     ) -> BroadsideError {
         if options.nightFolder != nil { return otherNight(directory, difference) }
@@ -225,27 +191,22 @@ final class LedgerSession {
     }
 
     /// Describes a night whose campaign has changed since the night began. The command of a night
-    /// names no ledger, so the advice names other ways out.
+    /// names no ledger, so the advice suggests other remedies.
     private static func otherNight(
         _ directory: LedgerDirectory, _ difference: String
     ) -> BroadsideError {
         let path = directory.path
         let date = path.parts(atLast: "/").map { String($0.behind) } ?? path
-        let known = try? LedgerReader(path: path).statistics()
-        let reached = known.map { $0.accepted + $0.unknown + $0.inDoubt }
-        let devices =
-            switch reached {
-            case nil: "devices may have got this night's notification already"
-            case 0?: "no device has got this night's notification yet"
-            case let count?:
-                "\(grouped(count)) \(count == 1 ? "device has" : "devices have") or may have got this "
-                    + "night's notification already"
-            }
+        let night = try? LedgerReader(path: path)
+        let isFinished = night?.isFinished == true
+        let rest =
+            isFinished
+            ? ""
+            : "to send its rest, restore the list, payload and options with which it began; or "
         return .request(
-            "the night of \(date) began with other input than this (\(difference)), so nothing is "
-                + "sent: restore the list, payload and options with which it began to send its rest; or "
-                + "send what you have now as a campaign of its own with --name NAME, which goes to "
-                + "the whole list: \(devices) (\(path))")
+            "the night of \(date) \(isFinished ? "is finished, but " : "")began with different input "
+                + "(\(difference)), so nothing is sent: \(rest)send the present input to its whole "
+                + "list, as a separate campaign with --name NAME: \(reached(by: night)) (\(path))")
     }
 
     /// Checks that the list is the campaign's list. Compares its size and header. Also compares the
@@ -284,12 +245,6 @@ final class LedgerSession {
         }
     }
 
-    private static func reopensAny(_ plan: Plan, _ summary: LedgerSummary) -> Bool {
-        RowState.settledStates.contains {
-            plan.options.retry.contains($0) && summary.count($0) > 0
-        }
-    }
-
     /// Verdicts of earlier runs that this run does not reopen. Their sum with this run's counts is
     /// the count of the campaign.
     var kept: RowCounts { earlier.kept(reopening: plan.options.retry) + keptOfProcess }
@@ -311,13 +266,13 @@ final class LedgerSession {
         Self.rowsRead(earlier, plan, more: keptOfProcess.settled + more)
     }
 
-    private static func rowsRead(
+    static func rowsRead(
         _ earlier: LedgerSummary, _ plan: Plan, more: UInt64 = 0
     ) -> InvalidRowsGuard {
         InvalidRowsGuard(
             maximumPercent: plan.options.maxInvalid,
             rows: earlier.kept(reopening: plan.options.retry).settled + more,
-            invalid: earlier.count(.invalid))
+            invalid: earlier.count(.invalid) - (plan.isOfStandardInput ? earlier.erasedCount : 0))
     }
 
     static func begin(
@@ -339,29 +294,24 @@ final class LedgerSession {
     static func identity(
         _ plan: Plan, list: TokenList, skips: ExclusionScan?
     ) -> CampaignIdentity {
-        let expiration: String? =
-            switch plan.options.expiration {
-            case .at(let seconds): "\(seconds)"
-            case .after(let seconds): "+\(seconds)s"
-            case nil: nil
-            }
         var identity = CampaignIdentity(
             listByteCount: list.byteCount, listFormat: list.format.rawValue,
             columns: list.layout.names,
             payloadSHA256: plan.payloads.digest, topic: plan.topicText,
             pushType: plan.headers.pushType.rawValue,
-            priority: Int(plan.headers.priority.rawValue), expiration: expiration,
+            priority: Int(plan.headers.priority.rawValue),
+            expiration: plan.options.expiration?.text,
             collapseID: plan.options.collapseID,
             environment: plan.options.environment.rawValue,
             shard: plan.options.shard?.identity(of: list), part: plan.options.part,
             campaignID: plan.options.campaignID.map { hexadecimal($0) },
             suppressSHA256: skips?.suppressSHA256,
             duplicates: plan.options.skipsDuplicates ? "skip" : nil,
-            filter: plan.options.filter?.canonicalTexts,
             earlier: plan.options.earlierRules, delivery: plan.options.delivery.rules,
             keepTokens: plan.options.keepsTokens ? nil : CampaignIdentity.noTokens,
             wireProtocol: plan.options.wireProtocol == .binary
                 ? CampaignIdentity.binaryProtocol : nil)
+        plan.options.rules.record(in: &identity)
         identity.split = plan.options.split
         return identity
     }
@@ -387,7 +337,7 @@ final class LedgerSession {
     /// passed.
     func canaryGate() -> CanaryGate? {
         guard let rows = plan.options.canary, !manifest.canaryPassed else { return nil }
-        // If only rows of a canary were reserved, their responses count for it.
+        // If only canary rows were reserved so far, their responses count for this canary.
         let isSame = manifest.canaryRowCount != nil
         let rejected = earlier.count(.rejected)
         let invalid = plan.options.delivery.isUsed ? 0 : earlier.count(.invalid)
@@ -416,7 +366,7 @@ final class LedgerSession {
     ) throws(BroadsideError) {
         assert(
             !isFinishedAlready && manifest.epochs.last?.number == epoch,
-            "the run that ends was begun")
+            "a run that ends has begun")
         manifest.counters.retries += statistics.retries
         manifest.counters.add(shortened: statistics.shortened)
         manifest.counters.reconnects += statistics.reconnects

@@ -257,13 +257,22 @@ struct ChunkQueue: ~Copyable {
         // A reactor reserves rows in list order.
         return reserved == reservedCount
             && waiting.dropFirst(reserved).allSatisfy { $0.reservedAt == nil }
-            ? nil : "\(reservedCount) chunks are reserved, but \(reserved) of them come first"
+            ? nil : "\(reservedCount) chunks are reserved, but only \(reserved) are at the front"
     }
 
     /// Writes the token of the row that was read last; returns the reason if it is invalid.
     @inline(__always)
     func readToken(_ field: RowReader.Field, into digits: inout OutputRawSpan) -> Reason? {
         reader.readToken(field, into: &digits)
+    }
+
+    /// Whether the row that was read last is masked, because its device was erased from the list.
+    ///
+    /// - Parameter token: The row's token, which is invalid.
+    func isMasked(_ token: RowReader.Field) -> Bool {
+        // The keys of a masked JSON object are masked, too.
+        token.form == .missing
+            ? DeviceSet.isMasked(reader.lastLine()) : DeviceSet.isMasked(reader.text(token))
     }
 
     /// Copies the part of a field's text that a ledger keeps; returns the number of bytes.
