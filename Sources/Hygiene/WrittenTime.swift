@@ -14,10 +14,16 @@ import BroadsideSupport
 /// the end of the minute, one without a fraction as the end of the second. A token that may have
 /// been registered later in the range must not count as older.
 public struct WrittenTime: Sendable, Equatable {
-    /// Earliest time that the text can mean, in milliseconds since 1970.
+    /// Earliest time that the text can mean, in milliseconds since 1970, rounded down.
     public private(set) var first: Int64
-    /// Latest time that the text can mean, in milliseconds since 1970.
+    /// Latest time that the text can mean, in milliseconds since 1970, rounded down.
     public private(set) var last: Int64
+    /// Whether the text has a fraction of a millisecond, which `first` and `last` omit.
+    private var isFiner = false
+
+    /// Latest time that the text can mean, in milliseconds since 1970, rounded up. It is later than
+    /// any whole millisecond that the text's time is later than.
+    var lastRoundedUp: Int64 { isFiner ? last + 1 : last }
 
     /// End of the year 9999; larger numbers are not times.
     private static let maximum: Int64 = 253_402_300_799_999
@@ -39,9 +45,11 @@ public struct WrittenTime: Sendable, Equatable {
         self = time
     }
 
-    private init(_ first: Int64, lasting rest: Int64 = 0) {
+    private init(_ first: Int64, lasting rest: Int64 = 0, isFiner: Bool = false) {
         assert(rest >= 0)
+        assert(rest == 0 || !isFiner, "a time with a fraction is an instant")
         self.first = first
+        self.isFiner = isFiner
         last = first + rest
     }
 
@@ -54,22 +62,24 @@ public struct WrittenTime: Sendable, Equatable {
             return since1970(value, fraction: nil)
         }
         // Nine digits or more: a time since 1973, not a version number or price.
-        if count >= 9, scanner.take("."), let fraction = scanner.fractionMilliseconds(),
-            scanner.isAtEnd
-        {
+        if count >= 9, scanner.take("."), let fraction = scanner.fraction(), scanner.isAtEnd {
             return since1970(value, fraction: fraction)
         }
         scanner = start
         return nil
     }
 
-    /// - Parameter fraction: Fraction after the number, in thousandths of its unit; nil: none.
-    private static func since1970(_ value: Int64, fraction: Int64?) -> WrittenTime {
-        if value >= firstNanoseconds { return WrittenTime(value / 1_000_000) }
-        if value >= firstMicroseconds { return WrittenTime(value / 1_000) }
-        if value >= firstMilliseconds { return WrittenTime(value) }
+    /// - Parameter fraction: Fraction after the number; nil: none.
+    private static func since1970(_ value: Int64, fraction: TimeFraction?) -> WrittenTime {
+        let unitsPerMillisecond: Int64 =
+            value >= firstNanoseconds ? 1_000_000 : value >= firstMicroseconds ? 1_000 : 1
+        if value >= firstMilliseconds {
+            return WrittenTime(
+                value / unitsPerMillisecond,
+                isFiner: value % unitsPerMillisecond > 0 || fraction?.isZero == false)
+        }
         guard let fraction else { return WrittenTime(value * 1000, lasting: secondRest) }
-        return WrittenTime(value * 1000 + fraction)
+        return WrittenTime(value * 1000 + fraction.thousandths, isFiner: fraction.isFiner)
     }
 
     /// Parses a date without separators, `YYYYMMDD` or `YYYYMMDDHHMMSS`; as seconds or milliseconds
@@ -98,19 +108,21 @@ public struct WrittenTime: Sendable, Equatable {
         else { return nil }
         var time = ((days * 24 + hour) * 60 + minute) * 60_000
         var rest = minuteRest
+        var isFiner = false
         if scanner.take(":") {
             // 60 is a leap second.
             guard let second = scanner.number(ofDigits: 2), second <= 60 else { return nil }
             time += second * 1000
             rest = secondRest
             if scanner.take(".") || scanner.take(",") {
-                guard let fraction = scanner.fractionMilliseconds() else { return nil }
-                time += fraction
+                guard let fraction = scanner.fraction() else { return nil }
+                time += fraction.thousandths
+                isFiner = fraction.isFiner
                 rest = 0
             }
         }
         guard let offset = offset(&scanner), scanner.isAtEnd else { return nil }
-        return WrittenTime(time - offset, lasting: rest)
+        return WrittenTime(time - offset, lasting: rest, isFiner: isFiner)
     }
 
     /// Parses the offset from UTC, in milliseconds; 0 if none is written. `UTC` may follow it or
@@ -155,6 +167,16 @@ public struct WrittenTime: Sendable, Equatable {
         return marchYear * 365 + marchYear / 4 - marchYear / 100 + marchYear / 400 + dayOfYear
             - 719_468
     }
+}
+
+/// Digits after the point of a number.
+private struct TimeFraction {
+    /// The fraction in thousandths of its unit, rounded down.
+    var thousandths: Int64
+    /// Whether the fraction is larger than `thousandths`.
+    var isFiner: Bool
+
+    var isZero: Bool { thousandths == 0 && !isFiner }
 }
 
 /// Cursor over the bytes of a time.
@@ -228,17 +250,22 @@ private struct TimeScanner: ~Escapable {
         return (value, count)
     }
 
-    /// Consumes the digits of a fraction of a second; returns milliseconds, rounded down.
-    mutating func fractionMilliseconds() -> Int64? {
-        var value: Int64 = 0
+    /// Consumes the digits of a fraction; nil if there are none.
+    mutating func fraction() -> TimeFraction? {
+        var fraction = TimeFraction(thousandths: 0, isFiner: false)
         var count = 0
         while let digit = number(ofDigits: 1) {
-            if count < 3 { value = value * 10 + digit }
+            if count < 3 {
+                fraction.thousandths = fraction.thousandths * 10 + digit
+            } else if digit > 0 {
+                fraction.isFiner = true
+            }
             count += 1
         }
         guard count > 0 else { return nil }
-        for _ in count..<max(count, 3) { value *= 10 }
-        return value
+        for _ in count..<max(count, 3) { fraction.thousandths *= 10 }
+        assert(fraction.thousandths < 1_000, "a fraction is less than its unit")
+        return fraction
     }
 }
 

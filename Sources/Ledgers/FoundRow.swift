@@ -78,7 +78,8 @@ extension LedgerReader {
             guard let parsed = NotificationID(parsing: Array(notificationID.utf8).rawSpan)
             else {
                 throw .usage(
-                    "apns-id", "'\(notificationID)' is not an apns-id: copy all 36 characters")
+                    "apns-id",
+                    "'\(wordExcerpt(notificationID))' is not an apns-id: copy all 36 characters")
             }
             identifier = parsed
             wanted = .row(parsed.row)
@@ -128,28 +129,38 @@ extension LedgerReader {
             })
         let index = try index(ledger)
         let rowCount = ledger.manifest.rowCount
+        // A ledger without tokens has nothing to compare with.
+        let needsList = if case .token = wanted { !identity.keepsTokens } else { false }
         let list =
             tokens == nil ? try? openList(nil, of: ledger) : try openList(tokens, of: ledger)
-        do throws(LedgerError) {
-            if let list {
+        if let list {
+            do throws(LedgerError) {
                 var reader = ListPartReader(list: list)
-                do throws(LedgerError) {
-                    return try search.run(index, rowCount: rowCount, list: &reader)
-                } catch {
-                    // Another list under the same path would give wrong results, so only the ledger
-                    // is used.
-                    guard tokens == nil, error.code == .badList || error.code == .faultyList
-                    else { throw error }
+                return try search.run(index, rowCount: rowCount, list: &reader)
+            } catch {
+                // Another list under the same path would give wrong results, so only the ledger is
+                // used.
+                guard tokens == nil, error.code == .badList || error.code == .faultyList else {
+                    throw unreadable(error, ledger.directory, tokens: tokens)
+                }
+                if error.code == .faultyList {
                     standardError(
-                        error.code == .faultyList
-                            ? "broadside: warning: \(error.detail): until this is "
-                                + "corrected, line numbers and unsettled rows are not "
-                                + "shown"
-                            : "broadside: warning: \(list.name) is not the list "
-                                + "that was sent: name that list with --tokens to see "
-                                + "line numbers and unsettled rows")
+                        "broadside: warning: \(error.detail): until this is corrected, line "
+                            + "numbers and unsettled rows are not shown")
+                } else if !needsList {
+                    standardError(
+                        "broadside: warning: \(list.name) is not the list that was sent: name "
+                            + "that list with --tokens to see line numbers and unsettled rows")
                 }
             }
+        }
+        guard !needsList else {
+            throw .usage(
+                "ledger",
+                "\(ledger.directory.path) keeps no tokens (--keep-tokens no): name the list that "
+                    + "was sent with --tokens")
+        }
+        do throws(LedgerError) {
             var none = NoLedgerList()
             return try search.run(index, rowCount: rowCount, list: &none)
         } catch {

@@ -19,11 +19,11 @@ public final class LedgerFollower {
         public var tokens: String?
         /// Format of a row.
         public var format = ExportFormat.csv
-        /// Names of the states to write; empty for all.
+        /// Only rows in one of these states are written; if empty, all rows are.
         public var states: [String] = []
-        /// Reasons to write; empty for all rows.
+        /// Only rows with one of these reasons are written; if empty, all rows are.
         public var reasons: [String] = []
-        /// Name of the arm to write; nil for all rows.
+        /// Only rows of this arm are written; if nil, all rows are.
         public var arm: String?
         /// Columns to add on request.
         public var columns: Set<ExportColumn> = []
@@ -53,7 +53,8 @@ public final class LedgerFollower {
     private let reader: LedgerReader
     private let directory: LedgerDirectory
     private var manifest: Manifest
-    private var list: ListPartReader?
+    /// The list that was sent; nil if it is missing or is another one.
+    private var list: (source: TokenList, reader: ListPartReader)?
     private var rows: SettledRows
     private let output: FollowOutput
     private var cursor: FollowCursor
@@ -108,8 +109,9 @@ public final class LedgerFollower {
             split: identity.split, hasTopics: identity.hasRowTopics, arm: request.arm,
             columns: request.columns,
             reasonText: { Reason(rawValue: $0)?.text ?? "reason \($0)" })
+        if request.tokens == nil { try reader.warnOfMissingList(of: reader.ledgers[0]) }
         list = try reader.openList(request.tokens, of: reader.ledgers[0]).map {
-            ListPartReader(list: $0)
+            ($0, ListPartReader(list: $0))
         }
         output = try FollowOutput(request.output, cursor: known)
     }
@@ -139,6 +141,7 @@ public final class LedgerFollower {
             throw .usage(
                 "cursor", "\(cursor): name a regular file that does not end with .gz or .zst")
         }
+        try checkWritable(cursor, option: "cursor")
     }
 
     // MARK: The cursor
@@ -198,7 +201,7 @@ public final class LedgerFollower {
     private func isAhead(_ segment: String) -> BroadsideError {
         .usage(
             "cursor",
-            "\(request.cursor ?? "") does not fit \(segment) of \(request.ledger), which has been replaced "
+            "\(request.cursor ?? "") is ahead of \(segment) in \(request.ledger), which was replaced "
                 + "by an older or repaired copy: follow from the start with another cursor and output"
         )
     }
@@ -218,7 +221,8 @@ public final class LedgerFollower {
         let folder = OutputRule.parent(of: path)
         let temporary = "\(folder)/.\(path.parts(atLast: "/")?.1 ?? path[...]).new"
         func failure() -> BroadsideError {
-            BroadsideError("\(path): \(describe(errno: errno))", exitCode: ExitCode.disk)
+            BroadsideError(
+                option: "cursor", "\(path): \(describe(errno: errno))", exitCode: ExitCode.disk)
         }
         let descriptor = SystemCall.open(
             temporary, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0o600)
@@ -261,7 +265,8 @@ public final class LedgerFollower {
         guard manifest.campaign == cursor.campaign else {
             throw .usage(
                 "ledger",
-                "\(request.ledger) was replaced by another campaign's while it was followed")
+                "\(request.ledger) was replaced by another campaign's ledger while it was being "
+                    + "followed")
         }
         let recorded = manifest.recordedLengths
         for position in directory.durablePositions(manifest) {
@@ -318,11 +323,15 @@ public final class LedgerFollower {
     private func writeBatch() throws(BroadsideError) {
         if var list {
             do throws(LedgerError) {
-                try rows.complete(from: &list)
+                try rows.complete(from: &list.reader)
+                self.list = list
             } catch {
-                throw reader.unreadable(error, directory, tokens: request.tokens)
+                guard request.tokens == nil, LedgerReader.canContinueWithoutList(error, []) else {
+                    throw reader.unreadable(error, directory, tokens: request.tokens)
+                }
+                LedgerReader.warn(error, of: list.source)
+                self.list = nil
             }
-            self.list = list
         }
         var text: [UInt8] = []
         if needsHeader {

@@ -20,6 +20,14 @@ public struct LedgerReader {
         ledgers = try directory.ledgers()
     }
 
+    /// Name of the campaign; for a merged ledger, the name that all its shards or parts have. nil
+    /// if there is none.
+    package var name: String? {
+        if let name = manifest.name { return name }
+        let names = Set(ledgers.map(\.manifest.name))
+        return names.count == 1 ? names.first ?? nil : nil
+    }
+
     /// Campaign number, 16 hexadecimal digits.
     public var campaign: String { manifest.campaign }
 
@@ -37,15 +45,16 @@ public struct LedgerReader {
     /// - Returns: A human-readable description of the findings.
     public func verify() throws(BroadsideError) -> String {
         var summary = LedgerSummary()
-        var tails = ""
+        var notes = ""
         for ledger in ledgers {
             let (manifest, segments) = try ledger.directory.segments(knownTo: ledger.manifest)
             do throws(LedgerError) {
                 let verification = try LedgerVerification(checking: segments, manifest: manifest)
                 summary.add(verification.summary)
                 for tail in verification.tornTails {
-                    tails += "\n\(tail.segment): unsynced bytes from \(tail.offset) on were lost"
+                    notes += "\n\(tail.segment): unsynced bytes from \(tail.offset) on were lost"
                 }
+                if let note = ledger.directory.missingRecord(manifest) { notes += "\n\(note)" }
             } catch {
                 throw Self.unreadable(error, ledger.directory)
             }
@@ -59,7 +68,7 @@ public struct LedgerReader {
         if manifest.shards != nil {
             text += ", \(ledgers.count) \(manifest.holdsParts ? "parts" : "shards")"
         }
-        return text + tails
+        return text + notes
     }
 
     /// Checks that the shards or parts of a merged ledger belong to one campaign.
@@ -120,6 +129,7 @@ public struct LedgerReader {
             to: &header, hasArms: split != nil, hasTopics: hasRowTopics, further: columns)
         try refuseOneList(tokens)
         for ledgers in manifest.holdsParts ? ledgers.map({ [$0] }) : [ledgers] {
+            if tokens == nil { try warnOfMissingList(of: ledgers[0]) }
             let list = try openList(tokens, of: ledgers[0])
             if !header.isEmpty { try output(header.rawSpan) }
             header = []
@@ -139,7 +149,7 @@ public struct LedgerReader {
     func checkArm(_ name: String?) throws(BroadsideError) {
         guard let name else { return }
         guard let split else {
-            throw .usage("arm", "'\(printable(name))': the campaign has no arms: leave it out")
+            throw .usage("arm", "'\(printable(name))': the campaign has no arms: remove --arm")
         }
         guard split.number(of: name) == nil else { return }
         throw .usage(
@@ -191,9 +201,36 @@ public struct LedgerReader {
         try parts.write(
             output,
             unreadable: { error in
-                unreadable(
+                if tokens == nil, let list, Self.canContinueWithoutList(error, wanted) {
+                    Self.warn(error, of: list)
+                    return nil
+                }
+                return unreadable(
                     error, ledgers.count == 1 ? ledgers[0].directory : directory, tokens: tokens)
             })
+    }
+
+    /// Whether an export of rows in the given states can continue without the list after an error,
+    /// because the file at the list's path is another list. In a list with a fault, the rows that
+    /// no run reserved would be missing without notice.
+    static func canContinueWithoutList(_ error: LedgerError, _ states: Set<RowState>) -> Bool {
+        error.code == .badList || error.code == .faultyList && !states.contains(.remaining)
+    }
+
+    /// Warns that the rest of the rows is written without the list, because of an error in it.
+    static func warn(_ error: LedgerError, of list: TokenList) {
+        let path = list.path ?? "\(list.name)"
+        warnWithoutList(
+            error.detail.contains(path) ? error.detail : "\(path): \(error.detail)")
+    }
+
+    /// Warns that rows are written without the data that only the list has.
+    ///
+    /// - Parameter problem: Path of the list, and why it can't be used.
+    static func warnWithoutList(_ problem: String) {
+        standardErrorLine(
+            "broadside: warning: \(problem): line numbers, tokens of accepted rows and rows that no "
+                + "run reserved are left out: name the list that was sent with --tokens")
     }
 
     /// Returns the error for a fault in the ledger, or in the list that the user named for it.
@@ -227,25 +264,66 @@ public struct LedgerReader {
     }
 
     /// Opens the list from which one of the ledgers was sent.
+    ///
+    /// - Returns: nil if the file at the path from which the run read the list is missing, or, with
+    ///   a warning, if it is another list.
     func openList(
         _ tokens: String?, of ledger: (directory: LedgerDirectory, manifest: Manifest)
     ) throws(BroadsideError) -> TokenList? {
-        // Shards share one list. The manifest of the merged ledger has its path.
-        let (directory, manifest) = manifest.holdsParts ? ledger : (self.directory, self.manifest)
+        let manifest = owner(ofListOf: ledger).manifest
         if let tokens { return try manifest.openList(at: tokens) }
-        let spool = try directory.spool()
-        guard let path = manifest.listPath ?? spool, try fileCanBeSeen(path) else {
+        guard let path = try recordedListPath(of: ledger), try fileCanBeSeen(path) else {
             return nil
         }
-        let list = try manifest.openList(at: path)
         // Another list under the same path would give wrong results.
-        if let count = manifest.identity.listByteCount, let found = list.byteCount, count != found {
-            standardErrorLine(
-                "broadside: warning: \(path) has another size than when it was "
-                    + "sent: name the list that was sent with --tokens")
-            return nil
+        do throws(BroadsideError) {
+            let list = try manifest.openList(at: path)
+            // A merged ledger has no hash of the header, but each of its shards has.
+            let difference = try Self.difference(
+                of: list, byteCount: manifest.identity.listByteCount,
+                headerHash: ledger.manifest.headerHash)
+            guard let difference else { return list }
+            Self.warnWithoutList("\(path) has another \(difference) than when it was sent")
+        } catch {
+            guard error.exitCode == ExitCode.badRequest else { throw error }
+            Self.warnWithoutList("\(path) can't be read as the list that was sent")
         }
-        return list
+        return nil
+    }
+
+    /// Returns what shows, before any row is read, that a list is not the one that was sent; nil if
+    /// nothing does.
+    private static func difference(
+        of list: TokenList, byteCount: UInt64?, headerHash: String?
+    ) throws(BroadsideError) -> String? {
+        if let byteCount, let found = list.byteCount, found != byteCount { return "size" }
+        if let headerHash, try list.headerHash() != headerHash { return "header" }
+        return nil
+    }
+
+    /// Warns if the list from which one of the ledgers was sent is no longer at its path.
+    func warnOfMissingList(
+        of ledger: (directory: LedgerDirectory, manifest: Manifest)
+    ) throws(BroadsideError) {
+        guard let path = try recordedListPath(of: ledger), try !fileCanBeSeen(path) else { return }
+        Self.warnWithoutList("\(path) is missing")
+    }
+
+    /// Path from which the run of one of the ledgers read the list; nil if it had no list.
+    private func recordedListPath(
+        of ledger: (directory: LedgerDirectory, manifest: Manifest)
+    ) throws(BroadsideError) -> String? {
+        let (directory, manifest) = owner(ofListOf: ledger)
+        let spool = try directory.spool()
+        return manifest.listPath ?? spool
+    }
+
+    /// The ledger that records the list of one of the ledgers. Shards share one list, whose path the
+    /// manifest of the merged ledger has.
+    private func owner(
+        ofListOf ledger: (directory: LedgerDirectory, manifest: Manifest)
+    ) -> (directory: LedgerDirectory, manifest: Manifest) {
+        manifest.holdsParts ? ledger : (directory, manifest)
     }
 
     package func index(

@@ -59,7 +59,7 @@ public enum LedgerRepair {
         }
         throw .usage(
             "ledger",
-            "\(directory.path) was merged from several: "
+            "\(directory.path) was merged from several ledgers: "
                 + (damaged.isEmpty
                     ? "each of them is sound: merge them again"
                     : "repair \(damaged.joined(separator: ", ")), then merge them again"))
@@ -105,6 +105,7 @@ private struct Repair {
             try target.save(manifest)
             try unfinished.finish()
             words += unreadable
+            if let note = directory.missingRecord(manifest) { words.append(note) }
             return text(salvage, summary, undatedCount: undatedCount, others: words)
         } catch {
             throw unfinished.discard(error)
@@ -137,7 +138,7 @@ private struct Repair {
                 guard let chunk = try cursor.cutRows(atMost: Int(min(left, 1 << 40))) else { break }
                 assert(chunk.start.row == row, "a gap is cut without a hole")
                 chunks.append(chunk.reservation)
-                assert(chunk.end.row > row, "each chunk continues behind the last one")
+                assert(chunk.end.row > row, "each chunk ends after the last one")
                 row = chunk.end.row
                 cursor.giveBack(chunk)
             }
@@ -146,7 +147,7 @@ private struct Repair {
                 throw otherList(
                     list,
                     LedgerError(
-                        .badList, detail: "from line \(gap.firstLine) on it has other rows"))
+                        .badList, detail: "from line \(gap.firstLine) on, its rows differ"))
             }
         }
         return chunks
@@ -168,7 +169,8 @@ private struct Repair {
             throw otherList(
                 list,
                 LedgerError(
-                    .badList, detail: "it has \(found) bytes, the one that was sent \(known)"))
+                    .badList,
+                    detail: "it has \(found) bytes, but the list that was sent had \(known)"))
         }
         return list
     }

@@ -19,6 +19,9 @@ private final class ExportPart {
         taken < export.rows.count ? export.rows[taken].number : isAtEnd ? .max : export.nextRow
     }
 
+    /// Reads further rows without the list.
+    func dropList() { list = nil }
+
     /// Appends the buffered rows that precede the given row; reads more rows if none are buffered.
     func step(before limit: UInt64, into output: inout [UInt8]) throws(LedgerError) {
         guard taken < export.rows.count else {
@@ -43,13 +46,15 @@ private final class ExportPart {
     /// Writes all rows of the only source. Row numbers are not needed.
     func writeAll(
         _ output: (RawSpan) throws(BroadsideError) -> Void,
-        unreadable: (LedgerError) -> BroadsideError
+        unreadable: (LedgerError) -> BroadsideError?
     ) throws(BroadsideError) {
         while !isAtEnd {
             do throws(LedgerError) {
                 try readOn()
             } catch {
-                throw unreadable(error)
+                if let error = unreadable(error) { throw error }
+                assert(list != nil, "a list is dropped once")
+                dropList()
             }
             guard isAtEnd || !export.hasRoom else { continue }
             try Self.withBytes(of: export, output)
@@ -83,9 +88,13 @@ struct MergedExport {
     }
 
     /// Writes all rows. The header must be written before.
+    ///
+    /// - Parameter unreadable: Returns the error with which the export ends; nil if it continues
+    ///   without the list, in which the fault is. Rows that were read from the list before are
+    ///   right, because each chunk had the hash that the ledger records.
     mutating func write(
         _ output: (RawSpan) throws(BroadsideError) -> Void,
-        unreadable: (LedgerError) -> BroadsideError
+        unreadable: (LedgerError) -> BroadsideError?
     ) throws(BroadsideError) {
         if parts.count == 1 {
             return try parts[0].writeAll(output, unreadable: unreadable)
@@ -95,7 +104,8 @@ struct MergedExport {
             do throws(LedgerError) {
                 try next.part.step(before: next.limit, into: &bytes)
             } catch {
-                throw unreadable(error)
+                if let error = unreadable(error) { throw error }
+                for part in parts { part.dropList() }
             }
             if bytes.count >= Self.writeByteCount {
                 try output(bytes.rawSpan)

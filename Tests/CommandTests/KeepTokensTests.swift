@@ -44,10 +44,32 @@ struct KeepTokensTests {
             let found = try campaign.ledger("find", ["--token", campaign.tokens.token(row)])
             #expect(found.exitCode == 0 && found.output.contains("row \(row) "), "\(found.errors)")
         }
+        func expectUnknown() throws {
+            let finished = try campaign.ledger("find", ["--token", campaign.tokens.token(7)])
+            #expect(finished.exitCode == 2 && finished.output.isEmpty, "\(finished)")
+            #expect(finished.errorLines.count == 1, "\(finished.errors)")
+            #expect(
+                finished.errors.contains(
+                    "\(campaign.ledger) keeps no tokens (--keep-tokens no): name the list that was "
+                        + "sent with --tokens"), "\(finished.errors)")
+        }
+        let original = try Data(contentsOf: URL(filePath: list))
+        try Data(original.reversed()).write(to: URL(filePath: list))
+        try expectUnknown()
         try FileManager.default.removeItem(atPath: list)
-        #expect(try campaign.export().allSatisfy { $0.token.isEmpty })
-        let finished = try campaign.ledger("find", ["--token", campaign.tokens.token(7)])
-        #expect(finished.exitCode == 1)
+        try expectUnknown()
+        let unnamed = try campaign.export()
+        #expect(unnamed.allSatisfy { $0.token.isEmpty })
+        // A row's number is all that an apns-id needs.
+        let byID = try campaign.ledger("find", ["--apns-id", unnamed[7].identifier])
+        #expect(byID.exitCode == 0 && byID.output.contains("row 7 skipped"), "\(byID)")
+        let named = try campaign.directory.write(
+            String(decoding: original, as: UTF8.self), to: "original.txt")
+        let found = try campaign.ledger(
+            "find", ["--token", campaign.tokens.token(7), "--tokens", named])
+        #expect(found.exitCode == 0 && found.output.contains("row 7 skipped"), "\(found)")
+        let missing = try campaign.ledger("find", ["--token", "abcd", "--tokens", named])
+        #expect(missing.exitCode == 1, "\(missing)")
     }
 
     @Test func `A single device leaves neither its token nor a hash of it`() throws {
@@ -88,6 +110,31 @@ struct KeepTokensTests {
         let resumed = try campaign.send(to: server.endpoint, ["--resume"])
         #expect(resumed.exitCode == 2, "\(resumed.errors)")
         #expect(resumed.errors.contains("--keep-tokens was no, now it is yes"), "\(resumed.errors)")
+    }
+
+    @Test func `Receipts are joined with a ledger without tokens by apns-ids, but not by tokens`()
+        throws
+    {
+        #expect(try campaign.send(to: server.endpoint, option).exitCode == 0)
+        let rows = try campaign.export().filter { $0.state == "accepted" }
+        let lines = rows.map { "\($0.identifier),\($0.token),\($0.settledAt)\n" }
+        let receipts = try campaign.directory.write(
+            "apns_id,token,time\n" + lines.joined(), to: "receipts.csv")
+        func report(_ more: [String] = []) throws -> Finished {
+            try Broadside.run(
+                ["report", "--ledger", campaign.ledger, "--receipts", receipts, "--json"] + more,
+                in: campaign.directory)
+        }
+        let joined = try report()
+        #expect(joined.exitCode == 0, "\(joined.errors)")
+        #expect(
+            joined.output.contains("\"devices\":\(rows.count),\"opened\":\(rows.count),"),
+            "\(joined.output)")
+        let refused = try report(["--token-column", "token"])
+        #expect(refused.exitCode == 2 && refused.output.isEmpty, "\(refused.output)")
+        #expect(
+            refused.errors.contains("no tokens (--keep-tokens no): name a column of apns-ids"),
+            "\(refused.errors)")
     }
 
     @Test

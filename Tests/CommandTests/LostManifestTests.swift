@@ -73,6 +73,65 @@ struct LostManifestTests {
         #expect(seen.missing == 0 && seen.repeated == 0, "\(seen)")
     }
 
+    /// Half of it, nothing of it, one digit of it: what a full disk, a copy or a person leaves.
+    @Test(arguments: ["half", "empty", "edited"], [false, true])
+    func `A damaged manifest is exit 5 with the repair command, which then helps`(
+        damage: String, keepsCopy: Bool
+    ) throws {
+        let server = try RecordingServer()
+        let campaign = try Campaign(rows: 60)
+        #expect(try campaign.send(to: server.endpoint, ["--limit", "20"]).exitCode == 0)
+        let file = URL(filePath: "\(campaign.ledger)/manifest.json")
+        let whole = try Data(contentsOf: file)
+        let text = String(decoding: whole, as: UTF8.self)
+        let damaged =
+            switch damage {
+            case "half": whole.prefix(whole.count / 2)
+            case "empty": Data()
+            default: Data(text.replacing(#""rowsLimit" : 20"#, with: #""rowsLimit" : 30"#).utf8)
+            }
+        #expect(damaged != whole)
+        try damaged.write(to: file)
+        if !keepsCopy {
+            try FileManager.default.removeItem(atPath: "\(campaign.ledger)/manifest.copy")
+        }
+        let page = campaign.directory.fresh("page.html")
+        let calls: [[String]] =
+            [
+                campaign.arguments(to: server.endpoint, ["--resume"]),
+                ["report", "--ledger", campaign.ledger, "--output", page],
+                ["report", "--all", campaign.directory.path, "--output", page],
+            ]
+            + ["stats", "verify", "export"].map { ["ledger", $0, "--ledger", campaign.ledger] }
+        for call in calls {
+            let finished = try Broadside.run(call, in: campaign.directory)
+            let words: Comment = "\(call.prefix(2)): \(finished.errors)"
+            #expect(finished.exitCode == 5 && finished.errorLines.count == 1, words)
+            #expect(
+                finished.errors.contains(
+                    "broadside ledger repair --ledger \(campaign.ledger) --output "), words)
+            #expect(finished.errors.contains("put a backup") == !keepsCopy, words)
+        }
+        if !keepsCopy { try whole.write(to: file) }
+        let repaired = campaign.directory.fresh("repaired")
+        let done = try campaign.ledger("repair", ["--output", repaired])
+        #expect(done.exitCode == 0, "\(done.errors)")
+        let resumed = try campaign.send(to: server.endpoint, ["--resume", "--ledger", repaired])
+        #expect(resumed.exitCode == 0, "\(resumed.errors)")
+        let seen = try server.tally(campaign.tokens)
+        #expect(seen.missing == 0 && seen.repeated == 0, "\(seen)")
+    }
+
+    /// Other programs have files of that name.
+    @Test func `A manifest.json of another program gets no advice to repair`() throws {
+        let directory = try TemporaryDirectory()
+        try directory.write("{}", to: "manifest.json")
+        let finished = try Broadside.run(
+            ["ledger", "stats", "--ledger", directory.path], in: directory)
+        #expect(finished.exitCode == 5, "\(finished.errors)")
+        #expect(!finished.errors.contains("repair"), "\(finished.errors)")
+    }
+
     @Test
     func `A ledger of which only the lock is left begins no campaign, and other files are kept`()
         throws

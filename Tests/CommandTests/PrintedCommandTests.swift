@@ -106,6 +106,26 @@ struct PrintedCommandTests {
         #expect(taken.exitCode == 0, "\(taken.errors)")
     }
 
+    @Test func `The report's prune command reads the list that was sent`() throws {
+        let server = try LocalAPNs(["--unregistered", "1"])
+        let list = try directory.write(
+            "device;user\n\(campaign.tokens.token(0));1\nzz;2\n", to: "Bo's list.txt")
+        let sent = try campaign.send(
+            to: server.endpoint,
+            [
+                "--tokens", list, "--format", "csv", "--token-column", "device", "--max-invalid",
+                "99",
+            ])
+        try #require(sent.exitCode == 0, "\(sent.errors)")
+        let report = try Broadside.run(["report", "--ledger", campaign.ledger], in: directory)
+        let page = report.output.replacing(/<[^>]*>/, with: "").replacing("&#39;", with: "'")
+        let prune = "cd '\(directory.path)' && '\(try Broadside.path())' prune"
+        try run(page.replacing("broadside prune", with: prune), from: prune, to: "\n")
+        #expect(
+            try String(contentsOfFile: "\(directory.path)/Bo's list.clean.txt", encoding: .utf8)
+                == "device;user\nzz;2\n")
+    }
+
     @Test func `The printed chmod command lets a ledger be resumed`() throws {
         let server = try LocalAPNs()
         let ledger = ["--ledger", "\(directory.path)/Bo's ledger"]

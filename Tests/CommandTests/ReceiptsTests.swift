@@ -150,7 +150,25 @@ struct ReceiptsTests {
     }
 
     @Test(arguments: [
-        ("line,when\n1,2\n", [], "has no column 'token'"),
+        (
+            "line,when\n1,2\n", [],
+            "has neither a column apns_id nor a column token: its columns are line, when: name one "
+                + "with --id-column or --token-column"
+        ),
+        (
+            "messageId,createdAt\nab,2\n", ["--id-column", "message"],
+            "no column 'message': did you mean 'messageId'?"
+        ),
+        (
+            "0000ABCD-0000-4000-8000-000000000000,iOS,2030-01-31 19:00:00\n", [],
+            "has no header: the first line has an apns-id (in column 1): add a first line that names "
+                + "the columns, such as apns_id,column2,time"
+        ),
+        (
+            "1900000000;\(String(repeating: "ab", count: 32))\n", [],
+            "has no header: the first line has a token (in column 2): add a first line that names "
+                + "the columns, such as time;token"
+        ),
         ("token,when\nab,2\n", [], "--time-column: --receipts"),
         ("token,when\nab,2\n", [], "has no column 'time'"),
         ("token,time\nab,2\n", ["--by", "app"], "no column 'app'"),
@@ -166,6 +184,8 @@ struct ReceiptsTests {
             "token,time,app\nab,2,x\n", ["--by", "app", "--by", "app"],
             "--by names a column twice"
         ),
+        ("token,time\nab,2\n", ["--by", "time"], "--by: column 'time' is named for two purposes"),
+        ("{\"token\":\"ab\",\"at\":1}\n", ["--time-column", "at", "--by", "at"], "column 'at' is"),
         ("", ["--all"], "--receipts is about one campaign"),
     ])
     func `Receipts that can't be joined are exit 2 and named`(

@@ -158,6 +158,109 @@ struct ChangedListTests {
         #expect(try server.tally(campaign.tokens).total == total)
     }
 
+    /// What is at the list's path when rows are exported.
+    enum Morning: String, CaseIterable, Sendable {
+        case nothing, sameSize, otherSize, otherHeader, otherColumns
+    }
+
+    /// Checks an export without its list: one warning, all rows, lines and accepted tokens left out.
+    private func expectWithoutList(
+        _ finished: Finished, _ output: String, as whole: [ExportedRow], _ name: Comment
+    ) throws {
+        #expect(finished.exitCode == 0, "\(name): \(finished.errors)")
+        #expect(finished.errors.split(separator: "\n").count == 1, "\(name): \(finished.errors)")
+        #expect(
+            finished.errors.contains("left out: name the list that was sent with --tokens"),
+            "\(name): \(finished.errors)")
+        // Followed rows come in another order.
+        let rows = try ExportedRow.read(output).sorted { $0.identifier < $1.identifier }
+        let whole = whole.sorted { $0.identifier < $1.identifier }
+        #expect(rows.map(\.identifier) == whole.map(\.identifier), name)
+        #expect(rows.map(\.state) == whole.map(\.state), name)
+        #expect(rows.allSatisfy { $0.line == nil }, name)
+        #expect(
+            rows.map(\.token) == whole.map { $0.state == "accepted" ? "" : $0.token }, name)
+    }
+
+    @Test(arguments: Morning.allCases)
+    func `Exports continue without a list that is gone or another one, with a warning`(
+        morning: Morning
+    ) throws {
+        let server = try LocalAPNs(["--unregistered", "0.3"])
+        let campaign = try Campaign(rows: 300)
+        var lines = ["token,other"] + (0..<300).map { campaign.tokens.token($0) + ",x" }
+        let list = try campaign.directory.write(
+            lines.joined(separator: "\n") + "\n", to: "list.csv")
+        let more = ["--tokens", list, "--abort-after", "1000"]
+        #expect(try campaign.send(to: server.endpoint, more).exitCode == 0)
+        let shards = try [1, 2].map { number in
+            let ledger = campaign.directory.fresh("shard")
+            let sent = try campaign.send(
+                to: server.endpoint, more + ["--shard", "\(number)/2", "--ledger", ledger])
+            #expect(sent.exitCode == 0, "\(sent.errors)")
+            return ledger
+        }
+        let merged = campaign.directory.fresh("merged")
+        let merge = try Broadside.run(
+            ["ledger", "merge", "--output", merged] + shards, in: campaign.directory)
+        #expect(merge.exitCode == 0, "\(merge.errors)")
+        func export(_ more: [String]) throws -> Finished {
+            try Broadside.run(["ledger", "export"] + more, in: campaign.directory)
+        }
+        let whole = try campaign.export()
+        let wholeMerged = try ExportedRow.read(export(["--ledger", merged]).output)
+        #expect(Set(whole.map(\.state)) == ["accepted", "rejected"])
+
+        switch morning {
+        case .nothing: try FileManager.default.removeItem(atPath: list)
+        case .sameSize: lines[1...].reverse()
+        case .otherSize: lines.removeLast()
+        // The same column has other cells now.
+        case .otherHeader: lines[0] = "other,token"
+        case .otherColumns: lines[0] = "device,x"
+        }
+        if morning != .nothing {
+            try campaign.directory.write(lines.joined(separator: "\n") + "\n", to: "list.csv")
+        }
+        let plain = try campaign.ledger("export")
+        try expectWithoutList(plain, plain.output, as: whole, "plain")
+        let file = campaign.directory.fresh("rows.csv")
+        let written = try campaign.ledger("export", ["--output", file])
+        try expectWithoutList(
+            written, String(contentsOfFile: file, encoding: .utf8), as: whole, "to a file")
+        let followed = try campaign.ledger("export", ["--follow"])
+        try expectWithoutList(followed, followed.output, as: whole, "followed")
+        let ofShards = try export(["--ledger", merged])
+        try expectWithoutList(ofShards, ofShards.output, as: wholeMerged, "merged")
+        guard morning == .sameSize else { return }
+        for more in [[], ["--follow"]] {
+            let named = try campaign.ledger("export", ["--tokens", list] + more)
+            #expect(named.exitCode == 2 && named.errorLines.count == 1, "\(named.errors)")
+            #expect(named.errors.contains("--tokens \(list): it is not the list"))
+            #expect(named.errors.contains("name the list that was sent"), "\(named.errors)")
+        }
+    }
+
+    @Test func `An export has lines and tokens up to the chunk from which the list is another one`()
+        throws
+    {
+        let server = try RecordingServer()
+        let campaign = try Campaign(rows: 6_000)
+        #expect(try campaign.send(to: server.endpoint).exitCode == 0)
+        var bytes = try Data(contentsOf: URL(filePath: campaign.list))
+        bytes.replaceSubrange(bytes.count - 65..<bytes.count - 1, with: bytes[0..<64])
+        try bytes.write(to: URL(filePath: campaign.list))
+        let exported = try campaign.ledger("export")
+        #expect(exported.exitCode == 0, "\(exported.errors)")
+        #expect(exported.errors.split(separator: "\n").count == 1, "\(exported.errors)")
+        let rows = try ExportedRow.read(exported.output)
+        let known = rows.prefix { $0.line != nil }
+        #expect(rows.count == 6_000 && (1..<6_000).contains(known.count))
+        #expect(known.enumerated().allSatisfy { $1.token == campaign.tokens.token($0) })
+        #expect(rows[known.count...].allSatisfy { $0.line == nil && $0.token.isEmpty })
+        #expect(exported.errors.contains("differs from line \(known.count + 1) on"))
+    }
+
     @Test(arguments: ["suppress", "duplicates"], [false, true])
     func `Suppressed rows and duplicates are those of the list as it is now`(
         option: String, isOlder: Bool

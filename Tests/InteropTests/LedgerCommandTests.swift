@@ -62,6 +62,49 @@ struct LedgerCommandTests {
         #expect(try JSONSerialization.jsonObject(with: Data(beyond.output.utf8)) as? [Int] == [])
     }
 
+    @Test func `ledger find shows the rows of sound ledgers beside a damaged one, and is exit 5`()
+        throws
+    {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 40)
+        let nights = "\(campaign.directory.path)/nights"
+        try FileManager.default.createDirectory(
+            atPath: nights, withIntermediateDirectories: false)
+        for night in 1...3 {
+            let sent = try campaign.send(to: server.endpoint, ["--ledger", "\(nights)/\(night)"])
+            #expect(sent.exitCode == 0, "\(sent.errors)")
+        }
+        let token = campaign.tokens.token(7)
+        func find(_ more: [String], in folder: String) throws -> Finished {
+            try Broadside.run(
+                ["ledger", "find", "--ledger", folder, "--token"] + more, in: campaign.directory)
+        }
+        for name in ["segment-0001-00", "manifest.json"] {
+            let file = URL(filePath: "\(nights)/2/\(name)")
+            let whole = try Data(contentsOf: file)
+            var damaged = whole
+            damaged[100] ^= 1
+            try damaged.write(to: file)
+            let found = try find([token], in: nights)
+            #expect(found.exitCode == 5 && found.errorLines.count == 1, "\(found.errors)")
+            #expect(found.errors.contains("--ledger \(nights)/2"), "\(found.errors)")
+            #expect(
+                found.output.split(separator: "\n").map { $0.prefix { $0 != ":" } }
+                    == ["\(nights)/1", "\(nights)/3"], "\(found.output)")
+            let json = try find([token, "--json"], in: nights)
+            let rows = try JSONSerialization.jsonObject(with: Data(json.output.utf8)) as? [Any]
+            #expect(json.exitCode == 5 && rows?.count == 2, "\(json)")
+            let none = try find(["abcd"], in: nights)
+            #expect(none.exitCode == 5 && none.errors.contains("that could be searched"))
+            let alone = try find([token], in: "\(nights)/2")
+            #expect(alone.exitCode == 5 && alone.errorLines.count == 1, "\(alone.errors)")
+            try whole.write(to: file)
+        }
+        // A mistake in the request is one error, not one for each ledger.
+        let wrong = try find(["xyz"], in: nights)
+        #expect(wrong.exitCode == 2 && wrong.errorLines.count == 1, "\(wrong.errors)")
+    }
+
     @Test func `ledger export --reason has the rows with these reasons and no others`() throws {
         let server = try LocalAPNs(["--unregistered", "0.2", "--bad-token", "0.1"])
         let campaign = try Campaign(rows: 300)

@@ -82,4 +82,25 @@ import Testing
         }
         #expect(tokenExcerpt("Dear diary".utf8) == "Dear diary")
     }
+
+    @Test(arguments: [" ", ":", "-"], [1, 2, 4, 8])
+    func `An excerpt of a device token in groups shows eight digits`(
+        _ separator: String, _ groupCount: Int
+    ) {
+        let group = String("c60f415da240c4f4".prefix(groupCount))
+        let token = Array(repeating: group, count: 64 / groupCount).joined(separator: separator)
+        for (before, behind) in [("", ""), ("<", ">"), ("to ", " now"), ("a", "b"), ("a:", ":")] {
+            let excerpt = tokenExcerpt((before + token + behind).utf8)
+            #expect(excerpt.filter(\.isHexDigit).count <= 9, "\(excerpt)")
+            #expect(excerpt.hasPrefix(before) && excerpt.contains("…"), "\(excerpt)")
+        }
+    }
+
+    @Test(arguments: [
+        "00000000-0000-4000-8000-000000000000", "2026-11-28 10:20:30.123456", "00:11:22:33:44:55",
+        "-2 to +2, 10:30-12:45",
+    ])
+    func `An excerpt of digits in few groups shows all of them`(_ text: String) {
+        #expect(tokenExcerpt(text.utf8) == text)
+    }
 }

@@ -85,7 +85,7 @@ enum PruneTopic {
             if foreign > 0 {
                 return
                     "\(foreign) of \(all.count) ledgers \(foreign == 1 ? "has" : "have") another "
-                    + "topic than \(scope.topic ?? ""): what they report does not count"
+                    + "topic than \(scope.topic ?? ""): reports of such ledgers are ignored"
             }
         }
         // With a topic, or one for each row, verdicts of other topics do no harm.
@@ -95,13 +95,13 @@ enum PruneTopic {
             let other = scopes.first(where: { scope in scopes.contains { !$0.mayBe(scope) } }),
             let second = scopes.first(where: { !$0.mayBe(other) })
         else { return nil }
-        let (name, values): (String, (TokenScope) -> String?) =
+        let (kind, values): (String, (TokenScope) -> String?) =
             other.topic != nil && second.topic != nil && other.topic != second.topic
             ? ("topics", \.topic) : ("environments", \.environment)
         let names = [values(other), values(second)].compactMap { $0 }.joined(separator: " and ")
         return
-            "the ledgers have different \(name) values, \(names), and a token "
-            + "that one accepted can be dead in another: prune the list of each "
-            + "app and environment with its own ledgers"
+            "the ledgers have different \(kind), \(names), and a token that is alive for one "
+            + "can be dead for the other: prune the list of each app and environment with its "
+            + "own ledgers"
     }
 }

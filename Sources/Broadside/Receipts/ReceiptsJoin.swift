@@ -40,6 +40,7 @@ enum ReceiptsJoin {
             throw .usage("receipts", "-: receipts are read more than once: name a file")
         }
         let (key, isToken) = try columns.key(of: path)
+        if isToken { try checkTokens(ledger, receipts: path, column: key) }
         let time = try columns.time(of: path)
         let list = try TokenList(
             .file(path), format: nil, tokenColumn: key,
@@ -64,16 +65,33 @@ enum ReceiptsJoin {
         if findings.receipts > 0, findings.unreadable == findings.receipts {
             throw .usage(
                 "receipts",
-                "\(printable(path)): none of its \(grouped(findings.receipts)) receipts can be read: "
-                    + "\(findings.firstUnreadable ?? ""): does the column '\(printable(key))' hold the "
-                    + "\(isToken ? "tokens" : "apns-ids") (--token-column, --id-column), and '\(printable(time))' "
-                    + "the times (--time-column), such as 2030-01-31T19:00:00Z or Unix seconds?")
+                "\(printable(path)): none of its \(grouped(findings.receipts)) receipts can be "
+                    + "read: \(findings.firstUnreadable ?? ""): does the column "
+                    + "'\(printable(key))' contain the \(isToken ? "tokens" : "apns-ids") "
+                    + "(--token-column, --id-column), and '\(printable(time))' the times "
+                    + "(--time-column), such as 2030-01-31T19:00:00Z or Unix seconds?")
         }
         try records.merge { (record) throws(BroadsideError) in tally.take(record) }
         return tally.finish()
     }
 
     // MARK: The ledger
+
+    /// Refuses receipts with tokens if the ledger has none to compare them with.
+    private static func checkTokens(
+        _ ledger: LedgerReader, receipts path: String, column: String
+    ) throws(BroadsideError) {
+        guard let identity = ledger.ledgers.first?.manifest.identity, !identity.keepsTokens else {
+            return
+        }
+        throw .usage(
+            "receipts",
+            "\(printable(path)): the tokens in column '\(printable(column))' can't be joined, "
+                + "because the ledger keeps no tokens (--keep-tokens no): "
+                + (identity.hasNotificationIDs
+                    ? "name a column of apns-ids with --id-column"
+                    : "a legacy gateway's rows have no apns-ids either, so leave --receipts out"))
+    }
 
     private static func collectRows(
         _ ledger: LedgerReader, byToken: Bool, split: ArmSplit?, into records: inout RecordSorter

@@ -17,7 +17,8 @@ enum LedgerCommand {
             verify  checks every checksum, and that every row is settled once; exit 5 names the first
                     bad record
             find    one row by --apns-id, or the rows of a --token, in one or several ledgers; DIR may
-                    have ledgers up to three levels below it; exit 1 if there is none
+                    have ledgers up to three levels below it; exit 1 if there is none; if a ledger
+                    can't be searched, it is named, and exit 5 or 2 follows the rows of the others
             merge   copies the ledgers of all shards of a list, or of all parts of a campaign, into one,
                     after verifying each and checking that they belong together
             repair  copies the provably intact part of a damaged ledger; all other rows become in doubt
@@ -28,9 +29,10 @@ enum LedgerCommand {
                     up to three levels below it. A ledger in use is exit 7. Lists, exports,
                     summaries and backups elsewhere are not touched
 
-            The list is read from where the run read it, or from --tokens; without it, exports lack
-            line numbers and the tokens of accepted rows. Each part of a merged campaign has its own list
-            and is a ledger itself: DIR/part-0001 and so on.
+            The list is read from where the run read it, or from --tokens. If that file is gone or is
+            another list, exports warn, and lack line numbers and the tokens of accepted rows. Each
+            part of a merged campaign has its own list and is a ledger itself: DIR/part-0001 and so
+            on.
             """,
         sections: [group.section],
         examples: [
@@ -76,7 +78,7 @@ enum LedgerCommand {
         options: [
             .repeated(
                 "ledger", .file(.ledger), "DIR", \.ledgers,
-                "the ledger's directory; find, forget: may be repeated, and may have ledgers below it"
+                "the ledger's directory; for find and forget, it may be a folder of ledgers, and may be repeated"
             ),
             .flag("json", \.isJSON, "stats, find: print JSON"),
             .file(
@@ -158,8 +160,8 @@ enum LedgerCommand {
                     let ledgers = arguments.strings("ledger") + arguments.words.dropFirst()
                     throw .usage(
                         option.name,
-                        "is not an option of ledger merge, which takes its ledgers as words: write "
-                            + "broadside ledger merge --output "
+                        "is not an option of ledger merge, which takes ledgers without --ledger: "
+                            + "write broadside ledger merge --output "
                             + ([output] + ledgers).map(shellWord).joined(separator: " "))
                 }
                 throw .usage(
@@ -286,13 +288,20 @@ enum LedgerCommand {
     ) throws(BroadsideError) {
         var text = "broadside: 0 rows are exported"
         if !values.reasons.isEmpty {
-            let reasons = try ledger.statistics().reasons.sorted { $0.key < $1.key }
+            let counts = try ledger.statistics().reasons
+            let reasons = counts.sorted { $0.key < $1.key }
             let listed = reasons.prefix(20).map { "\(grouped($0.value)) \(printable($0.key))" }
             text +=
                 ": the ledger has "
                 + (listed.isEmpty ? "no row with a reason" : listed.joined(separator: ", "))
-        } else if !values.states.isEmpty {
-            text += ": ledger stats counts the rows in each state"
+            let others =
+                values.states.map { "--state \(printable($0))" }
+                + (values.arm.map { ["--arm \(printable($0))"] } ?? [])
+            if !others.isEmpty, values.reasons.contains(where: { counts[$0] != nil }) {
+                text += ", but no row with this --reason meets \(others.joined(separator: " and "))"
+            }
+        } else if !values.states.isEmpty || values.arm != nil {
+            text += ": ledger stats counts the rows in each \(values.arm == nil ? "state" : "arm")"
         }
         standardErrorLine(text)
     }
@@ -312,8 +321,7 @@ enum LedgerCommand {
         request.cursor = values.cursor
         if try LedgerFollower(request).run() == .rowsAreLeft {
             standardErrorLine(
-                "broadside: the run has ended, but rows are left: follow again "
-                    + "after a resume, with "
+                "broadside: the run has ended, but rows remain: follow again after a resume, with "
                     + (values.cursor == nil ? "a" : "the same") + " --cursor to get each row once")
         }
         return 0
@@ -326,9 +334,20 @@ enum LedgerCommand {
         var rows: [FoundRow] = []
         let ledgers = try LedgerCollection(values.ledgers, option: "ledger")
         ledgers.warn(option: "ledger")
+        // Exit code of an incomplete search; 0 if all ledgers were searched.
+        var failure: Int32 = 0
         for path in ledgers.paths {
-            rows += try LedgerReader(path: path).find(
-                notificationID: values.notificationID, token: values.token, tokens: values.tokens)
+            do throws(BroadsideError) {
+                rows += try LedgerReader(path: path).find(
+                    notificationID: values.notificationID, token: values.token,
+                    tokens: values.tokens)
+            } catch {
+                // A ledger that can't be searched does not hide the rows of the others.
+                guard ledgers.paths.count > 1, error.exitCode == 5 || error.option == "ledger"
+                else { throw error }
+                standardErrorLine("broadside: \(error.message)")
+                failure = max(failure, error.exitCode)
+            }
         }
         if values.isJSON {
             print("[" + rows.map { "\n" + $0.json }.joined(separator: ",") + "\n]")
@@ -338,12 +357,15 @@ enum LedgerCommand {
             }
         }
         if rows.isEmpty {
+            let searched =
+                failure != 0
+                ? "the ledgers that could be searched"
+                : ledgers.paths.count == 1 ? "this ledger" : "these ledgers"
             standardErrorLine(
-                "broadside: no such row in "
-                    + (ledgers.paths.count == 1 ? "this ledger" : "these ledgers")
+                "broadside: no such row in \(searched)"
                     + (otherPart(values.notificationID).map { ": \($0)" } ?? ""))
         }
-        return rows.isEmpty ? 1 : 0
+        return failure != 0 ? failure : rows.isEmpty ? 1 : 0
     }
 
     /// Advice for an apns-id that belongs to another part of a campaign; nil for any other text.

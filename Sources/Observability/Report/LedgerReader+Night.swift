@@ -5,8 +5,9 @@ import BroadsideSupport
 extension Night {
     /// Reads the figures of a ledger. If that fails, the result has the reason.
     ///
+    /// - Parameter isOurs: Whether this process holds the ledger's lock without sending.
     /// - Throws: Only errors that do not concern the ledger, such as a stop signal.
-    static func read(_ path: String) throws(BroadsideError) -> Night {
+    static func read(_ path: String, isOurs: Bool) throws(BroadsideError) -> Night {
         let place = absolutePath(path)
         let name = place.parts(atLast: "/").map { String($0.behind) } ?? place
         var night = Night(path: path, title: name, content: .unreadable(""))
@@ -15,8 +16,8 @@ extension Night {
             let ledger = try LedgerReader(path: path)
             let start = ledger.manifest.firstStartedAtMilliseconds
             night.startedAtMilliseconds = start <= Self.latestStart ? start : nil
-            night.title = ledger.manifest.name ?? ledger.campaign
-            try night.read(ledger)
+            night.title = ledger.name ?? ledger.campaign
+            try night.read(ledger, isOurs: isOurs)
         } catch {
             if error.exitCode == ExitCode.rowsRemain { throw error }
             // The message names `--ledger`, which is not an option of this command.
@@ -29,8 +30,10 @@ extension Night {
         return night
     }
 
-    private mutating func read(_ ledger: LedgerReader) throws(BroadsideError) {
-        let summary = try ledger.statistics()
+    private mutating func read(
+        _ ledger: LedgerReader, isOurs: Bool
+    ) throws(BroadsideError) {
+        let summary = try ledger.statistics(isOurs: isOurs)
         let telemetry = Telemetry.read(from: ledger.directory) ?? Telemetry()
         let epochs = ledger.manifest.epochs
         // The rows are read only if the telemetry lacks the end of a run. The telemetry of a run in

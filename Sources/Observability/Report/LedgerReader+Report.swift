@@ -46,6 +46,7 @@ extension LedgerReader {
             course: try course(telemetry.withoutWaits(manifest.epochs)),
             ledgerPath: directory.path, listPath: manifest.listPath,
             createdAtMilliseconds: Clock.now().wallMilliseconds)
+        data.identity = manifest.identity
         data.receipts = receipts
         if manifest.shards != nil, manifest.identity.sendsAtLocalTime {
             data.partsWithWaves = ledgers.count

@@ -36,7 +36,7 @@ struct OutcomeShares {
     private(set) var counts: [Part: UInt64] = [:]
     /// Number of all known rows.
     let all: UInt64
-    /// Number of settled rows, without skipped rows.
+    /// Number of settled rows that were sent: all except skipped and invalid rows.
     let sent: UInt64
     private let isInProgress: Bool
 
@@ -58,9 +58,10 @@ struct OutcomeShares {
             .remaining: remaining - min(remaining, summary.inDoubt),
         ]
         all = counts.values.reduce(0, &+)
-        sent = summary.counts.settled - min(summary.counts.settled, summary.skipped)
+        sent = summary.counts.sent
         self.isInProgress = isInProgress
         assert(counts.count == Part.allCases.count, "each part has its count")
+        assert(dead + bad <= sent, "only rows that were sent have responses")
     }
 
     func count(_ part: Part) -> UInt64 { counts[part] ?? 0 }

@@ -47,6 +47,8 @@ package struct ReportData {
     var startedAtMilliseconds: UInt64?
     var ledgerPath: String
     var listPath: String?
+    /// Identity of the campaign, which has the list's format and columns; nil if unknown.
+    package var identity: CampaignIdentity?
     var runs: [RunMark] = []
     var throughput: [Throughput] = []
     /// Points of the telemetry; their times are running time.
@@ -66,6 +68,9 @@ package struct ReportData {
     /// What devices reported; nil if the user gave no receipts.
     var receipts: ReceiptFindings?
     var createdAtMilliseconds: UInt64 = 0
+
+    /// Whether the ledger has the tokens of rows that were not accepted.
+    var keepsTokens: Bool { identity?.keepsTokens ?? true }
 
     /// Whether the latest run was killed.
     var isInterrupted: Bool {

@@ -101,7 +101,7 @@ extension ReportPage {
         }
         return Chart(
             identifier: "latency", title: "Response times",
-            description: "The median and the 99th percentile of each stretch of time; the highest "
+            description: "The median and the 99th percentile of each time interval; the highest "
                 + "99th percentile is \(latencyText(worst * 1000)).",
             edges: laid.edges,
             series: [

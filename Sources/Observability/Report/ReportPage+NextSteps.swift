@@ -1,3 +1,6 @@
+import BroadsideLedgerFormat
+import BroadsideLists
+import BroadsideRows
 import BroadsideSupport
 
 /// Next steps: resume, retry, prune, export.
@@ -17,11 +20,16 @@ extension ReportPage {
                 add(step.text.prefix(1).uppercased() + step.text.dropFirst() + ".", step.command)
             }
         }
-        if (summary.reasons["Unregistered"] ?? 0) + (summary.reasons["ExpiredToken"] ?? 0) > 0 {
-            let list = data.listPath.map(shellWord) ?? "TOKENS"
-            add(
-                "Remove the dead tokens from the list.",
-                "broadside prune --ledger \(ledger) --tokens \(list) --output tokens.clean.txt")
+        if outcome.count(.dead) > 0 {
+            if data.keepsTokens {
+                add("Remove the dead tokens from the list.", prune)
+            } else {
+                let reasons = Night.deadReasons.map { " --reason \($0)" }.joined()
+                add(
+                    "Remove the dead tokens from the list. The ledger keeps no tokens, so prune "
+                        + "can't use it, but an export takes them from the list that was sent.",
+                    "broadside ledger export --ledger \(ledger)\(reasons) --output dead.csv")
+            }
         }
         if summary.acceptsBySilence {
             add(
@@ -33,6 +41,37 @@ extension ReportPage {
             "Export the outcome of each row.",
             "broadside ledger export --ledger \(ledger) --output outcomes.csv")
         return "<h2>What to do next</h2>\n<div class=\"box\">\(html)</div>\n"
+    }
+
+    /// Command that removes the dead tokens from the list. It has the options without which the
+    /// list can't be read.
+    private var prune: String {
+        let list = data.listPath ?? "TOKENS"
+        let format = data.identity.flatMap { ListFormat(rawValue: $0.listFormat) } ?? .lines
+        var words = ["--ledger", data.ledgerPath, "--tokens", list]
+        let named = ListFormat.named(list) ?? .lines
+        if format.name != named.name { words += ["--format", format.name] }
+        let column = data.identity?.columns.first ?? TokenList.defaultTokenColumn
+        if format != .lines, column != TokenList.defaultTokenColumn {
+            words += ["--token-column", column]
+        }
+        words += ["--output", prunedName(list, format)]
+        return "broadside prune " + words.map(shellWord).joined(separator: " ")
+    }
+
+    /// Name such as `tokens.clean.csv.gz` for a list `/lists/tokens.csv.gz`.
+    private func prunedName(_ list: String, _ format: ListFormat) -> String {
+        guard data.listPath != nil else {
+            return "tokens.clean." + (format == .lines ? "txt" : format.name)
+        }
+        var name = list.parts(atLast: "/").map { String($0.behind) } ?? list
+        var compression = ""
+        if ListCompression.named(name) != nil, let parts = name.parts(atLast: ".") {
+            (name, compression) = (String(parts.before), ".\(parts.behind)")
+        }
+        let parts = name.parts(atLast: ".")
+        return parts.map { "\($0.before).clean.\($0.behind)\(compression)" }
+            ?? "\(name).clean\(compression)"
     }
 
     /// Sentence about rows that only a retry sends, and about the effect of a retry; nil if there

@@ -123,9 +123,10 @@ extension ReportPage {
                 name: data.summary.acceptsBySilence ? "accepted, by silence" : "accepted",
                 note: "\(grouped(accepted)) of \(grouped(outcome.all)) rows"),
             Card(
-                value: Self.percent(dead, of: max(outcome.sent, dead)), name: "dead tokens",
+                value: Self.percent(dead, of: outcome.sent), name: "dead tokens",
                 note: dead > 0
-                    ? "\(grouped(dead)) of \(grouped(max(outcome.sent, dead))) sent: prune them"
+                    ? "\(grouped(dead)) of \(grouped(outcome.sent)) sent"
+                        + (data.keepsTokens ? ": prune them" : "")
                     : "nothing to prune"),
             Card(
                 value: shortCount(waiting),

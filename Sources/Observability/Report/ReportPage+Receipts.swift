@@ -44,7 +44,7 @@ extension ReportPage {
         let high = spans.map(\.interval.upperBound).max() ?? 1
         return chart(
             "Devices that opened", spans, 0...max(high, 0.001),
-            note: "The line is the range that holds the true share in 95 of 100 such samples.")
+            note: "The line is the range that contains the true share in 95 of 100 such samples.")
     }
 
     private func differencesChart(_ findings: ReceiptFindings) -> String {
@@ -66,7 +66,7 @@ extension ReportPage {
             .max() ?? 1
         return chart(
             "Differences, in percentage points", spans, -max(most, 0.001)...max(most, 0.001),
-            note: "If the range has 0 inside, the sample is too small to tell which arm is ahead.")
+            note: "If the range includes 0, the sample is too small to tell which arm is ahead.")
     }
 
     private func chart(

@@ -30,12 +30,13 @@ extension LedgerReader {
         let telemetry = Telemetry.read(from: directory)
         var result = Summary(
             campaign: manifest.campaignNumber, outcome: outcome(telemetry, isOurs: isOurs))
-        result.name = manifest.name ?? ledgers.first?.manifest.name
+        result.name = name
         result.labels = manifest.labels ?? [:]
         if manifest.shards == nil { result.guards = GuardStatus(manifest) }
         result.split = split
         if hasRowTopics { result.topicTotals = TopicTotals(summary.topics) }
         result.acceptsBySilence = manifest.identity.acceptsBySilence
+        result.isBroadcast = manifest.identity.isBroadcast
         result.take(summary.counts, rows: rows)
         result.retries = manifest.counters.retries
         result.shortened = manifest.counters.shortened

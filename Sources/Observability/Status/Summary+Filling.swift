@@ -35,7 +35,6 @@ extension Summary {
                 limitedBy?[cause.name] = Double(run.limited[cause.rawValue]) / Double(total)
             }
         }
-        inFlightMost = run.points.lazy.map(\.inFlight).max()
     }
 
     /// Sets the values that only the process of the run can measure.

@@ -3,24 +3,51 @@
 /// address the device.
 package func tokenExcerpt(_ text: some Sequence<UInt8>) -> String {
     let limit = 40
-    let secretDigitCount = 16
+    let shownDigitCount = 8
     var shown: [UInt8] = []
     var rest = Array(text.prefix(1_024))[...]
     while shown.count < limit, let first = rest.first {
-        let digits = rest.prefix { Unicode.Scalar($0).properties.isASCIIHexDigit }
-        if digits.isEmpty {
+        if let end = endOfToken(rest) {
+            var digitCount = 0
+            shown += rest.prefix { byte in
+                if isDigit(byte) { digitCount += 1 }
+                return digitCount <= shownDigitCount
+            }
+            shown += "…".utf8
+            rest = rest[end...]
+        } else if isDigit(first) {
+            let group = rest.prefix(while: isDigit)
+            let count = min(group.count, limit - shown.count)
+            shown += group.prefix(count)
+            rest.removeFirst(count)
+        } else {
             shown.append(first)
             rest.removeFirst()
-        } else if digits.count >= secretDigitCount {
-            shown += digits.prefix(8) + Array("…".utf8)
-            rest.removeFirst(digits.count)
-        } else {
-            let count = min(digits.count, limit - shown.count)
-            shown += digits.prefix(count)
-            rest.removeFirst(count)
         }
     }
-    assert(shown.count < limit + 11, "an excerpt stays short")
+    assert(shown.count < limit + 19, "an excerpt stays short")
     let words = printable(String(decoding: shown, as: UTF8.self))
     return rest.isEmpty || words.hasSuffix("…") ? words : words + "…"
 }
+
+/// Returns the end of digits at the start of a text that may be those of a device token; nil if
+/// they are not. A token has many digits in a row, or in more groups than a UUID, which has five.
+/// Between two groups is a blank, a colon or a hyphen.
+private func endOfToken(_ text: ArraySlice<UInt8>) -> Int? {
+    let secretDigitCount = 16
+    let groupsOfUUID = 5
+    var group = text.prefix(while: isDigit)
+    guard group.count < secretDigitCount else { return group.endIndex }
+    guard !group.isEmpty else { return nil }
+    var (groupCount, digitCount) = (1, group.count)
+    while group.endIndex < text.endIndex, " :-".utf8.contains(text[group.endIndex]) {
+        let next = text[(group.endIndex + 1)...].prefix(while: isDigit)
+        if next.isEmpty { break }
+        group = next
+        groupCount += 1
+        digitCount += group.count
+    }
+    return groupCount > groupsOfUUID && digitCount >= secretDigitCount ? group.endIndex : nil
+}
+
+private func isDigit(_ byte: UInt8) -> Bool { Unicode.Scalar(byte).properties.isASCIIHexDigit }

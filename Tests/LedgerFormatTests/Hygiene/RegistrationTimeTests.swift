@@ -23,6 +23,23 @@ import Testing
         #expect(milliseconds(text) == expected)
     }
 
+    @Test(
+        arguments: [
+            ("2026-01-01T12:00:00.0481Z", 49), ("2026-01-01 12:00:00.048000", 48),
+            ("2026-01-01 12:00:00.048000001 UTC", 49), ("2026-01-01T14:00:00,0001+02:00", 1),
+            ("1767268800.0481", 49), ("1767268800.048000", 48), ("1767268800048.5", 49),
+            ("1767268800048.0001", 49), ("1767268800048.000", 48), ("1767268800048100", 49),
+            ("1767268800048000", 48), ("1767268800048000.9", 49), ("1767268800048000001", 49),
+        ] as [(String, UInt64)])
+    func `A token registered a fraction of a millisecond after APNs' timestamp lives`(
+        text: String, roundedUp: UInt64
+    ) throws {
+        let registered = try #require(milliseconds(text))
+        let timestamp = 1_767_268_800_000 + roundedUp
+        #expect(DeadTokens.lives(registeredAt: registered, diedAt: timestamp - 1))
+        #expect(!DeadTokens.lives(registeredAt: registered, diedAt: timestamp))
+    }
+
     @Test(arguments: [
         "0", "1", "-1", "1230767999", "2008-12-31", "1970-01-01 00:00:00", "0001-01-01T00:00:00Z",
         // Since 2001, in seconds and milliseconds.

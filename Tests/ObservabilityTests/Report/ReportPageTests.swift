@@ -406,6 +406,70 @@ import Testing
         #expect(ReportPage(data: Self.data()).bar.isEmpty)
     }
 
+    @Test func `Shares of dead and bad tokens are shares of the rows that were sent`() {
+        var data = Self.data(accepted: 78, rejected: 22, invalid: 200, skipped: 50)
+        data.summary.counts.reasons.add(text: "Unregistered", count: 20)
+        data.summary.counts.reasons.add(text: "BadDeviceToken", count: 2)
+        let page = ReportPage(data: data)
+        #expect(
+            page.cards.contains(
+                "<b>20.0%</b><span>dead tokens</span><span class=\"note\">20 of 100 sent: prune them"
+            ),
+            "\(page.cards)")
+        #expect(page.outcome.decisions.map(\.part) == [.badToken])
+    }
+
+    /// Next steps of a campaign with a dead token, as text.
+    private static func nextSteps(
+        _ list: String?, format: String = "lines", column: String = "token",
+        keepTokens: String? = nil
+    ) -> String {
+        var data = Self.data(accepted: 9, rejected: 1)
+        data.summary.counts.reasons.add(text: "Unregistered", count: 1)
+        data.listPath = list
+        data.identity = CampaignIdentity(
+            listByteCount: nil, listFormat: format, columns: [column, "app"], payloadSHA256: "00",
+            topic: nil, pushType: "alert", priority: 10, expiration: nil, collapseID: nil,
+            environment: "production", shard: nil, suppressSHA256: nil, keepTokens: keepTokens)
+        return ReportPage(data: data).nextSteps.replacing(/<[^>]*>/, with: "")
+            .replacing("&#39;", with: "'")
+    }
+
+    @Test(
+        arguments: [
+            ("/in/tokens.txt", "lines", "token", "/in/tokens.txt --output tokens.clean.txt"),
+            ("/in/a.csv", "csv", "token", "/in/a.csv --output a.clean.csv"),
+            (
+                "/in/a.csv.gz", "csv;", "device",
+                "/in/a.csv.gz --token-column device --output a.clean.csv.gz"
+            ),
+            (
+                "/in/my list", "tsv", "push token",
+                "'/in/my list' --format tsv --token-column 'push token' --output 'my list.clean'"
+            ),
+            ("/in/a.csv", "lines", "token", "/in/a.csv --format lines --output a.clean.csv"),
+            (
+                nil, "jsonl", "device.token",
+                "TOKENS --format jsonl --token-column device.token --output tokens.clean.jsonl"
+            ),
+        ] as [(String?, String, String, String)])
+    func `The printed prune command has the list's format and column, and a new name`(
+        list: String?, format: String, column: String, words: String
+    ) {
+        let steps = Self.nextSteps(list, format: format, column: column)
+        #expect(
+            steps.contains("broadside prune --ledger tonight --tokens \(words)\n"), "\(steps)")
+    }
+
+    @Test func `A ledger without tokens is exported with the list, because prune can't use it`() {
+        let steps = Self.nextSteps("/in/tokens.txt", keepTokens: CampaignIdentity.noTokens)
+        #expect(!steps.contains("broadside prune"), "\(steps)")
+        #expect(
+            steps.contains(
+                "broadside ledger export --ledger tonight --reason Unregistered --reason "
+                    + "ExpiredToken --output dead.csv\n"), "\(steps)")
+    }
+
     @Test func `A displayed number is cut, never rounded up`() {
         #expect(
             [999_999, 1_999_999, 19_999_999, 999_999_999, 1_000_000_000].map { shortCount($0) }
