@@ -35,6 +35,8 @@ public struct ListSurvey: ~Copyable {
         public internal(set) var decorated: UInt64 = 0
         /// Tokens by number of digits.
         public internal(set) var lengths = TokenLengths()
+        /// Headers among the rows without a valid token.
+        public internal(set) var headers = RepeatedHeaders()
         /// First rows without a valid token.
         public internal(set) var firstBadRows: [BadRow] = []
 
@@ -109,6 +111,7 @@ public struct ListSurvey: ~Copyable {
             counts.firstMalformedRowLine = counts.firstMalformedRowLine ?? row.line
         default: counts.malformed += 1
         }
+        counts.headers.take(reader)
         guard counts.firstBadRows.count < Self.keptBadRowCount else { return }
         let value = reason == .missingColumn ? [] : reader.value(field)
         counts.firstBadRows.append(

@@ -1,8 +1,9 @@
 public import BroadsideRows
+import BroadsideSupport
 
 /// Words for missing values, written by databases and programs, that a list would treat as text.
 public struct MissingWords: Sendable {
-    /// First occurrence of a word for a missing value in a column.
+    /// Where a column first has a word that stands for a missing value, such as `NULL`.
     public struct Occurrence: Sendable, Equatable {
         /// Line on which the row starts.
         public var line: UInt64
@@ -13,12 +14,17 @@ public struct MissingWords: Sendable {
     }
 
     private static let words: [[UInt8]] = [
-        "NULL", "null", "Null", "NaN", "nan", "NAN", "None", "NaT", "<NA>", "#N/A", "(null)",
-        "undefined",
+        "NULL", "null", "Null", "(null)", "<null>", "[null]", "\\N", "nil", "None", "undefined",
+        "NaN", "nan", "NAN", "NaT", "<NA>", "N/A", "#N/A", "#REF!", "#VALUE!", "#NAME?",
     ].map { Array($0.utf8) }
 
-    /// Range of the words' lengths in bytes.
-    private static let lengths = 3...9
+    /// Whether a text is a word for a missing value.
+    public static func isWord(_ text: RawSpan) -> Bool {
+        for word in words where word.count == text.byteCount {
+            if word.indices.allSatisfy({ word[$0] == text.byte(at: $0) }) { return true }
+        }
+        return false
+    }
 
     /// First occurrence of a word for a missing value in each field; nil if a field has none.
     public private(set) var occurrences: [Occurrence?]
@@ -30,12 +36,9 @@ public struct MissingWords: Sendable {
     public mutating func take(_ row: RowReader.Row, of reader: borrowing RowReader) {
         for index in occurrences.indices {
             let field = reader.field(index)
-            guard field.isText, Self.lengths.contains(field.count) else { continue }
-            let value = reader.value(field)
-            guard Self.words.contains(value) else { continue }
-            let first =
-                occurrences[index]
-                ?? Occurrence(line: row.line, word: String(decoding: value, as: UTF8.self), rows: 0)
+            guard field.isText, Self.isWord(reader.text(field)) else { continue }
+            let word = String(decoding: reader.value(field), as: UTF8.self)
+            let first = occurrences[index] ?? Occurrence(line: row.line, word: word, rows: 0)
             occurrences[index] = Occurrence(
                 line: first.line, word: first.word, rows: first.rows + 1)
         }

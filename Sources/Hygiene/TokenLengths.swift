@@ -17,6 +17,16 @@ public struct TokenLengths: Sendable {
         public var rows: UInt64
     }
 
+    /// Lengths that no token of another list has.
+    public struct Absent: Sendable, Equatable {
+        /// Numbers of digits, in ascending order.
+        public var digits: [Int]
+        /// Number of rows with a token of one of these lengths.
+        public var rows: UInt64
+        /// Line of the first of these rows.
+        public var line: UInt64
+    }
+
     /// A length is usual if it occurs at least this many times as often as the suspected sum.
     private static let usualFactor: UInt64 = 4
 
@@ -37,6 +47,17 @@ public struct TokenLengths: Sendable {
         assert(rows[digits] == 0 || firstLines[digits] <= line, "rows come in the list's order")
         if rows[digits] == 0 { firstLines[digits] = line }
         rows[digits] += 1
+    }
+
+    /// Lengths of this list's tokens that no token of another list has; nil if there are none.
+    ///
+    /// - Parameter ignored: A length that is not compared; nil: all are.
+    public func absent(from other: TokenLengths, except ignored: Int? = nil) -> Absent? {
+        let digits = rows.indices.filter {
+            rows[$0] > 0 && other.rows[$0] == 0 && $0 != ignored
+        }
+        guard let line = digits.map({ firstLines[$0] }).min() else { return nil }
+        return Absent(digits: digits, rows: digits.reduce(0) { $0 + rows[$1] }, line: line)
     }
 
     /// First token whose length is the sum of two usual lengths; nil if there is none.

@@ -137,7 +137,7 @@ struct AcceptanceCounts: ~Copyable {
                 unsafe entries.span.bytes, to: descriptor, name: "a temporary file in \(directory)")
         } catch {
             throw BroadsideError(
-                error.message + ": set TMPDIR to a directory with more room", exitCode: 5)
+                error.message + ": set TMPDIR to a directory with more space", exitCode: 5)
         }
         assert(bucket.isOnDisk, "a bucket in memory is not in the file")
         bucket.extents.append((fileCount, entries.count))

@@ -104,7 +104,7 @@ internal import Glibc
         if index < windowStart || index >= windowStart + UInt64(window.count) { try load(index) }
         assert(
             index >= windowStart && index - windowStart < UInt64(window.count),
-            "the window holds the entry")
+            "the entry is in the window")
         return window[Int(index - windowStart)]
     }
 

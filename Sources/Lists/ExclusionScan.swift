@@ -24,8 +24,8 @@ package struct ExclusionScan {
     /// SHA-256 of the decoded suppression list, hexadecimal; nil if there is none.
     package let suppressSHA256: String?
     let skipsDuplicates: Bool
-    /// Filter of rows by their columns; nil for all rows.
-    private let filter: RowFilter?
+    /// Rules about the rows' own columns.
+    private let rules: RowRules
     /// Split of devices into arms, with a holdout; nil if no row is held out.
     private let split: ArmSplit?
     /// Reader of earlier ledgers; nil if there are none.
@@ -40,28 +40,28 @@ package struct ExclusionScan {
 
     /// Records in memory for each of the two sorts: 16 MiB.
     private static let sorterLimit = 1 << 19
-    /// Bits of the filter for tokens. The filter excludes most tokens that have no suppression. 8
-    /// MiB.
+    /// Number of bits of the token filter, which takes 8 MiB. The filter excludes most tokens that
+    /// have no suppression.
     private static let filterBitCount = 1 << 26
 
-    /// Records between checks for signals.
+    /// Number of records between two checks for a stop signal.
     private static let stopInterval = 1 << 16
 
     /// - Returns: nil if no option of the run skips rows.
     package init?(
         of tokens: TokenSource?, suppress file: String?, skipsDuplicates: Bool,
-        filter: RowFilter? = nil, split: ArmSplit? = nil, earlier: EarlierReader? = nil,
+        rules: RowRules = RowRules(), split: ArmSplit? = nil, earlier: EarlierReader? = nil,
         campaign: RunningCampaign = RunningCampaign(), tokenColumn: String?, payloads: PayloadSet,
         zones: UnsentZones? = nil
     ) throws(BroadsideError) {
         let split = split?.holdout == nil ? nil : split
         guard
-            file != nil || skipsDuplicates || filter != nil || earlier != nil || split != nil
+            file != nil || skipsDuplicates || !rules.isEmpty || earlier != nil || split != nil
         else { return nil }
         self.earlier = earlier
         self.campaign = campaign
         self.skipsDuplicates = skipsDuplicates
-        self.filter = filter
+        self.rules = rules
         self.split = split
         self.payloads = payloads
         self.zones = zones
@@ -138,21 +138,17 @@ package struct ExclusionScan {
 
     /// Possible reasons for skipping rows, in order of precedence.
     package var possibleReasons: [SkipReason] {
-        SkipReason.allCases.filter { reason in
-            switch reason {
-            case .suppressed: suppress != nil
-            case .duplicate: skipsDuplicates
-            case .filtered: filter != nil
-            case .deadToken: earlier?.rules.skipsDead ?? false
-            case .frequencyCap: earlier?.rules.cap != nil
-            case .holdout: split != nil
-            case .late: false
-            }
-        }
+        var reasons = rules.reasons
+        if suppress != nil { reasons.append(.suppressed) }
+        if skipsDuplicates { reasons.append(.duplicate) }
+        if let earlier, earlier.rules.skipsDead { reasons.append(.deadToken) }
+        if let earlier, earlier.rules.cap != nil { reasons.append(.frequencyCap) }
+        if split != nil { reasons.append(.holdout) }
+        return reasons.sorted()
     }
 
-    /// Value that identifies the scan in its file, with one bit per reason. The campaign's identity
-    /// has all other options.
+    /// Value that identifies the scan in its file, with one bit per reason. All other options of
+    /// the scan are part of the campaign's identity.
     var code: UInt64 { possibleReasons.reduce(0) { $0 | 1 << UInt64($1.rawValue) } }
 
     /// Finds the rows to skip, and writes them to a file.
@@ -164,18 +160,24 @@ package struct ExclusionScan {
     ) throws(BroadsideError) {
         var tokens = RecordSorter(directory: temporaryDirectory(), limit: Self.sorterLimit)
         var rows = RecordSorter(directory: temporaryDirectory(), limit: Self.sorterLimit)
-        try collect(list, upTo: end, into: &tokens, skipped: &rows)
-        try write(&tokens, skipped: &rows, to: descriptor, name: name)
+        let counts = try collect(list, upTo: end, into: &tokens, skipped: &rows)
+        let suppressedRows = try write(&tokens, skipped: &rows, to: descriptor, name: name)
+        if let suppress, let optOuts = counts?.optOuts, let rows = counts?.rows {
+            Self.warn(
+                of: optOuts, in: suppress, for: rows, of: list, suppressedRows: suppressedRows)
+        }
     }
 
     /// Collects tokens for which rows may have to be skipped. The smaller list is read first and
     /// gives a filter. Few tokens of the larger list pass this filter.
     ///
     /// - Parameter rows: Receives the rows that are skipped regardless of their tokens.
+    /// - Returns: Counts of the suppression list, if there is one, and of the list; nil if the list
+    ///   was not read completely.
     private func collect(
         _ list: TokenList, upTo end: UInt64?, into tokens: inout RecordSorter,
         skipped rows: inout RecordSorter
-    ) throws(BroadsideError) {
+    ) throws(BroadsideError) -> (optOuts: ListSurvey.Counts?, rows: ListSurvey.Counts)? {
         var filter = TokenFilter(bitCount: suppress == nil ? 0 : Self.filterBitCount)
         if let end {
             // Only the scan of the whole list reads earlier ledgers.
@@ -186,13 +188,16 @@ package struct ExclusionScan {
             if let suppress {
                 _ = try collectOptOuts(suppress, into: &tokens) { filter.mayContain($0.low) }
             }
+            return nil
         } else {
+            var optOuts: ListSurvey.Counts?
             if let suppress {
                 let counts = try collectOptOuts(suppress, into: &tokens) { token in
                     filter.insert(token.low)
                     return true
                 }
-                try Self.tell(counts, of: suppress)
+                try Self.check(counts, of: suppress)
+                optOuts = counts
             }
             let verdicts = try earlier?.read(campaign)
             var capped = TokenFilter(
@@ -206,7 +211,10 @@ package struct ExclusionScan {
             ) {
                 skipsDuplicates || filter.mayContain($0.low) || capped.mayContain($0.high)
             }
+            if let refusal = list.refusal(of: counts.headers) { throw refusal }
+            list.warn(of: counts.headers)
             try verdicts?.checkRegistrations(list, rows: counts.valid)
+            return (optOuts, counts)
         }
     }
 
@@ -214,8 +222,8 @@ package struct ExclusionScan {
         _ list: TokenList, into tokens: inout RecordSorter, where isWanted: (TokenDigest) -> Bool
     ) throws(BroadsideError) -> ListSurvey.Counts {
         try Self.read(
-            list, upTo: nil, payloads: nil, filter: nil, split: nil, verdicts: nil, registered: nil,
-            topics: nil, zones: nil
+            list, upTo: nil, payloads: nil, rules: RowRules(), split: nil, verdicts: nil,
+            registered: nil, topics: nil, zones: nil
         ) {
             (row) throws(BroadsideError) in
             guard let token = row.token, isWanted(token) else { return }
@@ -231,7 +239,7 @@ package struct ExclusionScan {
     ) throws(BroadsideError) -> ListSurvey.Counts {
         let registered = earlier?.rules.registeredColumn.flatMap { list.layout.field(named: $0) }
         return try Self.read(
-            list, upTo: end, payloads: skipsDuplicates ? payloads : nil, filter: filter,
+            list, upTo: end, payloads: skipsDuplicates ? payloads : nil, rules: rules,
             split: split,
             verdicts: earlier?.rules.skipsDead == true ? verdicts : nil, registered: registered,
             topics: payloads.topic.map { RowTopicReader($0.template, layout: list.layout) },
@@ -253,16 +261,20 @@ package struct ExclusionScan {
     }
 
     /// Decides which of the collected rows are skipped, token by token.
+    ///
+    /// - Returns: Number of suppressed rows.
     private func write(
         _ tokens: inout RecordSorter, skipped rows: inout RecordSorter, to descriptor: Int32,
         name: String
-    ) throws(BroadsideError) {
+    ) throws(BroadsideError) -> UInt64 {
         var token = TokenVerdict(skipsDuplicates: skipsDuplicates)
         var count = 0
+        var suppressedRows: UInt64 = 0
         try tokens.merge { (record) throws(BroadsideError) in
             count += 1
             if count % Self.stopInterval == 0 { try SignalWatch.stopIfRequested() }
             guard let (row, reason) = token.take(record) else { return }
+            if reason == .suppressed { suppressedRows += 1 }
             try rows.append(.skipped(row, reason))
         }
         let reasons = possibleReasons
@@ -275,6 +287,7 @@ package struct ExclusionScan {
             try writer.append(row: record.first, reason)
         }
         try writer.finish(self)
+        return suppressedRows
     }
 
     /// Row as read from the list.
@@ -292,20 +305,20 @@ package struct ExclusionScan {
     ///
     /// - Parameters:
     ///   - payloads: Payloads for checking whether rows can be sent; nil to skip that check.
-    ///   - filter: Filter of the rows; nil to exclude none.
+    ///   - rules: Rules about the rows' own columns.
     ///   - split: Split whose holdout is excluded; nil to exclude no arm.
     ///   - verdicts: Facts about dead tokens; nil if there are none.
     ///   - registered: Index of the field with the registration time; nil if there is none.
     ///   - topics: Reader of the rows' topics; nil if they name none.
     ///   - zones: Test of the rows' time zones; nil if rows have none.
     private static func read(
-        _ list: TokenList, upTo end: UInt64?, payloads: PayloadSet?, filter: RowFilter?,
+        _ list: TokenList, upTo end: UInt64?, payloads: PayloadSet?, rules: RowRules,
         split: ArmSplit?, verdicts: EarlierVerdicts?, registered: Int?, topics: RowTopicReader?,
         zones: consuming UnsentZonesPass?,
         _ visit: (ReadRow) throws(BroadsideError) -> Void
     ) throws(BroadsideError) -> ListSurvey.Counts {
         let set = payloads ?? PayloadSet(constant: [])
-        var pass = filter.map { FilterPass($0, layout: list.layout) }
+        var pass = RowRulesPass(rules, layout: list.layout)
         let chooser = split.map { ArmChooser($0) }
         let holdout = split?.holdout
         var renderer = PayloadRenderer(set, layout: list.layout)
@@ -314,13 +327,13 @@ package struct ExclusionScan {
             list, ListSelection(rows: CampaignRows(limit: end)), endsOnSignals: true,
             showsProgress: true)
         while let row = try rows.next() {
-            let isLeftOut = pass?.leavesOut(row, rows.reader) == true
+            var reason = pass.reason(for: row, rows.reader)
+            let isExcluded = reason != nil
             let count = survey.take(row, of: rows.reader)
-            guard count > 0 || isLeftOut else { continue }
-            var reason: SkipReason? = isLeftOut ? .filtered : nil
+            guard count > 0 || isExcluded else { continue }
             let digest = count > 0 ? TokenDigest(survey.token(count)) : nil
             if let verdicts, let digest {
-                // A row that names no topic has none that matches, and is not sent either.
+                // A row that names no topic matches no report, and is not sent either.
                 let topic =
                     verdicts.mayBeDead(digest.high)
                     ? topics.map { $0.topic(of: rows.reader) ?? "" } : nil
@@ -332,7 +345,7 @@ package struct ExclusionScan {
             if let chooser, count > 0, chooser.arm(of: survey.token(count)) == holdout {
                 reason = reason ?? .holdout
             }
-            var isSendable = count > 0 && !isLeftOut && reason != .holdout
+            var isSendable = count > 0 && !isExcluded && reason != .holdout
             if isSendable, set.isPersonal, case .invalid = renderer.render(rows.reader) {
                 isSendable = false
             }
@@ -342,39 +355,8 @@ package struct ExclusionScan {
                     number: row.number,
                     token: digest, isSendable: isSendable, reason: reason))
         }
-        if end == nil { try pass?.finish(list) }
+        if end == nil { try pass.finish(list) }
         return survey.counts
-    }
-
-    /// Refuses or reports unreadable suppressions before the campaign starts, because a run would
-    /// not respect them.
-    private static func tell(
-        _ counts: ListSurvey.Counts, of list: TokenList
-    ) throws(BroadsideError) {
-        if let line = counts.firstMalformedRowLine {
-            throw .request(
-                list.name,
-                ": the row on line \(line) is malformed (text after a closing "
-                    + "quote, more fields than the header, or more than "
-                    + "\(RowChunk.rowByteCountMax >> 20) MiB), and its opt-outs would "
-                    + "be lost: correct it")
-        }
-        list.warn(of: counts.lengths)
-        guard counts.rows > 0 else {
-            return standardErrorLine(
-                "broadside: warning: \(list.name) contains no rows, so no row is suppressed")
-        }
-        guard let bad = counts.firstBadRows.first else { return }
-        guard counts.valid > 0 else {
-            throw .request(
-                list.name,
-                " contains no device token: the first row is \(bad.reason.text), on line "
-                    + "\(bad.line): name a list of tokens")
-        }
-        standardErrorLine(
-            "broadside: warning: \(list.name): \(counts.invalid) of "
-                + "\(counts.rows) rows contain no device token, the first on line "
-                + "\(bad.line): these devices get the push")
     }
 }
 
@@ -459,7 +441,7 @@ private struct TokenVerdict {
 }
 
 extension ExclusionScan {
-    /// Returns the rows to be skipped, in a file without a name, which ends with the process.
+    /// Returns the rows to be skipped. Their file has no name, so it disappears with the process.
     ///
     /// - Parameter end: End of the rows to check; nil for all.
     package func listAside(
@@ -478,7 +460,7 @@ extension ExclusionScan {
 
     package func taken(_ descriptor: Int32, name: String) throws(BroadsideError) -> ExclusionIndex {
         guard let list = try ExclusionIndex(descriptor: descriptor, name: name, search: self) else {
-            throw BroadsideError("\(name) is not what was written there", exitCode: 5)
+            throw BroadsideError("\(name) was changed after it was written", exitCode: 5)
         }
         return list
     }

@@ -17,12 +17,20 @@ package struct FilterPass {
         var firstText = ""
         /// Whether the first of these values is a version.
         var isFirstVersion = false
+        /// For `=` and `!=`: the texts of the set that occur in the column, and others.
+        var occurrences: SetOccurrences
+        /// Result for a value that is in the set; nil for an order, and when all texts of the set
+        /// occur.
+        var setMatch: RowFilter.Match?
     }
+
+    /// Number of the first rows whose values are shown if a set has none of them.
+    private static let sampledRows: UInt64 = 1_000
 
     private let filter: RowFilter
     private var columns: [Column]
-    /// Whether any row was tested.
-    private var hasRow = false
+    /// Number of rows that were tested.
+    private var rowCount: UInt64 = 0
 
     /// - Parameter layout: A layout with every column that the filter reads.
     package init(_ filter: RowFilter, layout: RowLayout) {
@@ -31,7 +39,9 @@ package struct FilterPass {
             guard let field = layout.field(named: condition.column) else {
                 preconditionFailure("the layout was made for other columns")
             }
-            return Column(field: field)
+            return Column(
+                field: field, occurrences: SetOccurrences(condition.texts.count),
+                setMatch: condition.setMatch)
         }
     }
 
@@ -42,12 +52,15 @@ package struct FilterPass {
     ) -> Bool {
         let token = reader.field(0)
         if token.form == .malformed || token.form == .unusable { return false }
-        hasRow = true
+        rowCount += 1
         var holds = true
         for index in columns.indices {
             let field = reader.field(columns[index].field)
             if field.form != .missing { columns[index].hasValue = true }
-            switch filter.conditions[index].match(field, in: reader) {
+            let match = filter.conditions[index].match(field, in: reader)
+            if match == columns[index].setMatch { noteInSet(index, field, reader) }
+            if rowCount <= Self.sampledRows { sample(index, field, reader) }
+            switch match {
             case .holds: break
             case .fails: holds = false
             case .incomparable:
@@ -56,6 +69,29 @@ package struct FilterPass {
             }
         }
         return !holds
+    }
+
+    /// Records that a row has a text of the set.
+    @inline(never)
+    private mutating func noteInSet(
+        _ index: Int, _ field: RowReader.Field, _ reader: borrowing RowReader
+    ) {
+        let text = reader.text(field).withoutBlanks
+        guard let number = filter.conditions[index].index(of: text) else {
+            preconditionFailure("the value was found in the set")
+        }
+        columns[index].occurrences.note(number)
+        if columns[index].occurrences.isComplete { columns[index].setMatch = nil }
+    }
+
+    /// Records a value of a column, for a message. Values in the column of the tokens are secret.
+    private mutating func sample(
+        _ index: Int, _ field: RowReader.Field, _ reader: borrowing RowReader
+    ) {
+        guard filter.conditions[index].comparison == .notEqual, columns[index].field > 0,
+            field.isText
+        else { return }
+        columns[index].occurrences.sample(reader.text(field).withoutBlanks)
     }
 
     private mutating func note(
@@ -71,13 +107,14 @@ package struct FilterPass {
         columns[index].incomparable += 1
     }
 
-    /// Warns about values that could not be compared, after all rows of a list were read.
+    /// Warns about values that could not be compared or do not occur, after all rows of a list were
+    /// read.
     ///
     /// - Throws: An error if no row of JSON Lines has a value in a column that the filter names.
     ///   Such a name is probably misspelled, and would exclude all rows or none.
     package func finish(_ list: TokenList) throws(BroadsideError) {
         for (condition, column) in zip(filter.conditions, columns) {
-            if list.format.namesColumnsInEachRow, hasRow, !column.hasValue {
+            if list.format.namesColumnsInEachRow, rowCount > 0, !column.hasValue {
                 throw .usage(
                     "where",
                     "'\(printable(condition.canonicalText))': no row of \(list.name) has a value of "
@@ -85,13 +122,19 @@ package struct FilterPass {
                         + (try list.keyAdvice(for: condition.column).map { ": \($0)" }
                             ?? ": name another column"))
             }
+            let start = "broadside: warning: --where '\(printable(condition.canonicalText))': "
+            if rowCount > 0,
+                let words = condition.absenceWarning(column.occurrences)
+                    ?? condition.versionWarning
+            {
+                standardErrorLine(start + words)
+            }
             guard column.incomparable > 0, let bound = condition.bound else { continue }
             let rows =
                 column.incomparable == 1 ? "1 row has" : "\(grouped(column.incomparable)) rows have"
             standardErrorLine(
-                "broadside: warning: --where '\(printable(condition.canonicalText))': \(rows) a value "
-                    + "that is not \(bound.kindName), the first on line \(column.firstLine) "
-                    + "('\(column.firstText)'): it does not match"
+                start + "\(rows) a value that is not \(bound.kindName), the first on line "
+                    + "\(column.firstLine) ('\(column.firstText)'): such values do not match"
                     + (column.isFirstVersion ? bound.versionAdvice : ""))
         }
     }

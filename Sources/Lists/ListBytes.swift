@@ -46,7 +46,11 @@ package final class ListBytes: Sendable {
         let isRegular = information.st_mode & S_IFMT == S_IFREG
         guard isRegular || isInput else {
             close(descriptor)
-            throw .request(name, " is not a regular file: name a token list")
+            throw .request(
+                name,
+                information.st_mode & S_IFMT == S_IFIFO
+                    ? " is a pipe: \(Self.pipeAdvice(option: option))"
+                    : " is not a regular file: name a token list")
         }
         path = isInput ? nil : absolutePath(file)
         stamp = FileStamp(descriptor: descriptor)
@@ -66,6 +70,13 @@ package final class ListBytes: Sendable {
             close(descriptor)
             throw error
         }
+    }
+
+    /// Advice for reading a list from a pipe, which can be read only once.
+    private static func pipeAdvice(option: String) -> String {
+        option == "tokens"
+            ? "use standard input, as in COMMAND | broadside ... --tokens -"
+            : "write it to a file first"
     }
 
     /// Returns advice for reading a list at a URL; nil for a path.

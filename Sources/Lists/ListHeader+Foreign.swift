@@ -53,7 +53,7 @@ extension ListHeader {
         throw .request(
             name,
             " seems to have its column names on line \(line) (\(shownColumns(columns))): name one with "
-                + "--token-column, and remove \(above) above them, such as "
+                + "\(columnOptions), and remove \(above) above them, such as "
                 + command.filter("tail -n +\(line)"))
     }
 

@@ -1,3 +1,4 @@
+import BroadsideHygiene
 import BroadsideRows
 import BroadsideSupport
 
@@ -30,8 +31,11 @@ struct ListHeader {
     ) throws(BroadsideError) -> RowLayout {
         let token = tokenColumn ?? TokenList.defaultTokenColumn
         let names = [token] + otherColumns
-        guard Set(names).count == names.count else {
-            throw .request("column '\(token)' is named for two purposes: name different columns")
+        var known: Set<String> = []
+        if let twice = names.first(where: { !known.insert($0).inserted }) {
+            let start = wanted.last { $0.name == twice }.map { "\($0.location): " } ?? ""
+            throw .request(
+                "\(start)column '\(twice)' is named for two purposes: name different columns")
         }
         var beginning = try bytes.readBeginning()
         let named = given?.format ?? ListFormat.named(fileName)
@@ -103,20 +107,31 @@ struct ListHeader {
             }
             let nearest =
                 nearestName(to: wanted, among: columns) ?? tokenColumn(wanted, columns, token)
-            let guess = nearest.map { "did you mean '\(printable($0, limit: 40))'? " } ?? ""
+            let guess = nearest.map { "did you mean '\(shownColumn($0))'? " } ?? ""
+            let missing =
+                isReceipts && tokenColumn == nil && wanted == token
+                ? "neither a column apns_id nor a column token"
+                : "no column '\(printable(wanted))'"
             return .request(
-                "\(location(of: wanted, token: token)) no column '\(printable(wanted))': \(guess)its "
+                "\(location(of: wanted, token: token)) \(missing): \(guess)its "
                     + "columns are \(shownColumns(columns))"
                     + (Self.separatorAdvice(columns)
                         ?? (wanted == token ? tokenColumnAdvice : "")))
         }
     }
 
+    /// Whether the file is `report --receipts`, whose rows may have apns-ids in place of tokens.
+    private var isReceipts: Bool { name.isOf(option: "receipts") }
+
+    /// Options that name the column of tokens.
+    var columnOptions: String { isReceipts ? "--id-column or --token-column" : "--token-column" }
+
     /// Advice for a missing token column. `--token-column` names the list's token column.
     private var tokenColumnAdvice: String {
         name.isOf(option: "suppress")
-            ? ": call its tokens' column '\(TokenList.defaultTokenColumn)', or as in --tokens"
-            : ": name one with --token-column"
+            ? ": name its token column '\(TokenList.defaultTokenColumn)', or as it is named in "
+                + "--tokens"
+            : ": name one with \(columnOptions)"
     }
 
     /// Returns the only column whose name contains `token`; nil if the missing column is not the
@@ -139,6 +154,7 @@ struct ListHeader {
     /// Returns the error for a list without a header, whose first line is a row. The message
     /// contains no token.
     private func headless(_ columns: [String], tokenIndex: Int, _ format: ListFormat) -> String {
+        if isReceipts { return headlessReceipts(columns, keyIndex: tokenIndex, format) }
         let start = "\(name) has no header: the first line looks like a token"
         let tokens = columns.count { ForeignToken.countTokens($0.utf8) == 1 }
         if tokens > 1 {
@@ -151,11 +167,34 @@ struct ListHeader {
         guard columns.count > 1 else {
             return "\(start): add a first line with the word token, or --format lines"
         }
-        let separator = format == .tsv ? " (with tabs) " : String(Unicode.Scalar(format.separator!))
-        let names = columns.indices.prefix(8).map { $0 == tokenIndex ? "token" : "column\($0 + 1)" }
+        let names = columns.indices.map { $0 == tokenIndex ? "token" : "column\($0 + 1)" }
         return
             "\(start) (in column \(tokenIndex + 1)): add a first line that names the columns, such "
-            + "as \(names.joined(separator: separator))"
+            + "as \(Self.firstLine(names, format))"
+    }
+
+    /// Returns the error for receipts without a header, whose first line is a row. The message
+    /// contains no token.
+    private func headlessReceipts(
+        _ columns: [String], keyIndex: Int, _ format: ListFormat
+    ) -> String {
+        let isID = ForeignToken.detect(Array(columns[keyIndex].utf8)[...]) == .uuid
+        let timeIndex = columns.firstIndex { WrittenTime(Array($0.utf8).rawSpan) != nil }
+        var names = columns.indices.map { index in
+            index == keyIndex
+                ? isID ? "apns_id" : "token" : index == timeIndex ? "time" : "column\(index + 1)"
+        }
+        if names.count == 1 { names.append("time") }
+        return
+            "\(name) has no header: the first line has \(isID ? "an apns-id" : "a token") (in column "
+            + "\(keyIndex + 1)): add a first line that names the columns, such as "
+            + "\(Self.firstLine(names, format))"
+    }
+
+    /// Formats the first columns of a header for a message.
+    private static func firstLine(_ names: [String], _ format: ListFormat) -> String {
+        let separator = Unicode.Scalar(format.separator ?? UInt8(ascii: ","))
+        return names.prefix(8).joined(separator: format == .tsv ? " (with tabs) " : "\(separator)")
     }
 
     /// Returns advice for a header with one column whose name contains another separator.

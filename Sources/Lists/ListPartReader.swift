@@ -45,7 +45,7 @@ package struct ListPartReader: LedgerListReader {
     private static func otherList(_ chunk: ChunkReservation) -> LedgerError {
         LedgerError(
             .badList,
-            detail: "it is not the list that was sent, from line \(chunk.firstLine) on")
+            detail: "it is not the list that was sent (it differs from line \(chunk.firstLine) on)")
     }
 
     /// Reads every reserved chunk, and compares its hash with the ledger's.
@@ -94,8 +94,8 @@ package struct ListPartReader: LedgerListReader {
             }
             throw .request(
                 list.name,
-                " is not the list this campaign was begun with, from line \(line) on: "
-                    + "resume with the list as it was")
+                " is not the list with which this campaign began (it differs from line \(line) "
+                    + "on): resume with the original list")
         }
     }
 

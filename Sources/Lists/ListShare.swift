@@ -78,7 +78,7 @@ extension TokenList {
         }
         let from = start ?? cursor.position
         let to = isLast ? nil : end ?? cursor.position
-        assert(to.map { $0.byteOffset >= from.byteOffset } ?? true, "a part ends behind its start")
+        assert(to.map { $0.byteOffset >= from.byteOffset } ?? true, "a part ends after its start")
         return ListExtent(from: from, to: to)
     }
 

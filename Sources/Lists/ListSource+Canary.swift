@@ -129,7 +129,7 @@ extension ListSource {
             canary.stop += 1
             assert(
                 canary.rowsLeft == 0 || canary.stop < canary.stopCount,
-                "the last place takes the rest")
+                "the last stop of the canary takes all rows that are left")
             canary.rowsAtStop = rowsAtStop(canary)
         }
         return chunk

@@ -113,7 +113,7 @@ internal import Synchronization
             if let chunk = try nextOfCanary() { return chunk }
             isHeld = canary?.gate.isPending ?? false
             if isHeld { return nil }
-            assert(canary?.gaps.isEmpty ?? true, "the canary leaves no gap behind")
+            assert(canary?.gaps.isEmpty ?? true, "the canary leaves no gap")
             endCanary()
         }
         // Chunks without a due row are skipped. Their number has a limit, because the reactors wait
@@ -180,7 +180,7 @@ internal import Synchronization
         remains = canary?.remains[...] ?? []
         assert(
             zip(remains, remains.dropFirst()).allSatisfy { $0.endRow ?? .max <= $1.firstRow },
-            "what the canary leaves is in the list's order")
+            "the rows that the canary leaves are in the list's order")
         canary = nil
     }
 

@@ -125,8 +125,8 @@ internal import Glibc
 
     /// Appends decoded bytes to the window; sets `isAtEnd` or `failure` if there are none.
     private func decodeMore() throws(BroadsideError) {
-        assert(inputRange.upperBound <= Self.inputByteCount, "the input holds what it has room for")
-        assert(windowCount <= Self.windowByteCount, "the window holds what it has room for")
+        assert(inputRange.upperBound <= Self.inputByteCount, "the input fits into its buffer")
+        assert(windowCount <= Self.windowByteCount, "the window fits into its buffer")
         if windowCount == Self.windowByteCount {
             let half = Self.windowByteCount / 2
             // SAFETY: both halves are within the window.
@@ -163,7 +163,7 @@ internal import Glibc
             else { return }
             assert(
                 progress.consumed <= source.count && progress.produced <= room.count,
-                "the decoder stays in its buffers")
+                "the decoder stays within its buffers")
             inputRange = (inputRange.lowerBound + progress.consumed)..<inputRange.upperBound
             windowCount += progress.produced
             let isOver = isInputAtEnd && progress.produced == 0

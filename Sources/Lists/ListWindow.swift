@@ -88,7 +88,7 @@ package import BroadsideSupport
         // has room for twice as many; spans of the old one borrow this value.
         if count == 0, unsafe rest == memory.count {
             precondition(
-                unsafe memory.count < Self.maximumByteCount, "longer rows pass by in pieces")
+                unsafe memory.count < Self.maximumByteCount, "the window has a largest size")
             let larger = unsafe UnsafeMutableRawBufferPointer.allocate(
                 byteCount: memory.count * 2, alignment: 4_096)
             unsafe larger.copyMemory(from: UnsafeRawBufferPointer(memory))

@@ -59,6 +59,46 @@ struct OrderedValue: Sendable, Equatable {
         }
     }
 
+    /// Meaning that a version's text has in many countries, and the spelling that is compared so.
+    enum OtherMeaning: Equatable {
+        /// A date with dots, the day first, such as `01.03.2024`.
+        case date(String)
+        /// A date with dots, the year first, such as `2024.03.01`. Some apps number their versions
+        /// so.
+        case yearFirstDate(String)
+        /// A number with dots between thousands, such as `1.000.000`.
+        case number(String)
+    }
+
+    /// The other meaning of a version; nil if the value is of another kind or has no other meaning.
+    /// A further part, as in `01.03.2024.0`, makes any text a version, and does not change its
+    /// order.
+    var otherMeaning: OtherMeaning? {
+        guard kind == .version else { return nil }
+        let parts = String(decoding: bytes, as: UTF8.self).pieces(at: ".").map(String.init)
+        if parts.count == 3, parts[2].utf8.count == 4, let date = Self.isoDate(parts.reversed()) {
+            return .date(date)
+        }
+        if parts.count == 3, parts[0].utf8.count == 4, let date = Self.isoDate(parts) {
+            return .yearFirstDate(date)
+        }
+        let (first, others) = (parts[0], parts.dropFirst())
+        guard first.utf8.count <= 3, others.allSatisfy({ $0.utf8.count == 3 }) else { return nil }
+        return .number(parts.joined())
+    }
+
+    /// Returns a date as `2024-03-01`; nil if the parts are not a year since 1900, a month and a
+    /// day. If only the second part can be the day, the last part is the month.
+    private static func isoDate(_ parts: [String]) -> String? {
+        let numbers = parts.compactMap { $0.utf8.count <= 4 ? Int($0) : nil }
+        guard numbers.count == 3, (1900..<2100).contains(numbers[0]) else { return nil }
+        let (month, day) =
+            numbers[1] > 12 ? (numbers[2], numbers[1]) : (numbers[1], numbers[2])
+        guard (1...12).contains(month), (1...31).contains(day) else { return nil }
+        let two = { (number: Int) in number < 10 ? "0\(number)" : "\(number)" }
+        return "\(numbers[0])-\(two(month))-\(two(day))"
+    }
+
     /// Compares a text with this value: negative if the text precedes it, positive if it follows;
     /// nil if the text is not of this kind.
     func order(of text: RawSpan) -> Int? {

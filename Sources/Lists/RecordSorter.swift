@@ -73,7 +73,7 @@ package struct RecordSorter: ~Copyable {
                 unsafe records.span.bytes, to: descriptor, name: "a temporary file in \(directory)")
         } catch {
             throw BroadsideError(
-                error.message + ": set TMPDIR to a directory with more room", exitCode: 5)
+                error.message + ": set TMPDIR to a directory with more space", exitCode: 5)
         }
         runEnds.append((runEnds.last ?? 0) + count)
         records.removeAll(keepingCapacity: true)

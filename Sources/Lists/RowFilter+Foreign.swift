@@ -12,10 +12,14 @@ enum ForeignValue: Equatable {
     case choice
     /// Contains a further condition. The text is `and`, `in (`, or an operator.
     case condition(String)
+    /// A word for a missing value in SQL or in a programming language.
+    case missing
 
     private static let quotes: Set<Unicode.Scalar> = [
         "'", "`", "´", "“", "”", "„", "‘", "’", "‚", "«", "»", "‹", "›",
     ]
+    /// Words for a missing value, besides `null` in any case.
+    private static let missingSpellings = ["None", "\\N"]
     private static let brackets: [Unicode.Scalar: Unicode.Scalar] = ["(": ")", "[": "]", "{": "}"]
 
     /// Examines a value that is not in double quotes; nil if it is a plain text.
@@ -36,6 +40,10 @@ enum ForeignValue: Equatable {
             self = .condition("in (")
         } else if let comparison = Self.comparison(in: value) {
             self = .condition(comparison)
+        } else if words == "null"
+            || Self.missingSpellings.contains(String(decoding: value, as: UTF8.self))
+        {
+            self = .missing
         } else {
             return nil
         }
@@ -76,9 +84,12 @@ enum ForeignValue: Equatable {
         case .choice:
             return "'\(shown)' contains 'or': separate the values of a column by commas, or put a "
                 + "value that contains it in double quotes, as in \(verbatim)"
+        case .missing:
+            return "'\(shown)' does not stand for a missing value here: write \"\" for an empty "
+                + "value, or \(verbatim) for the word itself"
         case .condition(let joint):
-            return "'\(shown)' contains '\(joint)': give each condition apart, or put a value that "
-                + "contains it in double quotes, as in \(verbatim)"
+            return "'\(shown)' contains '\(joint)': write each condition in a --where of its own, "
+                + "or put a value that contains it in double quotes, as in \(verbatim)"
         }
     }
 

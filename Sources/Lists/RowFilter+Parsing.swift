@@ -192,7 +192,20 @@ private struct ConditionReader {
                     + "date such as 2024-02-29 or a version such as 5.2.0: compare with one, or "
                     + "use = or !=")
         }
-        return bound
+        let text = printable(String(decoding: bytes, as: UTF8.self))
+        switch bound.otherMeaning {
+        case .date(let date):
+            throw ConditionError(
+                offset: start,
+                message: "'\(text)' looks like a date: write \(date), in the list, too, or "
+                    + "\(text).0 for a version")
+        case .number(let number):
+            throw ConditionError(
+                offset: start,
+                message: "'\(text)' looks like a number with dots between thousands: write "
+                    + "\(number), in the list, too, or \(text).0 for a version")
+        case .yearFirstDate, nil: return bound
+        }
     }
 
     /// Parses a value, with or without quotes. Afterwards the offset is at a comma or at the end.

@@ -79,7 +79,7 @@ extension RowFilter.Condition {
         }
         let text = reader.text(field).withoutBlanks
         guard let bound else {
-            return contains(text) == (comparison == .equal) ? .holds : .fails
+            return (index(of: text) != nil) == (comparison == .equal) ? .holds : .fails
         }
         guard let order = bound.order(of: text) else { return .incomparable }
         let holds =
@@ -93,17 +93,17 @@ extension RowFilter.Condition {
         return holds ? .holds : .fails
     }
 
-    /// Whether a text is in the set.
-    private func contains(_ text: RawSpan) -> Bool {
+    /// Index of a text in the set; nil if it is not in the set.
+    func index(of text: RawSpan) -> Int? {
         var (low, high) = (0, texts.count)
         while low < high {
             let middle = (low + high) / 2
             let candidate = texts[middle]
             let order = RowFilter.order(of: candidate.rawSpan, and: text)
-            if order == 0 { return true }
+            if order == 0 { return middle }
             if order < 0 { low = middle + 1 } else { high = middle }
         }
-        return false
+        return nil
     }
 
     var canonicalText: String {
@@ -128,7 +128,7 @@ extension RowFilter {
 
 extension RawSpan {
     /// The text without surrounding blanks and carriage returns.
-    var withoutBlanks: RawSpan {
+    package var withoutBlanks: RawSpan {
         @_lifetime(copy self) get {
             var (start, end) = (0, byteCount)
             while start < end, RowFilter.isBlank(byte(at: start)) { start += 1 }

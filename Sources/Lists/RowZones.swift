@@ -118,11 +118,12 @@ package final class RowZones: @unchecked Sendable {
             }
             try append(number, &window)
         }
+        if let refusal = list.refusal(of: survey.counts.headers) { throw refusal }
         try flush(&window)
         zones = try numbers.finish(list)
         assert(
             misnamedRows + unnamedRows <= zones.reduce(0) { $0 + $1.rows },
-            "rows with the default zone have a zone")
+            "the default zone includes all rows without a known zone")
     }
 
     /// Creates zones from known numbers, for tests.

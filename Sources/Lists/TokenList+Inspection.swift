@@ -41,16 +41,17 @@ extension TokenList {
                 throw refusal(json, beginning)
             }
         }
-        let kinds = counts.firstBadRows.compactMap { bad in
-            bad.reason == .malformedToken ? ForeignToken.detect(bad.text) : nil
+        let known = counts.firstBadRows.compactMap { bad in
+            bad.reason == .malformedToken
+                ? ForeignToken.detect(bad.text).map { (kind: $0, text: bad.text) } : nil
         }
-        guard let kind = kinds.first else { return }
-        let same = kinds.count { $0 == kind }
+        guard let (kind, text) = known.first else { return }
+        let same = known.count { $0.kind == kind }
         guard same * 2 >= counts.firstBadRows.count else { return }
         // A table for several platforms may begin with rows of another platform.
         let found = try firstTokenLine()
         guard found.line == nil, found.isComplete else { return }
-        throw refusal(of: kind, firstLine: first.line)
+        throw refusal(of: kind, firstLine: first.line, text: tokenExcerpt(text))
     }
 
     /// Returns the error for a JSON document from which rows can be extracted, with advice on how.
@@ -65,11 +66,15 @@ extension TokenList {
     }
 
     /// Returns the error for a list that has tokens of the given kind instead of device tokens.
-    package func refusal(of kind: ForeignToken, firstLine: UInt64) -> BroadsideError {
+    ///
+    /// - Parameter text: Excerpt of the text in the row on `firstLine`.
+    package func refusal(
+        of kind: ForeignToken, firstLine: UInt64, text: String
+    ) -> BroadsideError {
         let column = format == .lines ? "" : " in column '\(printable(layout.names[0]))'"
         return .request(
             name,
-            " holds \(kind.name)\(column), the first on line \(firstLine): "
+            " holds \(kind.name(withExample: text))\(column), the first on line \(firstLine): "
                 + kind.remedy(command, isColumn: format != .lines))
     }
 
@@ -160,7 +165,8 @@ package func shownColumn(_ column: String) -> String {
     let isSecret =
         resemblesToken(column) || column.pieces(at: ".").contains { resemblesToken(String($0)) }
     // Long sequences of digits are shortened in any text.
-    let shown = isSecret ? printable(column, limit: 8) : tokenExcerpt(column.utf8)
+    let shown = ForeignText.escapedName(
+        isSecret ? printable(column, limit: 8) : tokenExcerpt(column.utf8))
     return shown.hasSuffix("…") || !isSecret ? shown : shown + "…"
 }
 

@@ -10,7 +10,7 @@ package final class TokenList: Sendable {
     /// Line ends of the list.
     private let lineEnds: LineEnds
     /// Whether the list is a copy of standard input.
-    let isSpooled: Bool
+    package let isSpooled: Bool
     /// Commands that convert the list's file to a new list, for advice in messages.
     package let command: ListCommand
 
@@ -45,8 +45,8 @@ package final class TokenList: Sendable {
         case .single(let token):
             if let column = wanted.first(where: { allColumns.contains($0.name) }) {
                 throw .request(
-                    "\(column.location): --to has no column '\(column.name)': give a list with a header "
-                        + "and --limit 1")
+                    "\(column.location): --to has no column '\(column.name)': name a list with a "
+                        + "header instead (--tokens), and add --limit 1")
             }
             self.init(lines: Array(token.utf8) + [0x0a])
         case .file(let file):

@@ -66,7 +66,7 @@ public struct ArmSplit: Codable, Hashable, Sendable {
         }
         guard arms.count <= Self.armLimit else {
             throw Problem(
-                message: "'\(text)' has \(arms.count) arms with the holdout: at most "
+                message: "'\(text)' has \(arms.count) arms including the holdout, but at most "
                     + "\(Self.armLimit) are possible")
         }
         self.arms = arms

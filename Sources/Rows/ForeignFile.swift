@@ -14,6 +14,8 @@ public enum ForeignFile: Sendable, Equatable, CaseIterable {
     case pdf
     /// UTF-16 with a byte-order mark.
     case utf16
+    /// UTF-32 with a byte-order mark.
+    case utf32
     /// UTF-16 without a byte-order mark, little-endian.
     case utf16LittleEndian
     /// UTF-16 without a byte-order mark, big-endian.
@@ -54,7 +56,10 @@ public enum ForeignFile: Sendable, Equatable, CaseIterable {
         (Array("Obj\u{1}".utf8), .avro), (Array("SQLite format 3\u{0}".utf8), .sqlite),
         ([0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00], .xz), (Array("BZh".utf8), .bzip2),
         ([0x37, 0x7a, 0xbc, 0xaf, 0x27, 0x1c], .sevenZip), ([0x04, 0x22, 0x4d, 0x18], .lz4),
-        (Array("%PDF-".utf8), .pdf), ([0xff, 0xfe], .utf16), ([0xfe, 0xff], .utf16),
+        (Array("%PDF-".utf8), .pdf),
+        // UTF-32 first, because its mark begins with that of UTF-16.
+        ([0xff, 0xfe, 0, 0], .utf32), ([0, 0, 0xfe, 0xff], .utf32),
+        ([0xff, 0xfe], .utf16), ([0xfe, 0xff], .utf16),
     ]
 
     private static func isWorkbook(_ bytes: [UInt8]) -> Bool {
@@ -110,8 +115,9 @@ public enum ForeignFile: Sendable, Equatable, CaseIterable {
         case .lz4: "compressed with lz4"
         case .pdf: "a PDF document"
         case .utf16: "UTF-16 text"
-        case .utf16LittleEndian: "UTF-16 text (little-endian, without a mark)"
-        case .utf16BigEndian: "UTF-16 text (big-endian, without a mark)"
+        case .utf32: "UTF-32 text"
+        case .utf16LittleEndian: "UTF-16 text (little-endian, without a byte-order mark)"
+        case .utf16BigEndian: "UTF-16 text (big-endian, without a byte-order mark)"
         case .jsonArray: "a JSON array, not JSON Lines"
         case .jsonDocument: "a JSON document over several lines, not JSON Lines"
         }
@@ -141,6 +147,7 @@ public enum ForeignFile: Sendable, Equatable, CaseIterable {
         case .lz4: decompress("lz4")
         case .pdf: "name a list of tokens"
         case .utf16: "write it as UTF-8, such as \(command.filter("iconv -f UTF-16 -t UTF-8"))"
+        case .utf32: "write it as UTF-8, such as \(command.filter("iconv -f UTF-32 -t UTF-8"))"
         case .utf16LittleEndian:
             "write it as UTF-8, such as \(command.filter("iconv -f UTF-16LE -t UTF-8"))"
         case .utf16BigEndian:

@@ -99,7 +99,7 @@ public enum ForeignToken: Sendable, Hashable, CaseIterable {
     public var name: String {
         switch self {
         case .base64: "device tokens in base64"
-        case .otherBase64: "texts in base64, not of 32 bytes"
+        case .otherBase64: "texts in base64, but not of 32 bytes"
         case .firebase: "FCM registration tokens (Firebase)"
         case .expo: "Expo push tokens"
         case .quoted: "device tokens in quotes"
@@ -117,10 +117,17 @@ public enum ForeignToken: Sendable, Hashable, CaseIterable {
         case .invisible: "device tokens with invisible characters (no-break spaces and the like)"
         case .uuid: "UUIDs, not device tokens"
         case .spreadsheetText: "device tokens as texts of a spreadsheet (=\"...\" or '...)"
-        case .roundedNumber: "numbers that a spreadsheet has rounded (5.91241E+76)"
+        case .roundedNumber: "numbers that a spreadsheet has rounded"
         case .optional: "device tokens within Optional(...), as Swift describes them"
         case .tableRow: "rows of a table with '|' between its columns"
         }
+    }
+
+    /// Name of texts of this kind, with one of the texts if it can't contain a token.
+    ///
+    /// - Parameter text: Excerpt of a text of this kind.
+    public func name(withExample text: String) -> String {
+        self == .roundedNumber ? "\(name) ('\(text)')" : name
     }
 
     /// Advice on fixing the list; a command comes last.

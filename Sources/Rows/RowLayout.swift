@@ -9,9 +9,8 @@ public struct RowLayout: Sendable, Equatable {
     public let names: [String]
     /// For delimited formats, the position of each wanted column in a row; otherwise empty.
     let columnIndices: [Int]
-    /// For delimited formats, the number of columns of the header; otherwise 0. A row with more
-    /// columns is malformed.
-    let columnCount: Int
+    /// For delimited formats, the names in the header, in lower case; otherwise empty.
+    let header: [String]
     /// Index of the field for each requested name that differs only in case from an earlier
     /// requested name, so that both names mean the same column.
     private let aliases: [String: Int]
@@ -59,20 +58,24 @@ public struct RowLayout: Sendable, Equatable {
             }
         }
         self.init(
-            format: format, names: kept, columnIndices: columnIndices, columnCount: columns.count,
-            aliases: aliases)
+            format: format, names: kept, columnIndices: columnIndices,
+            header: columns.map { $0.lowercased() }, aliases: aliases)
     }
 
     private init(
-        format: ListFormat, names: [String], columnIndices: [Int], columnCount: Int = 0,
+        format: ListFormat, names: [String], columnIndices: [Int], header: [String] = [],
         aliases: [String: Int] = [:]
     ) {
         self.format = format
         self.names = names
         self.columnIndices = columnIndices
-        self.columnCount = columnCount
+        self.header = header
         self.aliases = aliases
     }
+
+    /// For delimited formats, the number of columns of the header; otherwise 0. A row with more
+    /// columns is malformed.
+    var columnCount: Int { header.count }
 
     /// Criteria by which a line inside quotes is recognized as a row; nil if no field can span
     /// lines.

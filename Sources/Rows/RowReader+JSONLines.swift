@@ -143,7 +143,8 @@ final class JSONPaths {
     private let segments: [[[UInt8]]]
     /// For each field, the number of segments that lead to the open object.
     private var matched: [Int]
-    /// For each field, whether the row has a key that equals its whole name.
+    /// For each field, whether the row has a key equal to the field's full name, such as `a.b`, which
+    /// is then not a path.
     var isLiteral: [Bool]
     /// Maximum number of segments of a path. Keys at a greater depth name no column.
     let depthMax: Int

@@ -245,6 +245,21 @@ internal import BroadsideSupport
         text(Field(start: row.start, count: row.count, form: .plain))
     }
 
+    /// Text of the line on which the row that was read last ends. Not for hot paths.
+    @_lifetime(borrow self)
+    public func lastLine() -> RawSpan {
+        let before = text(Field(start: 0, count: offset, form: .plain))
+        var stop = offset
+        while stop > 0, Self.endsLine(before.byte(at: stop - 1)) { stop -= 1 }
+        var start = stop
+        while start > 0, !Self.endsLine(before.byte(at: start - 1)) { start -= 1 }
+        return text(Field(start: start, count: stop - start, form: .plain))
+    }
+
+    private static func endsLine(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: "\n") || byte == UInt8(ascii: "\r")
+    }
+
     /// Copy of a field's text; empty if the field is missing. Not for hot paths.
     public func value(_ field: Field) -> [UInt8] {
         if field.form == .missing { return [] }

@@ -25,7 +25,7 @@ public enum SkipReason: UInt8, CaseIterable, Comparable, Sendable {
         left.rawValue < right.rawValue
     }
 
-    /// The reason in ledgers, summaries and reports.
+    /// The corresponding reason in ledgers, summaries and reports.
     public var reason: Reason {
         switch self {
         case .suppressed: .suppressed
@@ -35,6 +35,19 @@ public enum SkipReason: UInt8, CaseIterable, Comparable, Sendable {
         case .frequencyCap: .frequencyCap
         case .holdout: .holdout
         case .late: .late
+        }
+    }
+
+    /// The option that skips rows for this reason, as on a command line.
+    public var option: String {
+        switch self {
+        case .suppressed: "--suppress"
+        case .duplicate: "--duplicates skip"
+        case .filtered: "--where"
+        case .deadToken: "--skip-dead"
+        case .frequencyCap: "--cap"
+        case .holdout: "--split"
+        case .late: "--late skip"
         }
     }
 }

@@ -12,12 +12,27 @@ final class WantedColumns {
     let fieldAtColumn: FixedBuffer<Int32>
     /// For delimited formats: maximum number of fields of a row.
     let columnCount: Int
+    /// For delimited formats: the names in the header, in lower case; the token's column is
+    /// `header[tokenColumn]`.
+    let header: [String]
+    let tokenColumn: Int
+    /// Names of the token's column and of the header's first columns, as bytes.
+    private let headerBytes: [[UInt8]]
     /// For JSON Lines: the bytes of all names in one buffer, and the end of each name in it.
     let names: FixedBuffer<UInt8>
     let nameEnds: FixedBuffer<Int>
 
+    /// Limit on the names with which the text in place of a token is compared.
+    private static let comparedNamesLimit = 100
+
     init(_ layout: RowLayout) {
         format = layout.format
+        header = layout.header
+        tokenColumn = layout.columnIndices.first ?? 0
+        let compared =
+            layout.columnIndices.prefix(1).map { layout.header[$0] }
+            + layout.header.prefix(Self.comparedNamesLimit)
+        headerBytes = compared.map { Array($0.utf8) }
         columnCount = layout.columnCount
         var fieldAtColumn = [Int32](repeating: -1, count: (layout.columnIndices.max() ?? -1) + 1)
         for (field, column) in layout.columnIndices.enumerated() {
@@ -44,6 +59,26 @@ final class WantedColumns {
             start = end
         }
         return -1
+    }
+}
+
+extension WantedColumns {
+    /// Whether a text is the name of the token's column or of one of the first columns. Does not
+    /// allocate, because each row without a token is asked.
+    func mayBeHeader(_ text: RawSpan) -> Bool {
+        var (start, end) = (0, text.byteCount)
+        while start < end, format.isBlank(text.byte(at: start)) { start += 1 }
+        while end > start, format.isBlank(text.byte(at: end - 1)) { end -= 1 }
+        guard start < end else { return false }
+        for name in headerBytes where name.count == end - start {
+            let isSame = name.indices.allSatisfy { index in
+                let byte = text.byte(at: start + index)
+                let isCapital = byte >= UInt8(ascii: "A") && byte <= UInt8(ascii: "Z")
+                return name[index] == (isCapital ? byte | 0x20 : byte)
+            }
+            if isSame { return true }
+        }
+        return false
     }
 }
 

@@ -39,6 +39,22 @@ struct InvalidListTests {
             name: "another key", file: "list.jsonl", list: "{\"device\":\"\(token(1))\"}\n",
             says: ["no 'token'", "--token-column"]),
         .init(
+            name: "NaN in JSON Lines", file: "list.jsonl",
+            list: "{\"token\":\"\(token(1))\",\"x\":NaN}\n",
+            says: ["line 1 is not a JSON object (column 81): this character is not allowed"]),
+        .init(
+            name: "commas after objects", file: "list.jsonl",
+            list: "{\"token\":\"\(token(1))\"},\n",
+            says: ["line 1 is not a JSON object (column 77): text after the end"]),
+        .init(
+            name: "single quotes in JSON Lines", file: "list.jsonl",
+            list: "{'token':'\(token(1))'}\n",
+            says: ["line 1 is not a JSON object (column 2)", "another kind of quote"]),
+        .init(
+            name: "lines as JSON Lines", list: lines(3) { _ in false },
+            more: ["--format", "jsonl"],
+            says: ["line 1 is not a JSON object: is it a list with one token per line?"]),
+        .init(
             name: "one of three", list: lines(3) { $0 == 1 },
             says: ["1 (33.3%) of the 3 rows", "line 2 is 'oops'", "--max-invalid, which is 10"]),
         .init(
@@ -200,6 +216,65 @@ struct InvalidListTests {
         let names = try campaign.directory.names(in: campaign.directory.path)
         #expect(!names.contains("unsent"))
         #expect(try server.finish().count == 1_000)
+    }
+
+    @Test(arguments: [["--where", "country != DE"], [], ["--duplicates", "skip"]])
+    func `A header among the rows is named, and the list is refused if its columns differ`(
+        more: [String]
+    ) throws {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 1)
+        let rows = (0..<40).map { "\(Self.token($0)),FR,no\n" }
+        func list(_ header: String) throws -> String {
+            try campaign.directory.write(
+                "token,country,opted\n\(rows[..<20].joined())\(header)\n\(rows[20...].joined())",
+                to: "list.csv")
+        }
+        for (header, says, code) in [
+            ("Token,country,opted", "line 22 repeats the header and is not a device", 0),
+            (
+                "token,opted,country",
+                "line 22 is another header, with the columns token, opted, country: join only", 2
+            ),
+            ("country,token,opted", "line 22 is another header, with the columns country,", 2),
+        ] {
+            let tokens = try list(header)
+            let ledger = "\(campaign.directory.path)/\(header)"
+            let options = ["--tokens", tokens, "--ledger", ledger] + more
+            var calls = [
+                campaign.arguments(to: server.endpoint, options + ["--dry-run"]),
+                campaign.arguments(to: server.endpoint, options),
+            ]
+            if more.isEmpty { calls.append(["tokens", "check", "--tokens", tokens]) }
+            for call in calls {
+                let done = try Broadside.run(call, in: campaign.directory, limit: 120)
+                #expect(done.exitCode == code, "\(call): \(done.errors)")
+                #expect(done.errors.ranges(of: says).count == 1, "\(call): \(done.errors)")
+            }
+        }
+        #expect(try server.finish().count == 40)
+    }
+
+    @Test func `Another header behind the first rows of a run is a warning`() throws {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 1)
+        let rows = (0..<3_000).map { "\(Self.token($0)),FR,no\n" }
+        for (header, count) in [("token,opted,country", 1), ("token,country,opted", 0)] {
+            let list = try campaign.directory.write(
+                "token,country,opted\n\(rows[..<2_000].joined())\(header)\n"
+                    + rows[2_000...].joined(), to: "list.csv")
+            let sent = try campaign.send(
+                to: server.endpoint,
+                [
+                    "--tokens", list, "--ledger", campaign.directory.path + "/sent\(count)",
+                    "--log",
+                    "text",
+                ])
+            #expect(sent.exitCode == 0, "\(sent.errors)")
+            let words = "line 2002 of the list is another header, with the columns token, opted"
+            #expect(sent.errors.ranges(of: words).count == count, "\(sent.errors)")
+        }
+        #expect(try server.finish().count == 6_000)
     }
 
     @Test func `Messages about malformed rows show no device token`() throws {

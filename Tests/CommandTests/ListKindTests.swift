@@ -55,7 +55,10 @@ struct ListKindTests {
             Array("+---+---+\n| token | c |\n+---+---+\n| \(token) | FR |\n+---+---+\n".utf8),
             ["a table with '|' between its columns", "bq query --format=csv"]
         ),
-        ("rounded.csv", Array("token,n\n5.91241E+76,1\n".utf8), ["rounded", "column as text"]),
+        (
+            "rounded.csv", Array("token,n\n1.23457E+63,1\n".utf8),
+            ["rounded ('1.23457E+63') in column 'token'", "column as text"]
+        ),
         ("excel.csv", Array("token,n\n'\(token),1\n".utf8), ["texts of a spreadsheet", "line 2"]),
         (
             "numbers.csv", Array("Table 1\nid,device\n1,\(token)\n".utf8),
@@ -132,6 +135,17 @@ struct ListKindTests {
                 #expect(finished.exitCode == 2 && finished.errors.contains(says), "\(finished)")
             }
         }
+    }
+
+    @Test func `A pipe that is named as a file is refused with the way to read it`() throws {
+        let directory = try TemporaryDirectory()
+        let refused = try Subprocess(
+            "bash",
+            ["-c", "\"$0\" tokens check --tokens <(echo \(Self.token))", Broadside.path()],
+            in: directory
+        ).wait(limit: 120)
+        #expect(refused.exitCode == 2, "\(refused.errors)")
+        #expect(refused.errors.contains("is a pipe: use standard input, as in COMMAND | broadside"))
     }
 
     @Test func `Semicolons, a column name in another case and a JSON path are accepted`() throws {

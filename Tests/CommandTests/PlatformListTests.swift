@@ -38,7 +38,7 @@ struct PlatformListTests {
         let message = try #require(told.first)
         #expect(told.count == 1, "\(told)")
         #expect(message.contains("FCM registration tokens (Firebase), the first on line 2;"))
-        #expect(message.contains("or leave these rows out with --max-invalid 100 (it is 10)"))
+        #expect(message.contains("or add --max-invalid 100 (now 10) to send without these rows"))
         let counted =
             android == 20
             ? ["20 (50.0%) of the 40 rows read are FCM", "20 have device tokens"]
@@ -223,6 +223,28 @@ struct PlatformListTests {
         let plain = try Broadside.run(
             ["tokens", "check", "--tokens", lines], in: campaign.directory, limit: 120)
         #expect(plain.errors.contains("line 21 has the word 'nan': it is text"), "\(plain.errors)")
+    }
+
+    @Test func `Escapes in the values of a TSV list are a warning, in CSV they are text`() throws {
+        let campaign = try Campaign(rows: 1, payload: #"{"aps":{"alert":"Hi {{name}}"}}"#)
+        let names = ["Ann", #"Bo\nB"#, #"C:\\d"#, #"\N"#, #"tab\t"#, #"\d \"#]
+        let rows = names.enumerated().map { (DeviceTokens(count: 20).token($0.offset), $0.element) }
+        let list = try campaign.directory.write(
+            "token\tname\n" + rows.map { "\($0.0)\t\($0.1)\n" }.joined(), to: "list.tsv")
+        let words = #"line 3 has the escape '\n' in column 'name', and 2 more:"#
+        let found = try Broadside.run(
+            ["tokens", "check", "--tokens", list], in: campaign.directory, limit: 120)
+        #expect(found.exitCode == 0 && found.errors.split(separator: "\n").count == 1)
+        #expect(found.errors.contains(words), "\(found.errors)")
+        let dry = try campaign.send(
+            to: "127.0.0.1:1", ["--tokens", list, "--dry-run", "--max-invalid", "50"])
+        #expect(dry.exitCode == 0 && dry.errors.contains(words), "\(dry.errors)")
+        let csv = try campaign.directory.write(
+            "token,name\n" + rows.map { "\($0.0),\($0.1)\n" }.joined(), to: "list.csv")
+        let other = try Broadside.run(
+            ["tokens", "check", "--tokens", csv], in: campaign.directory, limit: 120)
+        #expect(other.exitCode == 0 && !other.errors.contains("escape"), "\(other.errors)")
+        #expect(other.errors.contains(#"line 5 has the word '\N' in column 'name'"#))
     }
 
     @Test func `A value of the wrong type is reported with its column`() throws {

@@ -283,7 +283,7 @@ struct RowFilterCommandTests {
         #expect(
             told.errors.contains(
                 "warning: --where 'age >= 18': 1 row has a value that is not a number, the first on line 3 "
-                    + "('5.2.1'): it does not match; for versions compare with 18.0.0"),
+                    + "('5.2.1'): such values do not match; for versions compare with 18.0.0"),
             "\(told.errors)")
     }
 }

@@ -4,6 +4,7 @@ import BroadsideRows
 import BroadsideSupport
 import BroadsideTestSupport
 import Foundation
+import Synchronization
 import Testing
 
 @testable import BroadsideLedgers
@@ -122,6 +123,92 @@ import Testing
             message = error.message
         }
         #expect(message.contains("--suppress") && message.contains("line 1"), "\(message)")
+    }
+
+    /// What a scan of a list of these tokens says about a suppression list.
+    private func warnings(
+        optOuts: [String], tokens: [String], header: Bool = false
+    ) throws -> [String] {
+        let place = try Place(rows: 1, suppress: 1, duplicates: false)
+        let first = header ? ["token,x"] : []
+        for (name, lines) in [("list", tokens), ("opt-outs", first + optOuts)] {
+            let text = lines.map { $0 + "\n" }.joined()
+            try Data(text.utf8).write(to: URL(fileURLWithPath: "\(place.path)/\(name)"))
+        }
+        let list = try TokenList(.file(place.path + "/list"), format: nil, tokenColumn: nil)
+        let lines = Mutex<[String]>([])
+        let host = HostedRun { line in lines.withLock { $0.append(line) } }
+        try HostedRun.$current.withValue(host) {
+            _ = try #require(try place.search()).listAside(of: list)
+        }
+        return lines.withLock { $0 }.map { line in
+            line.replacing("--suppress \(place.path)/opt-outs", with: "OUT")
+                .replacing("--tokens \(place.path)/list", with: "LIST")
+                .replacing("broadside: warning: ", with: "")
+        }
+    }
+
+    @Test func `Suppressions whose length no token of the list has are a warning`() throws {
+        let tokens = (0..<40).map { String(format: "%064x", $0) }
+        #expect(try warnings(optOuts: [tokens[3]], tokens: tokens) == [])
+        #expect(
+            try warnings(optOuts: [tokens[3], tokens[4] + tokens[5]], tokens: tokens) == [
+                "OUT: the token on line 2 suppresses no row, because it has a number of digits that no "
+                    + "token of LIST has (128): if tokens were cut off or joined, these devices get the "
+                    + "push: correct the list"
+            ])
+        let cut = (10..<17).map { String(tokens[$0].dropFirst(2 * ($0 - 9))) }
+        let told = try warnings(optOuts: [tokens[0]] + cut, tokens: tokens)
+        #expect(told.count == 1, "\(told)")
+        #expect(
+            told.first?.hasPrefix(
+                "OUT: 7 tokens, the first on line 2, suppress no row, because they have a number of "
+                    + "digits that no token of LIST has (50, 52, 54, 56 and others): ") == true,
+            "\(told)")
+        // Enough tokens of the usual length show that two were joined.
+        let joined = try warnings(
+            optOuts: tokens[0..<8] + [tokens[8] + tokens[9]], tokens: tokens)
+        #expect(joined.count == 1 && joined[0].contains("as many as two of 64"), "\(joined)")
+    }
+
+    @Test func `A large suppression list of which no token is in the list is a warning`() throws {
+        let tokens = (0..<40).map { String(format: "%064x", $0) }
+        let others = (100..<140).map { String(format: "%064x", $0) }
+        let told = try warnings(optOuts: others, tokens: tokens)
+        #expect(
+            told == [
+                "no row is suppressed, because none of the 40 tokens of OUT is in LIST: are they of the "
+                    + "same app and environment?"
+            ])
+        #expect(try warnings(optOuts: Array(others[..<9]), tokens: tokens) == [])
+        #expect(try warnings(optOuts: others, tokens: Array(tokens[..<39])) == [])
+        #expect(try warnings(optOuts: others + [tokens[7]], tokens: tokens + tokens) == [])
+        // User IDs in place of tokens are reported once.
+        let identifiers = try warnings(
+            optOuts: others.map { String($0.suffix(32)) }, tokens: tokens)
+        #expect(identifiers.count == 1 && identifiers[0].contains("has (32)"), "\(identifiers)")
+    }
+
+    @Test func `A header in a suppression list is a warning, and another header is refused`() throws
+    {
+        let tokens = (0..<4).map { String(format: "%064x", $0) }
+        let rows = tokens.map { $0 + ",1" }
+        #expect(
+            try warnings(optOuts: [rows[0], "token,x", rows[1]], tokens: tokens, header: true)
+                == [
+                    "OUT: line 3 repeats the header and is not a device: join files without their "
+                        + "headers"
+                ])
+        let both = try warnings(
+            optOuts: [rows[0], "token,x", "none,1"], tokens: tokens, header: true)
+        #expect(both.count == 2 && both[1].contains("2 of 3 rows contain no"), "\(both)")
+        do {
+            _ = try warnings(optOuts: [rows[0], "x,token", rows[1]], tokens: tokens, header: true)
+            Issue.record("opt-outs after another header are lost")
+        } catch let error as BroadsideError {
+            #expect(error.exitCode == 2)
+            #expect(error.message.contains("line 3 is another header, with the columns x, token"))
+        }
     }
 
     @Test func `A pending signal ends the search for skipped rows`()

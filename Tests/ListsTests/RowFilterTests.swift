@@ -1,6 +1,7 @@
 import BroadsideRows
 import BroadsideSupport
 import BroadsideTestSupport
+import Synchronization
 import Testing
 
 @testable import BroadsideLists
@@ -32,6 +33,78 @@ import Testing
         return places
     }
 
+    /// The warnings after a filter has read a list whose values of `x` are given, without their
+    /// common beginning.
+    private func warnings(
+        _ condition: String, values: [String], header: String = "token,x"
+    ) throws -> [String] {
+        let filter = try RowFilter([condition])
+        let layout = try RowLayout(
+            format: .csv, names: ["token"] + filter.columns.filter { $0 != "token" },
+            header: Array(header.utf8))
+        let text = header + "\n" + values.map { "ab,\($0)\n" }.joined()
+        let list = TokenList(lines: Array(text.utf8), layout: layout)
+        let lines = Mutex<[String]>([])
+        let host = HostedRun { line in lines.withLock { $0.append(line) } }
+        try HostedRun.$current.withValue(host) {
+            var rows = try RowCursor(list)
+            var pass = FilterPass(filter, layout: layout)
+            while let row = try rows.next() { _ = pass.leavesOut(row, rows.reader) }
+            try pass.finish(list)
+        }
+        let start = "broadside: warning: --where '\(filter.canonicalTexts[0])': "
+        return lines.withLock { $0 }.map { $0.replacing(start, with: "") }
+    }
+
+    @Test func `A value of a set that no row has is a warning, with values that rows have`() throws
+    {
+        let answers = ["TRUE", "FALSE", " TRUE "]
+        #expect(
+            try warnings("x != true", values: answers) == [
+                "no row has the value 'true', so it excludes no row: the column has TRUE, FALSE"
+            ])
+        #expect(try warnings("x != TRUE", values: answers) == [])
+        #expect(try warnings("x != \"\"", values: answers) == [])
+        #expect(try warnings("x != TRUE", values: []) == [])
+        #expect(
+            try warnings("x != \"u1,u2\",u*,FALSE", values: ["u1", "u2", "FALSE", "", "\u{1b}"])
+                == [
+                    "no row has 2 of these values, such as 'u*', so they exclude no row: the column has u1, "
+                        + "u2, FALSE, an empty value and others"
+                ])
+        let secret = String(repeating: "ab", count: 32)
+        let told = try warnings("x != 1", values: ["\(secret)", "\u{1b}[2J"])
+        #expect(told.count == 1 && told[0].hasSuffix("the column has abababab…, \\u{1b}[2J"))
+        #expect(
+            try warnings("token != cd", values: ["1"]) == [
+                "no row has the value 'cd', so it excludes no row: check the spelling"
+            ])
+        // A set of which no value occurs selects no row, which the run reports.
+        #expect(try warnings("x = FR", values: ["DE"]) == [])
+        #expect(
+            try warnings("x = FR,Ger", values: ["FR", "DE", "FR"]) == [
+                "no row has the value 'Ger': check the spelling"
+            ])
+        #expect(try warnings("x = FR,DE", values: ["FR", "DE", "FR"]) == [])
+        let many = (0..<2_000).map { "v\($0 % 7)" } + ["late"]
+        #expect(try warnings("x != late", values: many) == [])
+    }
+
+    @Test func `A date with dots whose year comes first is compared as a version, with a warning`()
+        throws
+    {
+        let values = ["2024.2.29", "2024.03.01", "2024.3.1", "2023.12.0"]
+        #expect(try places("x >= 2024.3.1", values: values) == [1, 2])
+        #expect(
+            try warnings("x >= 2024.3.1", values: values) == [
+                "it is compared with versions: for dates write 2024-03-01, in the list, too; for "
+                    + "versions write 2024.3.1.0"
+            ])
+        for version in ["2024.3.1.0", "2024.12.0", "2024.31.31", "5.2.2024.1", "17.0.1"] {
+            #expect(try warnings("x >= \(version)", values: values) == [], "\(version)")
+        }
+    }
+
     @Test func `A set holds the texts between its commas, without the blanks round them`() throws {
         let values = ["FR", " BE ", "fr", "", "\"Bonaire, Saba\"", "\"a\"\"b\"", "=x", "FR,"]
         #expect(try places("x=FR, BE", values: values) == [0, 1, 7])
@@ -51,7 +124,7 @@ import Testing
         }
         let tsv = "token\tx\nab\t\\N\nab\t\"\\N\"\nab\t1\n"
         #expect(try places(["x != 1"], list: tsv, format: .tsv) == [0, 1])
-        #expect(try places(["x = \\N"], list: tsv, format: .tsv) == [1])
+        #expect(try places(["x = \"\\N\""], list: tsv, format: .tsv) == [1])
     }
 
     @Test func `Numbers are compared by their value, however they are written`() throws {
@@ -80,6 +153,12 @@ import Testing
         #expect(try places("x > 5.2.0", values: values) == [3, 4, 5, 6, 14])
         #expect(try places("x < 5.2.0", values: values) == [2, 8])
         #expect(try places("x <= 5.2.0.0.0", values: values) == [0, 1, 2, 7, 8])
+        let large = ["10.0.19045", "1.000.000", "01.03.2024", "12.31.2099", "5.100.200"]
+        #expect(try places("x >= 10.0.19041", values: large) == [0, 3])
+        #expect(try places("x = 01.03.2024,1.000.000", values: large) == [1, 2])
+        #expect(try places("x <= 1.000.000.0", values: large) == [1])
+        #expect(try places("x >= 01.03.2024.0", values: large) == [0, 2, 3, 4])
+        #expect(try places("x >= 32.13.2024", values: large) == [])
     }
 
     @Test func `A date stands for all of the day, the minute or the second that it names`() throws {
@@ -156,6 +235,10 @@ import Testing
         ("age >= abc", 8, "'abc' is not a number"), ("age > 18,19", 9, "compares with one value"),
         ("age > \"18,5\"", 7, "'18,5' is not a number"), ("day < 2024-02-30", 7, "is not a number"),
         ("v >= v5.2.0", 6, "is not a number"), ("on > true", 6, "is not a number"),
+        ("d >= 01.03.2024", 6, "looks like a date: write 2024-03-01, in the list, too, or"),
+        ("d >= 1.3.1999", 6, "write 1999-03-01"), ("d >= 03.31.2024", 6, "write 2024-03-31"),
+        ("n >= 1.000.000", 6, "write 1000000, in the list, too, or 1.000.000.0 for a version"),
+        ("n < \"12.345.678\"", 5, "looks like a number with dots between thousands"),
         ("x >", 4, "a value is missing"), ("x >= \"\"", 6, "is not a number"),
     ])
     func `What is not a condition is refused at its place`(
@@ -185,7 +268,7 @@ import Testing
         ("country != ('FR', \"D,E\")", 12, "write country != FR,\"D,E\", or"),
         ("source = (none)", 10, "put a value that begins with ( in double quotes"),
         ("age >= '18'", 8, "write age >= 18, or"),
-        ("country != FR and age >= 18", 12, "'FR and age >= 18' contains 'and': give each"),
+        ("country != FR and age >= 18", 12, "'FR and age >= 18' contains 'and': write each"),
         ("country != FR AND country != DE", 12, "country != \"FR AND country != DE\""),
         ("country != FR AND premium", 12, "contains 'and'"),
         ("age >= 18 and country = FR", 8, "contains 'and'"),
@@ -194,6 +277,10 @@ import Testing
         ("country != FR, age>=18", 16, "'age>=18' contains '>='"),
         ("country != FR, city!=Rome", 16, "contains '!='"),
         ("country != FR; age < 18", 12, "contains '<'"),
+        ("id != NULL", 7, "for an empty value, or id != \"NULL\" for the word itself"),
+        ("id = null", 6, "write \"\" for an empty value"), ("id != 7, Null", 10, "id != \"Null\""),
+        ("id = None", 6, "'None' does not stand for a missing value here"),
+        ("id != \\N", 7, "id != \"\\N\" for the word itself"),
     ])
     func `A value in the spelling of another language is refused, with the right one`(
         text: String, character: Int, says: String
@@ -209,14 +296,15 @@ import Testing
 
     @Test func `Double quotes make any value a text, and other words and signs are plain`() throws {
         let values = [
-            "'FR'", "(none)", "Trinidad and Tobago", "a=b", "“x”", "Portland", "aGk=", "Hi!",
-            "O'Hare",
-            "Orkney in Scotland", "AND", "x(1)", "or",
+            "'FR'", "(none)", "Trinidad and Tobago", "a=b", "“x”", "NULL", "None", "\\N",
+            "Portland",
+            "aGk=", "Hi!", "O'Hare",
+            "Orkney in Scotland", "AND", "x(1)", "or", "none", "Nullarbor", "N",
         ]
         for (place, value) in values.enumerated() {
             #expect(try places("x = \"\(value)\"", values: values) == [place])
         }
-        for (place, value) in values.enumerated().dropFirst(5) {
+        for (place, value) in values.enumerated().dropFirst(8) {
             #expect(try places("x = \(value)", values: values) == [place])
         }
         // A campaign that began with such a value keeps its identity.

@@ -3,7 +3,8 @@ import BroadsideLists
 import BroadsideRows
 import BroadsideSupport
 
-/// Warnings about words such as NULL in a column. They mean a missing value, but count as text.
+/// Warnings about words such as NULL in a column, which mean a missing value, and about escapes such
+/// as `\n` in a TSV list. Both count as text.
 enum MissingValues {
     /// Limit on the rows in which the other columns, besides the token column, are checked.
     private static let rowLimit: UInt64 = 1000
@@ -23,7 +24,19 @@ enum MissingValues {
         }
     }
 
-    /// Checks the other columns of a table's first rows for words such as NULL.
+    /// Warns about each column of a TSV list that contains an escape such as `\n`.
+    static func warn(of escapes: TabEscapes, in layout: RowLayout, of list: TokenList) {
+        for (name, occurrence) in zip(layout.names, escapes.occurrences) {
+            guard let occurrence else { continue }
+            let rows = occurrence.rows == 1 ? "" : ", and \(grouped(occurrence.rows - 1)) more"
+            standardErrorLine(
+                "broadside: warning: \(list.name): line \(occurrence.line) has the escape "
+                    + "'\(occurrence.escape)' in column '\(printable(name, limit: 40))'\(rows): escapes "
+                    + "are sent as text; export the list as CSV or JSON Lines")
+        }
+    }
+
+    /// Checks the other columns of a table's first rows for words such as NULL and for escapes.
     ///
     /// - Parameter header: Header of the list.
     static func warnOfOtherColumns(of list: TokenList, header: [UInt8]?) {
@@ -35,14 +48,19 @@ enum MissingValues {
             let layout = try? RowLayout(format: list.format, names: Array(names), header: header)
         else { return }
         var words = MissingWords(layout)
+        var escapes = TabEscapes(layout)
         do throws(BroadsideError) {
             let first = ListSelection(rows: CampaignRows(limit: rowLimit))
             var rows = try RowCursor(list, first, layout: layout)
-            while let row = try rows.next() { words.take(row, of: rows.reader) }
+            while let row = try rows.next() {
+                words.take(row, of: rows.reader)
+                escapes.take(row, of: rows.reader)
+            }
         } catch {
             // Input that can be read only once, such as a pipe, has already been read.
             return
         }
         warn(of: words, in: layout, of: list)
+        warn(of: escapes, in: layout, of: list)
     }
 }

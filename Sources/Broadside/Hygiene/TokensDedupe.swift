@@ -1,6 +1,7 @@
 import BroadsideHygiene
 import BroadsideLedgers
 import BroadsideLists
+import BroadsideRows
 public import BroadsideSupport
 
 /// Runs `tokens dedupe`: writes a list with one row per token, or per value of a column.
@@ -22,6 +23,36 @@ public enum TokensDedupe {
         /// Number of rows that have a token, but no value in the column `Rule.column`. These rows
         /// stay.
         public var withoutValue: UInt64 = 0
+        /// Rows with a word such as NULL in the column `Rule.column`; nil if there are none. They
+        /// count in `withoutValue`, too.
+        var nulls: Nulls?
+    }
+
+    /// Rows with a word for a missing value, such as NULL.
+    struct Nulls {
+        /// The first word, and the line of its row.
+        let word: String
+        let line: UInt64
+        /// Number of rows with any such word.
+        var rows: UInt64 = 0
+    }
+
+    /// Values that an unusual number of rows share, so that they are probably not IDs of users.
+    private struct SharedValues {
+        /// Number of rows of one user that are still usual.
+        static let usualRows: UInt64 = 100
+
+        /// Number of values that more rows share.
+        var count = 0
+        /// Number of rows that share the most frequent value, and the row of them that stays.
+        var mostRows: UInt64 = 0
+        var mostKept: UInt64 = 0
+
+        /// - Parameter rows: Number of rows of the value so far.
+        mutating func note(_ rows: UInt64, kept: UInt64) {
+            if rows == Self.usualRows + 1 { count += 1 }
+            if rows > mostRows { (mostRows, mostKept) = (rows, kept) }
+        }
     }
 
     /// Rule that groups rows and decides which row of a group stays.
@@ -74,16 +105,20 @@ public enum TokensDedupe {
             throw try list.noRow(with: column, option: "by")
         }
         var removedRows = RecordSorter(directory: directory)
-        result.removed = try findRemovedRows(&tokens, into: &removedRows)
+        var shared = SharedValues()
+        result.removed = try findRemovedRows(&tokens, into: &removedRows, shared: &shared)
         assert(
             result.removed == 0 || result.removed < withToken - result.withoutValue,
-            "one row of each token stays")
+            "at least one row per token stays")
         if let column = rule.newestColumn, result.removed > 0,
             result.unreadableRegistrations == withToken - result.withoutValue
         {
             throw .unreadableRegistrations(
                 column, option: rule.newestOption, in: list.name,
                 firstLine: result.firstUnreadableLine)
+        }
+        if let column = rule.column, let field = valueField(rule), shared.count > 0 {
+            try warn(of: shared, in: column, field: field, of: list)
         }
         try copy(list, without: &removedRows, to: output)
         // The list may have been moved to the output's path in the meantime.
@@ -117,7 +152,7 @@ public enum TokensDedupe {
         _ list: TokenList, _ rule: Rule, into tokens: inout RecordSorter
     ) throws(BroadsideError) -> Result {
         let hasRegistration = rule.newestColumn != nil
-        let keyField = rule.column == nil ? nil : hasRegistration ? 2 : 1
+        let keyField = valueField(rule)
         var survey = ListSurvey()
         let registrationTime = RegistrationTime(nowMilliseconds: Clock.now().wallMilliseconds)
         var result = Result()
@@ -131,10 +166,15 @@ public enum TokensDedupe {
                 result.withoutToken += 1
                 continue
             }
-            let key = keyField.map { rows.reader.value(rows.reader.field($0)) }
-            if let key, key.isEmpty {
-                result.withoutValue += 1
-                continue
+            let value = keyField.map { rows.reader.value(rows.reader.field($0)) }
+            if let value {
+                let key = value.rawSpan.withoutBlanks
+                let isWord = MissingWords.isWord(key)
+                if isWord { noteNull(key, row, in: &result.nulls) }
+                if isWord || key.isEmpty {
+                    result.withoutValue += 1
+                    continue
+                }
             }
             var age: UInt64 = 0
             if hasRegistration {
@@ -149,15 +189,69 @@ public enum TokensDedupe {
                 age = time.map { .max - 1 - UInt64(max($0, 0)) } ?? .max
             }
             let digest =
-                if let key { TokenDigest(key.rawSpan) } else { TokenDigest(survey.token(count)) }
+                if let value {
+                    TokenDigest(value.rawSpan.withoutBlanks)
+                } else {
+                    TokenDigest(survey.token(count))
+                }
             try tokens.append(
                 .init(
                     first: digest.high, second: digest.low, third: age,
                     fourth: bytesWord(rows.byteOffset(of: row), rows.reader.position - row.start)))
         }
+        if let refusal = list.refusal(of: survey.counts.headers) { throw refusal }
         list.warn(of: survey.counts.lengths)
+        list.warn(of: survey.counts.headers)
+        if let column = rule.column, let nulls = result.nulls { warn(of: nulls, in: column) }
         result.rows = survey.counts.rows
         return result
+    }
+
+    /// Index of the field whose values form groups; nil if tokens form groups.
+    private static func valueField(_ rule: Rule) -> Int? {
+        rule.column == nil ? nil : rule.newestColumn == nil ? 1 : 2
+    }
+
+    /// Counts a row with a word such as NULL.
+    private static func noteNull(
+        _ word: RawSpan, _ row: RowReader.Row, in nulls: inout Nulls?
+    ) {
+        var found =
+            nulls ?? Nulls(word: String(decoding: [UInt8](word), as: UTF8.self), line: row.line)
+        found.rows += 1
+        nulls = found
+    }
+
+    /// Warns that rows have a word such as NULL in place of a value, and are all kept.
+    private static func warn(of nulls: Nulls, in column: String) {
+        let rows =
+            nulls.rows == 1
+            ? "1 row has the word '\(nulls.word)', on line \(nulls.line): it stays"
+            : "\(grouped(nulls.rows)) rows have a word such as '\(nulls.word)', the first on line "
+                + "\(nulls.line): they stay"
+        standardErrorLine(
+            "broadside: warning: --by '\(shownColumn(column))': \(rows), because such a word means "
+                + "a missing value: spell it differently if it is an ID")
+    }
+
+    /// Warns about values that many rows share: all but one of these rows are removed.
+    private static func warn(
+        of shared: SharedValues, in column: String, field: Int, of list: TokenList
+    ) throws(BroadsideError) {
+        var rows = try RowCursor(list)
+        while let row = try rows.next() {
+            guard rows.byteOffset(of: row) == shared.mostKept >> countBits else { continue }
+            let value = tokenExcerpt(rows.reader.value(rows.reader.field(field)))
+            let others =
+                shared.count == 1
+                ? ""
+                : "; \(grouped(shared.count - 1)) other values have more than "
+                    + "\(SharedValues.usualRows) rows each"
+            return standardErrorLine(
+                "broadside: warning: --by '\(shownColumn(column))': \(grouped(shared.mostRows)) "
+                    + "rows have the value '\(value)', and only the one on line \(row.line) "
+                    + "stays\(others): leave the field empty if it is not the ID of one user")
+        }
     }
 
     /// Number of bits for the length of a row.
@@ -173,17 +267,22 @@ public enum TokensDedupe {
     /// Finds the rows to remove. For each token or value, the newest row stays; if several rows are
     /// equally new, the first of them stays.
     private static func findRemovedRows(
-        _ tokens: inout RecordSorter, into removedRows: inout RecordSorter
+        _ tokens: inout RecordSorter, into removedRows: inout RecordSorter,
+        shared: inout SharedValues
     ) throws(BroadsideError) -> UInt64 {
         var removed: UInt64 = 0
         var kept: RecordSorter.Record?
+        var rows: UInt64 = 0
         try tokens.merge { (record) throws(BroadsideError) in
             if let kept, kept.first == record.first, kept.second == record.second {
                 removed += 1
+                rows += 1
+                shared.note(rows, kept: kept.fourth)
                 try removedRows.append(
                     .init(first: record.fourth, second: 0, third: 0, fourth: 0))
             } else {
                 kept = record
+                rows = 1
             }
         }
         return removed

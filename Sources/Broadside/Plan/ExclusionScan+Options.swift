@@ -22,12 +22,12 @@ extension ExclusionScan {
         _ options: SendOptions, payloads: PayloadSet, topic: String?, begun: Manifest?
     ) throws(BroadsideError) {
         let earlier = options.earlierLedgers(topic: topic)
-        // The directories are not checked for a campaign that began earlier: its rows are known,
-        // and the directories may be gone.
+        // The directories are checked only when a campaign begins. Later, its skipped rows are
+        // known, and the directories may be gone.
         if begun == nil { try earlier?.check() }
         try self.init(
             of: options.tokens, suppress: options.suppress,
-            skipsDuplicates: options.skipsDuplicates, filter: options.filter,
+            skipsDuplicates: options.skipsDuplicates, rules: options.rules,
             split: options.split,
             earlier: earlier?.reader,
             campaign: begun.map { RunningCampaign($0) }

@@ -6,7 +6,7 @@ struct RowsAhead {
     let mayBeFewer: Bool
     /// Which rows the number counts.
     private let kind: Kind
-    /// Time for which earlier runs of the campaign sent, seconds.
+    /// Time that earlier runs of the campaign spent sending, seconds.
     let sentSeconds: Double
 
     private enum Kind {
@@ -49,7 +49,7 @@ struct RowsAhead {
         self.init(count, mayBeFewer: false, count == listed ? .listed : .sendable)
     }
 
-    /// Human-readable text about the rows, to append to the time that they take.
+    /// Human-readable description of the rows, printed after the time that sending them takes.
     var words: String {
         let rows =
             switch kind {
@@ -63,5 +63,5 @@ struct RowsAhead {
 
 extension SendOptions {
     /// Whether options may skip rows.
-    fileprivate var skipsAny: Bool { mayExcludeRows || filter != nil }
+    var skipsAny: Bool { mayExcludeRows || !rules.isEmpty }
 }

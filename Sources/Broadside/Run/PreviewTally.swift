@@ -71,22 +71,14 @@ struct PreviewTally {
 }
 
 extension SkipReason {
-    /// Option that skips rows for this reason.
+    /// What skips rows for this reason: an option, or the default of `night`.
     fileprivate func cause(_ options: SendOptions) -> String {
-        switch self {
-        case .suppressed: "--suppress"
-        case .duplicate: "--duplicates skip"
-        case .filtered: "--where"
-        case .deadToken: options.skipDeadIsDefault ? "an earlier night" : "--skip-dead"
-        case .frequencyCap: "--cap"
-        case .holdout: "--split"
-        case .late: "--late skip"
-        }
+        self == .deadToken && options.skipDeadIsDefault ? "an earlier night" : option
     }
 }
 
 extension PayloadRenderer.Culprit.Use {
-    /// Option that uses the value.
+    /// Option that uses the row's value.
     var option: String {
         switch self {
         case .text, .integer, .boolean: "--payload"

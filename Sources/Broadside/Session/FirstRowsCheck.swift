@@ -1,28 +1,31 @@
 import BroadsideAPNs
 import BroadsideHygiene
+internal import BroadsideLedgerFormat
 import BroadsideLists
 import BroadsidePayloads
 import BroadsidePolicy
 import BroadsideRows
 import BroadsideSupport
 
-/// Checks the first rows of a list before anything is connected, so that a list without tokens of
-/// this app is refused at no cost.
+/// Checks the first rows of a list before any connection is opened, so that a list without tokens
+/// of this app is refused at no cost.
 struct FirstRowsCheck {
     /// The first invalid row.
     struct Sample {
         var line: UInt64
         var finding: RowInspector.Finding
-        /// Beginning of the text in the token's column.
+        /// Start of the row's text in the token column.
         var text: String
-        /// Beginning of the value that makes the row invalid.
+        /// Start of the value that makes the row invalid.
         var value: String
-        /// Whether that value is UTF-8 text.
+        /// Whether the value that makes the row invalid is UTF-8 text.
         var isUTF8: Bool
-        /// Kind of the text in the token's column; nil if it is not known.
+        /// Kind of the text in the token column; nil if unknown.
         var kind: ForeignToken?
-        /// Number of digits of that text; nil if it has other characters.
+        /// Number of hexadecimal digits in the token column; nil if its text has other characters.
         var digitCount: Int?
+        /// Problem of a line of JSON Lines that is not a JSON object; nil for any other row.
+        var jsonProblem: PayloadCheck.Problem?
     }
 
     private let list: TokenList
@@ -52,10 +55,11 @@ struct FirstRowsCheck {
                     + "--max-invalid to continue"
             )
         }
-        try checkFirstRows()
+        try checkFirstRows(mayBeMasked: earlier != nil && list.isSpooled)
     }
 
-    private func checkFirstRows() throws(BroadsideError) {
+    /// - Parameter mayBeMasked: Whether `ledger forget` may have masked rows. They count as valid.
+    private func checkFirstRows(mayBeMasked: Bool) throws(BroadsideError) {
         var cursor = try RowCursor(
             list, ListSelection(rows: self.rows), rowsAtOnce: Int(InvalidRowsGuard.firstCheck))
         // Skipped rows are not known yet, so payloads are not checked if rows may be skipped.
@@ -63,24 +67,34 @@ struct FirstRowsCheck {
         var inspector = RowInspector(payloads, layout: list.layout)
         var rows = InvalidRows(maximumPercent: plan.options.maxInvalid)
         var lengths = TokenLengths()
-        defer { list.warn(of: lengths) }
-        var pass = plan.options.filter.map { FilterPass($0, layout: list.layout) }
+        defer {
+            list.warn(of: lengths)
+            plan.warnOfRowTopics()
+            // A scan for skipped rows warns about the headers in the whole list.
+            if !plan.options.skipsAny { list.warn(of: rows.headers) }
+        }
+        var pass = RowRulesPass(plan.options.rules, layout: list.layout)
         let delivery = plan.options.delivery
         var zones =
             delivery.isUsed
             ? ZoneNumbers(delivery.zoneRule(ZoneDatabase()), layout: list.layout) : nil
         while let row = try cursor.next() {
-            let isLeftOut = pass?.leavesOut(row, cursor.reader) == true
-            var finding = isLeftOut ? nil : inspector.finding(in: cursor.reader)
-            if finding == nil, !isLeftOut, zones?.isUnknown(in: cursor.reader) == true {
+            let isExcluded = pass.reason(for: row, cursor.reader) != nil
+            var finding = isExcluded ? nil : inspector.finding(in: cursor.reader)
+            if finding == nil, !isExcluded, zones?.isUnknown(in: cursor.reader) == true {
                 finding = .badZone
             }
-            if finding == nil, !isLeftOut {
+            let isMasked =
+                mayBeMasked && finding != nil
+                && DeviceSet.isMasked(cursor.reader.text(of: row))
+            if isMasked { finding = nil }
+            if finding == nil, !isExcluded, !isMasked {
                 lengths.note(inspector.tokenDigitCount, line: row.line)
             }
             if let verdict = rows.note(finding, row, of: cursor.reader) {
                 throw rows.refusal(verdict, of: list, plan.options.maxInvalid)
             }
+            if let refusal = list.refusal(of: rows.headers) { throw refusal }
             // Without a limit on invalid rows, the search for one valid row continues.
             if rows.rowCount >= InvalidRowsGuard.firstCheck, rows.invalidCount < rows.rowCount {
                 return
@@ -113,6 +127,9 @@ extension FirstRowsCheck.Sample {
         kind = ForeignToken.detect(token.prefix(ForeignToken.excerptByteCount))
         digitCount =
             token.allSatisfy { Unicode.Scalar($0).properties.isASCIIHexDigit } ? token.count : nil
+        if reader.field(0).form == .unusable {
+            jsonProblem = PayloadCheck.syntaxProblem(reader.text(of: row))
+        }
     }
 
     /// Description of the wrong value, with its column.
@@ -129,7 +146,7 @@ extension FirstRowsCheck.Sample {
             case .payloadName: "names no payload"
             case .topic: "does not make a topic for this push type"
             case .topicBeyondLimit:
-                "makes one topic more than the \(RowTopics.limit) topics that a run may have"
+                "makes more than the \(RowTopics.limit) topics that a run may have"
             }
         return "'\(value)' in \(column) \(wanted)"
     }
@@ -150,6 +167,7 @@ extension FirstRowsCheck.Sample {
                 "does it have more fields than the header, or text after a closing quote?"
             )
         case (.malformedToken, false):
+            if let jsonProblem { return words(jsonProblem) }
             if let kind {
                 let advice = kind.advice(isColumn: list.format != .lines)
                 return ("line \(line) is '\(text)'", "such rows have \(kind.name): \(advice).")
@@ -171,8 +189,8 @@ extension FirstRowsCheck.Sample {
         case (.badZone, _):
             return (
                 "line \(line) names no time zone that this system knows",
-                "is --zone-column the column of zones such as Europe/Berlin? Rows without one get "
-                    + "--zone-default."
+                "is --zone-column the column of zones such as Europe/Berlin? Rows without a zone "
+                    + "get --zone-default."
             )
         case (.badValue, _) where finding.culprit?.use == .text && !isUTF8:
             return (
@@ -189,6 +207,18 @@ extension FirstRowsCheck.Sample {
 }
 
 extension FirstRowsCheck.Sample {
+    /// Problem of a line of JSON Lines that is not a JSON object.
+    private func words(_ problem: PayloadCheck.Problem) -> (what: String, advice: String) {
+        let what = "line \(line) is not a JSON object"
+        if let digitCount, digitCount > 0 {
+            return (what, "is it a list with one token per line? Then add --format lines.")
+        }
+        guard let column = problem.column, column > 1 else {
+            return (what, "write each row as an object on a line of its own, as jq -c does.")
+        }
+        return ("\(what) (column \(column))", "\(problem.message).")
+    }
+
     /// Problem of a payload that uses a column that the row does not have. (A header without the
     /// column is refused earlier.)
     private func missingKey(_ list: TokenList) -> (what: String, advice: String) {
@@ -243,7 +273,7 @@ extension InvalidRowsGuard.Verdict {
             return .request(
                 list.name,
                 ": \(FirstRowsCheck.share(invalid, of: rows)) rows read are invalid\(what): "
-                    + "\(advice) If these rows may be left out, raise --max-invalid, which is "
+                    + "\(advice) If these rows need not be sent, raise --max-invalid, which is "
                     + decimal(percent, places: percent == percent.rounded() ? 0 : 1))
         }
     }

@@ -12,10 +12,20 @@ struct InvalidRows {
     private var sample: FirstRowsCheck.Sample?
     /// Rows that have a known kind of value instead of a device token, counted by kind until there
     /// is a verdict.
-    private var kinds: [ForeignToken: (rows: UInt64, firstLine: UInt64)] = [:]
+    private var kinds: [ForeignToken: Found] = [:]
     /// Number of invalid rows whose kind was examined.
     private var examined: UInt64 = 0
     private var hasVerdict = false
+    /// Headers among the invalid rows.
+    private(set) var headers = RepeatedHeaders()
+
+    /// Rows that have one kind of value, and the first of these rows.
+    private struct Found {
+        var rows: UInt64
+        var firstLine: UInt64
+        /// Excerpt of the value in the first row.
+        var text: String
+    }
 
     /// Limit on the invalid rows whose kind is examined.
     private static let examinedLimit: UInt64 = 20_000
@@ -44,6 +54,7 @@ struct InvalidRows {
         _ finding: RowInspector.Finding?, _ row: RowReader.Row, of reader: borrowing RowReader
     ) -> InvalidRowsGuard.Verdict? {
         if let finding {
+            headers.take(reader)
             if sample == nil { sample = FirstRowsCheck.Sample(row, finding, of: reader) }
             if !hasVerdict, examined < Self.examinedLimit { examine(finding, row, reader) }
         }
@@ -61,10 +72,11 @@ struct InvalidRows {
     ) {
         examined += 1
         assert(examined <= Self.examinedLimit)
-        guard finding.reason == .malformedToken,
-            let kind = ForeignToken.detect(reader.value(reader.field(0))[...])
-        else { return }
-        kinds[kind, default: (0, row.line)].rows += 1
+        guard finding.reason == .malformedToken else { return }
+        let value = reader.value(reader.field(0))
+        guard let kind = ForeignToken.detect(value[...]) else { return }
+        kinds[kind, default: Found(rows: 0, firstLine: row.line, text: tokenExcerpt(value))]
+            .rows += 1
     }
 
     /// Checks the counts at the end of the list.
@@ -82,7 +94,8 @@ struct InvalidRows {
             found.rows * 2 > examined
         else { return verdict.refusal(of: list, sample, percent) }
         switch verdict {
-        case .noValidRow: return list.refusal(of: kind, firstLine: found.firstLine)
+        case .noValidRow:
+            return list.refusal(of: kind, firstLine: found.firstLine, text: found.text)
         case .tooMany(let invalid, let count) where invalid == examined:
             return refusal(kind, found, invalid: invalid, of: count, list, percent)
         case .tooMany, .noRow: return verdict.refusal(of: list, sample, percent)
@@ -90,12 +103,11 @@ struct InvalidRows {
     }
 
     private func refusal(
-        _ kind: ForeignToken, _ found: (rows: UInt64, firstLine: UInt64), invalid: UInt64,
-        of count: UInt64, _ list: TokenList, _ percent: Double
+        _ kind: ForeignToken, _ found: Found, invalid: UInt64, of count: UInt64,
+        _ list: TokenList, _ percent: Double
     ) -> BroadsideError {
-        var text =
-            ": \(FirstRowsCheck.share(found.rows, of: count)) rows read are \(kind.name), the first "
-        text += "on line \(found.firstLine)"
+        var text = ": \(FirstRowsCheck.share(found.rows, of: count)) rows read are "
+        text += "\(kind.name(withExample: found.text)), the first on line \(found.firstLine)"
         assert(found.rows <= invalid && invalid <= count, "more rows of a kind than rows")
         let others = invalid - found.rows
         if others > 0 {
@@ -109,7 +121,7 @@ struct InvalidRows {
             text += "; the first device token is on line \(grouped(line))"
         }
         let shown = decimal(percent, places: percent == percent.rounded() ? 0 : 1)
-        let leave = "leave these rows out with --max-invalid 100 (it is \(shown))"
+        let leave = "add --max-invalid 100 (now \(shown)) to send without these rows"
         let isColumn = list.format != .lines
         let remedy = kind.remedy(list.command, isColumn: isColumn)
         text +=

@@ -77,7 +77,7 @@ enum ListOptions {
         let conditions = arguments.strings("where")
         guard !conditions.isEmpty else { return }
         do throws(RowFilter.Problem) {
-            options.filter = try RowFilter(conditions)
+            options.rules.filter = try RowFilter(conditions)
         } catch {
             throw .usage("where", error.message)
         }

@@ -1,0 +1,85 @@
+internal import BroadsideAPNs
+internal import BroadsideHygiene
+internal import BroadsideRows
+internal import BroadsideSupport
+
+extension ExclusionScan {
+    /// Smallest number of suppressed tokens for which it is unusual that none of them is in a list
+    /// of at least as many tokens.
+    private static let unusualCount: UInt64 = 10
+
+    /// Limit on the lengths that a warning names.
+    private static let shownLengthsLimit = 4
+
+    /// Refuses or reports unreadable suppressions before the campaign starts, because a run would
+    /// not respect them.
+    static func check(
+        _ counts: ListSurvey.Counts, of list: TokenList
+    ) throws(BroadsideError) {
+        if let line = counts.firstMalformedRowLine {
+            throw .request(
+                list.name,
+                ": the row on line \(line) is malformed (text after a closing "
+                    + "quote, more fields than the header, or more than "
+                    + "\(RowChunk.rowByteCountMax >> 20) MiB), and its opt-outs would "
+                    + "be lost: correct it")
+        }
+        if let refusal = list.refusal(of: counts.headers) { throw refusal }
+        list.warn(of: counts.lengths)
+        guard counts.rows > 0 else {
+            return standardErrorLine(
+                "broadside: warning: \(list.name) contains no rows, so no row is suppressed")
+        }
+        guard let bad = counts.firstBadRows.first else { return }
+        guard counts.valid > 0 else {
+            throw .request(
+                list.name,
+                " contains no device token: the first row is \(bad.reason.text), on line "
+                    + "\(bad.line): name a list of tokens")
+        }
+        list.warn(of: counts.headers)
+        guard counts.invalid > counts.headers.count else { return }
+        standardErrorLine(
+            "broadside: warning: \(list.name): \(counts.invalid) of "
+                + "\(counts.rows) rows contain no device token, the first on line "
+                + "\(bad.line): these devices get the push")
+    }
+
+    /// Warns about suppressions that are probably not tokens of the devices that they should
+    /// suppress, because they are cut off, joined, or from another column or app.
+    ///
+    /// - Parameters:
+    ///   - optOuts: Counts of the suppression list.
+    ///   - rows: Counts of the whole list from which rows are skipped.
+    ///   - suppressedRows: Number of rows of that list that are suppressed.
+    static func warn(
+        of optOuts: ListSurvey.Counts, in suppress: TokenList, for rows: ListSurvey.Counts,
+        of list: TokenList, suppressedRows: UInt64
+    ) {
+        assert(suppressedRows <= rows.valid, "only rows with a token are suppressed")
+        guard rows.valid > 0 else { return }
+        // `check` has warned about a length that is the sum of two others.
+        let glued = optOuts.lengths.glued?.digits
+        if let absent = optOuts.lengths.absent(from: rows.lengths, except: glued) {
+            let lengths =
+                absent.digits.prefix(shownLengthsLimit).map(String.init).joined(separator: ", ")
+                + (absent.digits.count > shownLengthsLimit ? " and others" : "")
+            let tokens =
+                absent.rows == 1
+                ? "the token on line \(absent.line) suppresses no row, because it has"
+                : "\(grouped(absent.rows)) tokens, the first on line \(absent.line), suppress no "
+                    + "row, because they have"
+            standardErrorLine(
+                "broadside: warning: \(suppress.name): \(tokens) a number of digits that no token "
+                    + "of \(list.name) has (\(lengths)): if tokens were cut off or joined, these "
+                    + "devices get the push: correct the list")
+            if absent.rows == optOuts.valid { return }
+        }
+        if suppressedRows == 0, optOuts.valid >= unusualCount, rows.valid >= optOuts.valid {
+            standardErrorLine(
+                "broadside: warning: no row is suppressed, because none of the "
+                    + "\(grouped(optOuts.valid)) tokens of \(suppress.name) is in \(list.name): "
+                    + "are they of the same app and environment?")
+        }
+    }
+}

@@ -1,0 +1,95 @@
+internal import BroadsideSupport
+
+/// Which texts of a condition's set occur in a list, and which other values its column has.
+struct SetOccurrences: Sendable {
+    /// Whether each text of the set occurs.
+    private var occurs: [Bool]
+    /// Number of texts of the set that do not occur.
+    private(set) var absentCount: Int
+    /// The first different values of the column, each shortened.
+    private(set) var values: [[UInt8]] = []
+    /// Whether the column has more values.
+    private(set) var hasMoreValues = false
+
+    /// Limit on the values that are kept.
+    private static let valuesLimit = 4
+    /// Limit on the bytes of such a value. A message shows fewer.
+    private static let valueByteLimit = 64
+
+    /// - Parameter count: Number of texts of the set.
+    init(_ count: Int) {
+        occurs = Array(repeating: false, count: count)
+        absentCount = count
+    }
+
+    /// Whether all texts of the set occur.
+    var isComplete: Bool { absentCount == 0 }
+
+    /// Records that the list has a text of the set.
+    mutating func note(_ index: Int) {
+        guard !occurs[index] else { return }
+        occurs[index] = true
+        absentCount -= 1
+        assert(absentCount >= 0, "each text of the set is recorded once")
+    }
+
+    /// Records a value of the column.
+    mutating func sample(_ value: RawSpan) {
+        guard !hasMoreValues else { return }
+        let kept = value.extracting(first: Self.valueByteLimit)
+        for known in values where known.rawSpan.holdsSame(as: kept) { return }
+        guard values.count < Self.valuesLimit else {
+            hasMoreValues = true
+            return
+        }
+        values.append([UInt8](kept))
+    }
+
+    /// Indices of the texts that do not occur.
+    var absent: [Int] { occurs.indices.filter { !occurs[$0] } }
+}
+
+extension RowFilter.Condition {
+    /// Result for a value that is in the set; nil for an order.
+    var setMatch: RowFilter.Match? {
+        switch comparison {
+        case .equal: .holds
+        case .notEqual: .fails
+        case .less, .lessOrEqual, .greater, .greaterOrEqual: nil
+        }
+    }
+
+    /// Warning about texts of the set that no row has; nil if there are none.
+    ///
+    /// An empty text may be absent: `!= ""` is a precaution. If no row has any text of `=`, no row
+    /// is selected, which the run reports.
+    func absenceWarning(_ occurrences: SetOccurrences) -> String? {
+        let absent = occurrences.absent.map { texts[$0] }.filter { !$0.isEmpty }
+        guard let first = absent.first, comparison == .notEqual || absent.count < texts.count
+        else { return nil }
+        let isOne = absent.count == 1
+        let problem =
+            "no row has "
+            + (isOne
+                ? "the value '\(tokenExcerpt(first))'"
+                : "\(grouped(absent.count)) of these values, such as '\(tokenExcerpt(first))'")
+        guard comparison == .notEqual else { return problem + ": check the spelling" }
+        let values = occurrences.values.map {
+            $0.isEmpty ? "an empty value" : tokenExcerpt($0)
+        }
+        let column =
+            values.isEmpty
+            ? "check the spelling"
+            : "the column has \(values.joined(separator: ", "))"
+                + (occurrences.hasMoreValues ? " and others" : "")
+        return problem + ", so \(isOne ? "it excludes" : "they exclude") no row: \(column)"
+    }
+
+    /// Warning that a text that may be a date is compared as a version; nil if it can't be one.
+    var versionWarning: String? {
+        guard let bound, case .yearFirstDate(let date)? = bound.otherMeaning else { return nil }
+        let text = printable(String(decoding: bound.text, as: UTF8.self))
+        return "it is compared with versions: for dates write \(date), in the list, too; for "
+            + "versions write \(text).0"
+    }
+}

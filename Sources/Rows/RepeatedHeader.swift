@@ -1,0 +1,70 @@
+import BroadsideSupport
+
+/// A row that names columns, because lists were joined with their headers.
+public struct RepeatedHeader: Sendable, Equatable {
+    /// Line of the row, from 1.
+    public var line: UInt64
+    /// Names in the row.
+    public var columns: [String]
+    /// Whether each column has the same position as in the list's header. Otherwise, later rows
+    /// have their values in other columns.
+    public var isSame: Bool
+}
+
+/// Headers among the rows of a list.
+public struct RepeatedHeaders: Sendable, Equatable {
+    /// Number of headers.
+    public private(set) var count: UInt64 = 0
+    /// The first of them; nil if there is none.
+    public private(set) var first: RepeatedHeader?
+    /// The first of them with other columns than the list's header; nil if there is none.
+    public private(set) var other: RepeatedHeader?
+
+    /// Creates a count of no headers.
+    public init() {}
+
+    /// Counts the row that `reader` read last if it is a header. It must be a row without a token.
+    public mutating func take(_ reader: borrowing RowReader) {
+        guard let header = reader.repeatedHeader else { return }
+        count += 1
+        first = first ?? header
+        if !header.isSame { other = other ?? header }
+        assert(other == nil || count > 0, "the header with other columns is counted")
+    }
+}
+
+extension RowReader {
+    /// The row that was read last as a header; nil if it is not one. Does not allocate for rows
+    /// whose text in the token's column is not a column's name.
+    ///
+    /// A row is a header if it has the name of the token's column in this column, or if each of its
+    /// fields is the name of some column.
+    public var repeatedHeader: RepeatedHeader? {
+        let token = field(0)
+        guard token.form == .plain, columns.mayBeHeader(text(token)) else { return nil }
+        return header(at: token)
+    }
+
+    /// The line with a field as a header; nil if it is not one.
+    @inline(never)
+    private func header(at field: Field) -> RepeatedHeader? {
+        let all = text(Field(start: 0, count: end, form: .plain))
+        let lineFeed = UInt8(ascii: "\n")
+        var (start, stop) = (field.start, field.start + field.count)
+        while start > 0, all.byte(at: start - 1) != lineFeed { start -= 1 }
+        while stop < end, all.byte(at: stop) != lineFeed { stop += 1 }
+        let names = RowLayout.columns(
+            [UInt8](all.extracting(start..<stop)), separator: separator)
+        let found = names.map { $0.lowercased() }
+        let (header, token) = (columns.header, columns.tokenColumn)
+        guard
+            found.indices.contains(token) && found[token] == header[token]
+                || found.allSatisfy({ $0.isEmpty || header.contains($0) })
+        else { return nil }
+        // A header is one line, and `line` is the next one.
+        return RepeatedHeader(
+            line: line - 1, columns: names,
+            isSame: found.count <= header.count
+                && zip(found, header).allSatisfy { $0.isEmpty || $0 == $1 })
+    }
+}

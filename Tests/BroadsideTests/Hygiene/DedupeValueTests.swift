@@ -1,0 +1,93 @@
+import BroadsideSupport
+import Foundation
+import Synchronization
+import Testing
+
+@testable import BroadsideCampaigns
+
+/// Which values of `tokens dedupe --by` mean one user.
+@Suite struct DedupeValueTests {
+    /// Dedupes a list by its column `user`.
+    ///
+    /// - Returns: The numbers of the rows that stay, the warnings and the summary.
+    private func dedupe(
+        _ users: [String], name: String = "list.csv", tokens: [String]? = nil
+    ) throws -> (kept: [Int], warnings: [String], summary: String) {
+        let path = FileManager.default.temporaryDirectory.path + "/dedupe-\(UUID().uuidString)"
+        try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let separator = name.hasSuffix("tsv") ? "\t" : ","
+        let text =
+            "token\(separator)user\n"
+            + users.enumerated().map { number, user in
+                (tokens?[number] ?? String(format: "%064x", number)) + separator + user + "\n"
+            }.joined()
+        try Data(text.utf8).write(to: URL(fileURLWithPath: "\(path)/\(name)"))
+        let lines = Mutex<[String]>([])
+        let host = HostedRun { line in lines.withLock { $0.append(line) } }
+        let summary = try HostedRun.$current.withValue(host) {
+            try TokensDedupe.run(
+                TokensOptions(tokens: "\(path)/\(name)"), output: "\(path)/out",
+                rule: .init(column: "user"))
+        }
+        let output = String(
+            decoding: try Data(contentsOf: URL(fileURLWithPath: "\(path)/out")), as: UTF8.self)
+        let kept = output.split(separator: "\n").dropFirst().compactMap {
+            Int($0.prefix(64), radix: 16)
+        }
+        return (kept, lines.withLock { $0 }, summary)
+    }
+
+    @Test(arguments: ["csv", "tsv"])
+    func `Rows with a word for a missing value stay, and the first of them is named`(
+        format: String
+    ) throws {
+        let users = (0..<40).map { $0 % 2 == 0 ? "NULL" : "\($0 / 4)" }
+        let found = try dedupe(users, name: "list.\(format)")
+        #expect(found.kept.count == 30)
+        #expect(
+            found.warnings == [
+                "broadside: warning: --by 'user': 20 rows have a word such as 'NULL', the first on "
+                    + "line 2: they stay, because such a word means a missing value: spell it "
+                    + "differently if it is an ID"
+            ])
+        #expect(found.summary.contains("without a value in 'user': 20"), "\(found.summary)")
+        let one = try dedupe(["7", " None ", "7"])
+        #expect(one.kept == [0, 1])
+        #expect(
+            one.warnings.first?.contains("1 row has the word 'None', on line 3: it stays") == true)
+    }
+
+    @Test func `Blanks around a value are ignored, and blanks alone are no value`() throws {
+        let found = try dedupe(["7", " 7 ", " ", "\" \t\"", "", "8", "\"7 \"", "08"])
+        #expect(found.kept == [0, 2, 3, 4, 5, 7])
+        #expect(found.warnings.isEmpty, "\(found.warnings)")
+        #expect(found.summary.contains("without a value in 'user': 3"), "\(found.summary)")
+    }
+
+    @Test func `A value of more than 100 rows is a warning`() throws {
+        let usual = (0..<300).map { "\($0 % 3)" }
+        #expect(try dedupe(usual).warnings.isEmpty)
+        #expect(
+            try dedupe(["9", "1"] + usual).warnings == [
+                "broadside: warning: --by 'user': 101 rows have the value '1', and only the one on line "
+                    + "3 stays: leave the field empty if it is not the ID of one user"
+            ])
+        let guests = Array(repeating: "guest", count: 150) + ["0", "2"]
+        let found = try dedupe(usual + guests)
+        #expect(found.kept == [0, 1, 2, 300])
+        #expect(
+            found.warnings.first?.contains(
+                "150 rows have the value 'guest', and only the one on line 302 stays; 2 other values "
+                    + "have more than 100 rows each") == true, "\(found.warnings)")
+    }
+
+    @Test func `Rows after a header with other columns are not deduplicated`() throws {
+        let tokens = [0, 1, 2].map { String(format: "%064x", $0) }
+        #expect(throws: BroadsideError.self) {
+            try dedupe(["1", "token", "1"], tokens: [tokens[0], "user", tokens[2]])
+        }
+        let same = try dedupe(["1", "user", "1"], tokens: [tokens[0], "token", tokens[2]])
+        #expect(same.warnings.count == 1 && same.warnings[0].contains("line 3 repeats the header"))
+    }
+}
