@@ -35,7 +35,8 @@ public final class OutputFile {
     /// - Parameters:
     ///   - path: Path of the output; nil or `-` for standard output.
     ///   - option: The option with the path, for messages.
-    ///   - permissions: Permissions of the file; nil for the default.
+    ///   - permissions: Permissions of the file; nil for the default. A file that exists gives no
+    ///     access to anyone who had none.
     /// - Throws: Exit code 2 if the output can't be written there.
     public init(
         _ path: String?, option: String = "output", permissions: UInt32? = nil
@@ -51,14 +52,18 @@ public final class OutputFile {
         self.path = path
         isTerminal = false
         compressor = ListCompression.named(path).map { ListCompressor($0) }
-        if let existing = FileIdentity(path: path), !existing.isRegular {
+        let existing = FileIdentity(path: path)
+        if let existing, !existing.isRegular {
             temporary = nil
             descriptor = SystemCall.open(path, O_WRONLY | O_CLOEXEC)
         } else {
             let name = temporaryName(of: path)
             temporary = name
+            let ofOwner: UInt32 = 0o700
+            let allowed = existing.map { $0.permissions | ofOwner } ?? 0o777
             descriptor = SystemCall.open(
-                name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode_t(permissions ?? 0o644))
+                name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
+                mode_t((permissions ?? 0o644) & allowed))
         }
         guard descriptor >= 0 else {
             throw .file(option: option, path, errno: errno, "name a place to write to")
@@ -78,7 +83,7 @@ public final class OutputFile {
 
     /// Appends bytes.
     package func write(_ bytes: RawSpan) throws(BroadsideError) {
-        assert(!isSettled, "nothing is written behind the end")
+        assert(!isSettled, "nothing is written beyond the end")
         guard !isTerminal else { return try show(bytes) }
         guard compressor != nil else {
             try put(bytes)

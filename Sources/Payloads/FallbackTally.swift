@@ -63,6 +63,14 @@ struct FallbackTally: ~Copyable {
         }
     }
 
+    /// Text of a value, without most digits of a device token in it.
+    private static func text(_ sample: [UInt8], isCut: Bool) -> String {
+        let (text, excerpt) = (String(decoding: sample, as: UTF8.self), tokenExcerpt(sample))
+        // A sample is so short that an excerpt leaves out nothing but digits.
+        let isShortened = excerpt.contains("…") && !text.contains("…")
+        return isShortened ? excerpt : text + (isCut ? "..." : "")
+    }
+
     /// Counts so far.
     var counts: FallbackCounts {
         var counts = FallbackCounts()
@@ -70,8 +78,7 @@ struct FallbackTally: ~Copyable {
             let slot = slots[index]
             guard slot.rows > 0 else { continue }
             let bytes = (0..<Int(slot.count)).map { slot.sample[$0] }
-            let text = String(decoding: bytes, as: UTF8.self) + (slot.isCut ? "..." : "")
-            counts.byValue[text, default: 0] += slot.rows
+            counts.byValue[Self.text(bytes, isCut: slot.isCut), default: 0] += slot.rows
         }
         counts.others = otherRows
         return counts

@@ -106,7 +106,7 @@ public enum PayloadCheck {
     }
 
     static func problem(_ text: RawSpan, _ offset: Int, _ message: String) -> Problem {
-        assert(offset <= text.byteCount, "a problem is at a place of the text")
+        assert(offset <= text.byteCount, "a problem has an offset within the text")
         var line = 1
         var column = 1
         for position in 0..<min(offset, text.byteCount) {

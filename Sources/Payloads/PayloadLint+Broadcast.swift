@@ -20,13 +20,14 @@ extension PayloadLint {
             guard let member = document.member(["aps"], key) else { continue }
             error(
                 member.keyOffset,
-                "'\(key)' belongs to the start of an activity, which a broadcast can't do: remove "
-                    + "it")
+                "'\(key)' belongs to the start of an activity, but a broadcast can't start one: "
+                    + "remove it")
         }
         for member in document.members where member.isTemplate {
             error(
                 member.valueOffset,
-                "'\(member.key)' has a placeholder, and a broadcast has no rows: write the value")
+                "'\(member.key)' has a placeholder, but a broadcast has no rows to fill it in: "
+                    + "write the value")
         }
     }
 
@@ -50,8 +51,8 @@ extension PayloadLint {
         case "start":
             error(
                 event.valueOffset,
-                "a broadcast starts no activity: send the start to device tokens, or start it in "
-                    + "the app")
+                "a broadcast can't start an activity: send the start to device tokens, or start it "
+                    + "in the app")
         default: error(event.valueOffset, "'event' of a broadcast must be one of update, end")
         }
     }

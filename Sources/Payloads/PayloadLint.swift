@@ -25,10 +25,11 @@ public struct PayloadLint {
         lint.checkValues()
         lint.checkContent()
         lint.checkText(payload)
+        lint.checkPlaceholders(payload)
         // Findings have offsets until here, so that locations are computed only once per finding.
         assert(
             lint.found.allSatisfy { $0.offset ?? 0 < payload.byteCount },
-            "a finding is about a place of the payload")
+            "each finding has an offset within the payload")
         let sorted = lint.found.enumerated().sorted { first, second in
             (first.element.offset ?? .max, first.offset)
                 < (second.element.offset ?? .max, second.offset)
@@ -97,7 +98,7 @@ public struct PayloadLint {
                     name == "aps" ? "put keys of your own beside aps" : "remove it"
                 warn(
                     member.keyOffset,
-                    "'\(member.key)' is not a key of \(name), devices ignore it: \(advice)")
+                    "'\(member.key)' is not a key of \(name), so devices ignore it: \(advice)")
             }
         }
     }
@@ -128,7 +129,7 @@ public struct PayloadLint {
         return key.kinds.contains(.boolean) ? ": write {{column:bool}}" : ""
     }
 
-    /// Checks keys beside `aps`: the sender's own, unless they look like Apple's.
+    /// Checks the keys next to `aps`. They are the sender's own, unless they look like Apple's.
     private mutating func checkOutside() {
         // The keys of an accessory are plausible names of a sender's own keys.
         let names = PayloadKey.aps.filter { $0.pushType != .accessory || pushType == .accessory }
@@ -197,7 +198,7 @@ extension PayloadLint {
         guard member.kind == .number, Double(member.text) != 1 else { return }
         warn(
             member.valueOffset,
-            "'\(member.key)' is \(member.text): Apple documents only 1, or no such key")
+            "'\(member.key)' is \(member.text): Apple documents only 1: write 1, or remove the key")
     }
 
     private mutating func checkWord(_ member: PayloadDocument.Member, among words: [String]) {
@@ -249,7 +250,8 @@ extension PayloadLint {
         }
     }
 
-    /// Checks an accessory's message: four texts, of which the index is a decimal number.
+    /// Checks that an accessory push has all required keys, and that `messageIndex` is a decimal
+    /// number.
     private mutating func checkAccessory(_ aps: PayloadDocument.Member) {
         for key in PayloadKey.aps where key.pushType == .accessory && !has(key.name) {
             error(aps.keyOffset, "an accessory push needs '\(key.name)' in aps: add it")
@@ -270,7 +272,7 @@ extension PayloadLint {
             if has("content-available") {
                 error(
                     aps.keyOffset,
-                    "there is nothing to show, but push type alert has to show "
+                    "there is nothing to show, but push type alert must show "
                         + "something: send it with push type background")
             } else {
                 warn(
@@ -282,12 +284,17 @@ extension PayloadLint {
                 mutable.keyOffset,
                 "'mutable-content' does nothing without an alert: service extensions are not run")
         }
+        if let alert = document.member(["aps"], "alert"), Self.isBlank(alert) {
+            warn(alert.keyOffset, "'alert' is empty: devices show nothing")
+        }
         if let alert = document.member(["aps"], "alert"), alert.kind == .object {
             let texts = ["title", "subtitle", "body"].flatMap { name in
                 [name, name == "body" ? "loc-key" : "\(name)-loc-key"]
-            }
-            if !texts.contains(where: { document.member(["aps", "alert"], $0) != nil }) {
+            }.compactMap { document.member(["aps", "alert"], $0) }
+            if texts.isEmpty {
                 warn(alert.keyOffset, "'alert' has no title or body: devices show nothing")
+            } else if texts.allSatisfy(Self.isBlank) {
+                warn(alert.keyOffset, "'alert' has only empty texts: devices show nothing")
             }
             for prefix in ["", "title-", "subtitle-"] {
                 guard let arguments = document.member(["aps", "alert"], "\(prefix)loc-args"),
@@ -298,6 +305,11 @@ extension PayloadLint {
                     "'\(prefix)loc-args' does nothing without '\(prefix)loc-key'")
             }
         }
+    }
+
+    /// Whether a text is empty or blank. Texts that rows provide are not.
+    private static func isBlank(_ member: PayloadDocument.Member) -> Bool {
+        member.kind == .string && !member.isTemplate && member.text.allSatisfy(\.isWhitespace)
     }
 
     /// Checks that a background push has content-available alone (Apple, "Pushing background
@@ -469,8 +481,8 @@ extension PayloadLint {
     /// Message about an escape that was escaped twice, so that it follows an escaped backslash; nil
     /// if there is none.
     ///
-    /// - Parameter isShown: Whether devices show the text; a path elsewhere may contain such
-    ///   letters.
+    /// - Parameter isShown: Whether devices show the text. Other texts, such as paths, may contain
+    ///   the same letters on purpose.
     private static func doubled(
         _ payload: RawSpan, _ offset: Int, _ end: Int, isShown: Bool
     ) -> String? {

@@ -39,7 +39,17 @@ extension PayloadRenderer {
     /// Index of the payload named like a value, or like it with hyphens in place of underscores.
     private func find(_ value: RawSpan) -> Int? {
         guard value.byteCount > 0 else { return nil }
-        return find(value, asHyphens: false) ?? find(value, asHyphens: true)
+        return find(value, asHyphens: false) ?? find(value, asHyphens: true) ?? findFolded(value)
+    }
+
+    /// Looks up a value that is not ASCII in any Unicode form: macOS may store `é` in a file's name
+    /// as `e` and an accent. Only this lookup allocates.
+    private func findFolded(_ value: RawSpan) -> Int? {
+        guard !foldedNames.isEmpty,
+            (0..<value.byteCount).contains(where: { value.byte(at: $0) >= 0x80 })
+        else { return nil }
+        return foldedNames[
+            PayloadSet.Choice.folded(String(decoding: [UInt8](value), as: UTF8.self))]
     }
 
     /// Looks up a value among the sorted names.

@@ -89,6 +89,8 @@ internal import BroadsideSupport
     /// Field that chooses the payload of a row; nil if all rows get the first payload.
     let choiceField: Int?
     let choiceFallback: Int?
+    /// Payloads of values that are not ASCII, for values in another Unicode form.
+    let foldedNames: [String: Int]
     /// Finds the payload for a row's language.
     let chooser: PayloadChooser
     /// For each payload, the default of the shortened text, without JSON escapes; empty if no
@@ -161,7 +163,7 @@ internal import BroadsideSupport
         assert(
             armScripts.allSatisfy {
                 Int($0.payload) < set.templates.count && Int($0.collapse) < scripts.count
-            }, "an arm's scripts are there")
+            }, "an arm's payload and scripts exist")
         self.armScripts = FixedBuffer(armScripts)
         topicScript = set.topic == nil ? nil : scripts.count
         if let topic = set.topic {
@@ -173,6 +175,7 @@ internal import BroadsideSupport
         }
         choiceField = set.choice.map { field($0.column) }
         choiceFallback = set.choice?.fallback
+        foldedNames = set.choice?.foldedNames ?? [:]
         chooser = PayloadChooser(set.choice?.names ?? [], column: set.choice?.column ?? "")
         fallbacks = FallbackTally(isNeeded: set.choice != nil)
         limit = set.limit

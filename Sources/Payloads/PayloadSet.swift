@@ -7,6 +7,9 @@ public struct PayloadSet: Sendable {
         public var column: String
         /// Values with a payload of their own, sorted by their bytes.
         let names: [(value: [UInt8], template: Int)]
+        /// Index of the payload for each value that is not ASCII, with hyphens in place of
+        /// underscores. A key equals each Unicode form of its text.
+        let foldedNames: [String: Int]
         /// Index of the payload for all other values; nil if there is none.
         let fallback: Int?
 
@@ -21,14 +24,20 @@ public struct PayloadSet: Sendable {
             // `pt-BR` also finds `pt_BR.json`, unless a file has its exact name.
             var known = names
             for (name, template) in names.sorted(by: { $0.key < $1.key }) {
-                let other = String(name.map { $0 == "_" ? "-" : $0 })
+                let other = Self.folded(name)
                 if known[other] == nil { known[other] = template }
             }
+            foldedNames = Dictionary(
+                known.filter { !$0.key.utf8.allSatisfy { $0 < 0x80 } }
+                    .map { (Self.folded($0.key), $0.value) }, uniquingKeysWith: min)
             self.names = known.map { (Array($0.key.utf8), $0.value) }
                 .sorted { $0.0.lexicographicallyPrecedes($1.0) }
             self.fallback = fallback
             assert(names.allSatisfy { known[$0.key] == $0.value }, "a file's own name comes first")
         }
+
+        /// Text with hyphens in place of underscores.
+        static func folded(_ text: String) -> String { String(text.map { $0 == "_" ? "-" : $0 }) }
     }
 
     /// The apns-topic, if it differs per row.

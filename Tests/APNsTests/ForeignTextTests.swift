@@ -8,7 +8,9 @@ import Testing
         ("\u{9b}31m", "\\u{9b}31m"), ("a\u{85}b", "a\\u{85}b"), ("\u{2028}", "\\u{2028}"),
         ("\u{2029}", "\\u{2029}"), ("\u{202e}gpj.exe", "\\u{202e}gpj.exe"),
         ("\u{2066}x\u{2069}", "\\u{2066}x\\u{2069}"), ("\u{200f}", "\\u{200f}"),
-        ("\u{61c}", "\\u{61c}"), ("C:\\new", "C:\\new"),
+        ("\u{61c}", "\\u{61c}"), ("C:\\new", "C:\\new"), ("\u{feff}a", "\\u{feff}a"),
+        // In an alert, these are part of the text.
+        ("Bonjour\u{a0}!", "Bonjour\u{a0}!"), ("می\u{200c}خواهم", "می\u{200c}خواهم"),
         // A control that a letter's cluster would hide.
         ("e\u{301}\u{1b}c", "e\u{301}\\u{1b}c"),
     ])
@@ -47,6 +49,16 @@ import Testing
                 (ForeignText.escaped(String(scalar)) != String(scalar)) == isInvisible,
                 "\(String(value, radix: 16))")
         }
+    }
+
+    @Test(arguments: [
+        ("token", "token"), ("first name", "first name"), ("naïve 日本", "naïve 日本"),
+        ("\u{a0}token", "\\u{a0}token"), ("tok\u{200b}en", "tok\\u{200b}en"),
+        ("token\u{200d}", "token\\u{200d}"), ("\u{2060}\u{feff}x", "\\u{2060}\\u{feff}x"),
+        ("a\nb", "a\\nb"), ("\\u{a0}", "\\u{a0}"),
+    ])
+    func `Joiners and unusual blanks are escaped in a name`(name: String, expected: String) {
+        #expect(ForeignText.escapedName(name) == expected)
     }
 
     @Test func `escapedLines keeps line breaks and escapes other control characters`() {

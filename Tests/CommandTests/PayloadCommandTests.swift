@@ -92,6 +92,33 @@ struct PayloadCommandTests {
             ])
     }
 
+    @Test(arguments: [
+        ("caf\u{e9}.json", "cafe\u{301}.json", "'caf\\u{e9}.json' and 'cafe\\u{301}.json'"),
+        ("de.json", "de.JSON", "'de.JSON' and 'de.json'"),
+    ])
+    func `Two payload files of the same value are refused, and one of them is used`(
+        first: String, second: String, names: String
+    ) throws {
+        let campaign = try Campaign(rows: 1)
+        let folder = "\(campaign.directory.path)/texts"
+        try FileManager.default.createDirectory(
+            atPath: folder, withIntermediateDirectories: false)
+        let value = String(first.dropLast(5))
+        let list = try campaign.directory.write(
+            "token,l\n\(campaign.tokens.token(0)),\(value)\n", to: "list.csv")
+        let more = ["--tokens", list, "--payload-by", "l=\(folder)", "--dry-run"]
+        try campaign.directory.write(#"{"aps":{"alert":"found"}}"#, to: "texts/\(second)")
+        let one = try campaign.send(to: "127.0.0.1:1", more)
+        #expect(one.exitCode == 0 && !one.output.contains("other values"), "\(one.output)")
+        try campaign.directory.write(#"{"aps":{"alert":"other"}}"#, to: "texts/\(first)")
+        let both = try campaign.send(to: "127.0.0.1:1", more)
+        #expect(both.exitCode == 2 && both.errorLines.count == 1, "\(both.errors)")
+        #expect(both.errors.contains(names), "\(both.errors)")
+        let check = try Broadside.run(
+            ["payload", "check", "--payload-by", "l=\(folder)"], in: campaign.directory)
+        #expect(check.exitCode == 2 && check.errors.contains(names), "\(check.errors)")
+    }
+
     @Test func `payload check with missing or wrong options is exit 2`() throws {
         for (arguments, says) in [
             (["payload"], "check"), (["payload", "chek"], "did you mean check?"),

@@ -212,4 +212,17 @@ struct PayloadProblemTests {
             ])
         #expect(date.exitCode == 0 && date.errors.isEmpty, "\(date.errors)")
     }
+
+    @Test func `A resume warns when the time after the first start has passed`() throws {
+        let campaign = try Campaign(rows: 4)
+        let server = try LocalAPNs()
+        let more = ["--expiration", "+1s"]
+        let sent = try campaign.send(to: server.endpoint, more + ["--limit", "2"])
+        #expect(!sent.errors.contains("warning: --expiration"), "\(sent.errors)")
+        usleep(2_100_000)
+        let later = try campaign.send(to: server.endpoint, more + ["--resume"])
+        #expect(later.exitCode == 0, "\(later.errors)")
+        #expect(later.errors.contains("warning: --expiration +1s passed at"), "\(later.errors)")
+        #expect(try server.finish().count == 4)
+    }
 }

@@ -49,13 +49,20 @@ struct PrivateOutputTests {
         // A list has its mode, and what is made of a pipe its owner's.
         let pruned = "\(folder)/pruned.txt"
         #expect(chmod(campaign.list, 0o640) == 0)
-        let kept = try Broadside.run(
-            [
-                "prune", "--ledger", campaign.ledger + "0", "--tokens", campaign.list, "--output",
-                pruned,
-            ], in: campaign.directory)
-        #expect(kept.exitCode == 0, "\(kept.errors)")
+        func prune() throws {
+            let kept = try Broadside.run(
+                [
+                    "prune", "--ledger", campaign.ledger + "0", "--tokens", campaign.list,
+                    "--output", pruned,
+                ], in: campaign.directory)
+            #expect(kept.exitCode == 0, "\(kept.errors)")
+        }
+        try prune()
         #expect(try mode(pruned) == 0o640)
+        // A file that others may not read stays so.
+        #expect(chmod(pruned, 0o600) == 0)
+        try prune()
+        #expect(try mode(pruned) == 0o600)
     }
 
     /// Runs a command at a pseudo terminal and prints what it wrote there.

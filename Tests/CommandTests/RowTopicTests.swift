@@ -108,6 +108,32 @@ struct RowTopicTests {
         #expect(again.count == 200 && again.allSatisfy { $0.topic == refused })
     }
 
+    @Test func `A few refused rows of a topic are named, and a resume sends them`() throws {
+        let refused = ["com.example.other", "com.example.third"]
+        let server = try RecordingServer(
+            "topics", refused.flatMap { ["--refuse", "\($0)=400:TopicDisallowed"] },
+            script: "topics.py")
+        // The second topic has more rows than --abort-after, the third has fewer.
+        let rows = (0..<70).map { row in
+            let app = row < 20 ? apps[0] : row < 66 ? refused[0] : refused[1]
+            return "\(campaign.tokens.token(row)),\(app)\n"
+        }
+        let list = try campaign.directory.write("token,app\n" + rows.joined(), to: "few.csv")
+        let options = ["--tokens", list, "--abort-after", "30", "--connections", "1"]
+        let stopped = try send(to: server.endpoint, options)
+        #expect(stopped.exitCode == 4, "\(stopped.errors)")
+        for word in [
+            "\(refused[0]) (one refusal after another: 400 TopicDisallowed)",
+            "\(refused[1]) (4 rows: 400 TopicDisallowed)", "--state remaining",
+        ] { #expect(stopped.errors.contains(word), "\(stopped.errors)") }
+        #expect(!stopped.errors.contains("begin a new ledger"), "\(stopped.errors)")
+        #expect(try totals(stopped).topics?[refused[1]]?.stopped == nil)
+        let fine = try RecordingServer("topics", script: "topics.py")
+        let resumed = try send(to: fine.endpoint, options + ["--resume"])
+        #expect(resumed.exitCode == 0, "\(resumed.errors)")
+        #expect(try answers(fine).count == 50)
+    }
+
     @Test func `First tokens of another app stop their topic alone`() throws {
         let server = try RecordingServer(
             "topics", ["--refuse", "com.example.other=400:DeviceTokenNotForTopic"],
@@ -178,10 +204,25 @@ struct RowTopicTests {
         #expect(Set(try answers(server).map(\.topic)).count == 256)
     }
 
+    @Test func `A topic with another push type's suffix is sent with a warning`() throws {
+        let server = try RecordingServer("topics", script: "topics.py")
+        let text = zip(0..., ["com.example.app", "com.example.app.voip"]).map {
+            "\(campaign.tokens.token($0)),\($1)\n"
+        }.joined()
+        let list = try campaign.directory.write("token,app\n" + text, to: "voip.csv")
+        for more in [["--dry-run"], []] {
+            let finished = try send(to: server.endpoint, ["--tokens", list] + more)
+            #expect(finished.exitCode == 0, "\(finished.errors)")
+            let warning = "'com.example.app.voip' has the suffix of push type voip"
+            #expect(finished.errors.ranges(of: warning).count == 1, "\(finished.errors)")
+        }
+        #expect(try answers(server).map(\.topic).sorted().last == "com.example.app.voip")
+    }
+
     @Test func `A column with a topic for each row is refused before anything is sent`() throws {
         let server = try RecordingServer("topics", script: "topics.py")
         for (topic, words) in [
-            ("com.example.{{token}}", ["one topic more than the 256"]),
+            ("com.example.{{token}}", ["more than the 256"]),
             ("{{nothing}}", ["--topic", "'nothing'"]), ("{{app}}!", ["does not make a topic"]),
         ] {
             let finished = try send(to: server.endpoint, ["--topic", topic])

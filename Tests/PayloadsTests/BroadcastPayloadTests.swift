@@ -29,7 +29,7 @@ import Testing
             (#"{"aps":{"timestamp":1,"event":"end"}}"#, "'content-state'", false),
             (
                 #"{"aps":{"timestamp":1,"event":"start","content-state":{}}}"#,
-                "starts no activity", true
+                "can't start an activity", true
             ),
             (
                 #"{"aps":{"timestamp":1,"event":"stop","content-state":{}}}"#,

@@ -118,6 +118,27 @@ import Testing
         #expect(sum.others == 12 && sum.byValue["v1"] == 4)
     }
 
+    @Test func `A device token is counted by its first digits`() throws {
+        let token = String(repeating: "0a1b9f", count: 10) + "cdef"
+        let counts = try choose([token, token.uppercased() + "x"], names: ["en"]).counts
+        #expect(counts.byValue == ["0a1b9f0a…": 1, "0A1B9F0A…": 1])
+    }
+
+    @Test func `A name in one Unicode form serves values in the other form`() throws {
+        let (composed, decomposed) = ("caf\u{e9}", "cafe\u{301}")
+        for (name, value) in [
+            (composed, decomposed), (decomposed, composed), (decomposed, decomposed),
+            ("\(decomposed)_x", "\(composed)-x"), ("\(composed)-x", "\(decomposed)_x"),
+            (decomposed, "\(composed)-1 "),
+        ] {
+            let found = try choose([value, "cafe"], names: [name, "en"])
+            #expect(found.payloads[0].utf8.elementsEqual(name.utf8), "\(name) \(value)")
+            #expect(found.payloads[1] == "")
+        }
+        // Another letter is another value.
+        #expect(try choose(["caf\u{e8}"], names: [composed]).payloads == [""])
+    }
+
     @Test func `A long value is shown by its beginning without splitting a character`() throws {
         let long = String(repeating: "x", count: 40)
         for (value, shown) in [

@@ -69,6 +69,12 @@ import Testing
         (#"{"aps":{"alert":"x","interruption-level":"act{{rest|ive}}"}}"#, .alert),
         (#"{"aps":{"alert":"x","badge":"{{count:int}}","mutable-content":"{{m:int}}"}}"#, .alert),
         (#"{"aps":{"content-changed":"{{changed:bool}}"}}"#, .widgets),
+        (#"{"aps":{"alert":"{{text}}"}}"#, .alert),
+        (#"{"aps":{"alert":"Hi {{name |friend}}, {{a|b c}}{{d| }}"}}"#, .alert),
+        // One text is enough.
+        (#"{"aps":{"alert":{"title":"","body":"b"}}}"#, .alert),
+        (#"{"aps":{"alert":{"title":"","body":"{{text}}"}}}"#, .alert),
+        (#"{"aps":{"alert":{"body":"","loc-key":"K"}}}"#, .alert),
     ]
 
     @Test(arguments: good)
@@ -111,6 +117,20 @@ import Testing
         .init(#"{"aps":{"alert":"x","event":"end"}}"#, isError: false, says: "liveactivity"),
         .init(#"{"aps":{"sound":"x","mutable-content":1}}"#, isError: false, says: "extensions"),
         .init(#"{"aps":{"alert":{"launch-image":"i"}}}"#, isError: false, says: "no title or body"),
+        .init(#"{"aps":{"alert":""}}"#, isError: false, at: (1, 9), says: "'alert' is empty"),
+        .init(#"{"aps":{"alert":" \n","sound":"x"}}"#, isError: false, says: "'alert' is empty"),
+        .init(
+            #"{"aps":{"alert":{"title":"","body":" "}}}"#, isError: false, at: (1, 9),
+            says: "only empty texts"),
+        .init(
+            #"{"aps":{"alert":"Hi {{name | friend}}"}}"#, isError: false, at: (1, 21),
+            says: "the default of {{name}} is sent with the blanks around it"),
+        .init(#"{"aps":{"alert":"{{name|friend }}"}}"#, isError: false, says: "the blanks around"),
+        .init(
+            #"{"aps":{"alert":"Hi \u007b\u007Bname}}"}}"#, isError: false, at: (1, 27),
+            says: "{{ with an escaped brace is sent as text"),
+        .init(#"{"aps":{"alert":"{\u007bname}}"}}"#, isError: false, says: "an escaped brace"),
+        .init(#"{"aps":{"alert":"\u007b{name}}"}}"#, isError: false, says: "an escaped brace"),
         .init(#"{"aps":{"alert":{"body":"b","loc-args":[]}}}"#, isError: false, says: "'loc-key'"),
         .init("{}", isError: false, says: "Wallet"),
         .init(

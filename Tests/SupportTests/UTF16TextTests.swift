@@ -3,7 +3,7 @@ import Foundation
 import Testing
 
 @Suite struct UTF16TextTests {
-    @Test func `UTF-16 is recognized, and the printed command converts it`() throws {
+    @Test func `UTF-16 and UTF-32 are recognized, and the printed command converts it`() throws {
         let text = "{\"aps\":{\"alert\":\"Grüße\"}}"
         let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -11,6 +11,7 @@ import Testing
         for (encoding, mark) in [
             (String.Encoding.utf16LittleEndian, [0xff, 0xfe] as [UInt8]),
             (.utf16BigEndian, [0xfe, 0xff]), (.utf16LittleEndian, []), (.utf16BigEndian, []),
+            (.utf32LittleEndian, [0xff, 0xfe, 0, 0]), (.utf32BigEndian, [0, 0, 0xfe, 0xff]),
         ] {
             let bytes = mark + Array(try #require(text.data(using: encoding)))
             let found = UTF16Text.problem(bytes.rawSpan)

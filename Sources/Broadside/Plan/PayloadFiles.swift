@@ -21,9 +21,9 @@ struct PayloadFiles {
     /// File names in the order of the set's templates, with their options.
     let names: [String]
 
-    /// Limit on the size of a payload file, including whitespace, and limit on all payload files
-    /// together, bytes.
+    /// Limit on the size of a payload file, including whitespace, bytes.
     static let fileLimit = 1 << 20
+    /// Limit on the size of all payload files together, bytes.
     static let directoryLimit = 16 << 20
 
     init(_ options: SendOptions) throws(BroadsideError) {
@@ -66,6 +66,7 @@ struct PayloadFiles {
         }
         self.warnings = warnings
         warningTexts = PayloadReport.warningTexts(of: reader.reports)
+        assert(reader.names.count == reader.templates.count, "each template has its file's name")
         names = reader.names
         set = PayloadSet(
             templates: reader.templates, choice: choice,
@@ -88,6 +89,9 @@ struct PayloadFiles {
 
     /// Location of columns that the topic requires.
     static let topicLocation = "--topic"
+
+    /// Topic of the first row that was rendered; nil if no row was, or rows name no topics.
+    var firstTopic: String? { self.set.topic?.topics.names.first }
 
     /// Topic template, if each row names its own topic.
     private static func rowTopic(
@@ -134,7 +138,9 @@ struct PayloadFiles {
         var indices: [String: Int] = [:]
         for name in names {
             reader.identity += Array("\(name)\n".utf8)
-            indices[String(name.dropLast(5))] = try reader.add(
+            guard let value = Self.value(ofName: name) else { continue }
+            assert(indices[value] == nil, "each value has one file")
+            indices[value] = try reader.add(
                 "\(directory)/\(name)",
                 shownAs: InputName("\(directory)/\(name)", option: "payload-by"),
                 isFromDirectory: true)
@@ -149,8 +155,8 @@ struct PayloadFiles {
         guard try isDirectoryPath(path) else { return }
         throw .request(
             name,
-            " is a directory: name a file, or --payload-by COLUMN=DIR for a payload by "
-                + "each row's column")
+            " is a directory: name a file, or add --payload-by COLUMN=DIR to choose each row's "
+                + "payload by a column")
     }
 
     /// Splits `--payload-by COLUMN=DIR`.
@@ -168,6 +174,14 @@ struct PayloadFiles {
         return (String(column), String(directory))
     }
 
+    /// Value whose rows get the payload file with a name; nil if the name is not that of a payload
+    /// file.
+    static func value(ofName name: String) -> String? {
+        let ending = ".json"
+        guard name.lowercased().hasSuffix(ending), !name.hasPrefix(".") else { return nil }
+        return String(name.dropLast(ending.count))
+    }
+
     /// Names of a directory's payload files, sorted.
     static func payloadNames(in directory: String) throws(BroadsideError) -> [String] {
         guard let all = SystemCall.names(inDirectory: directory) else {
@@ -175,8 +189,16 @@ struct PayloadFiles {
                 option: "payload-by", directory, errno: errno, "name a directory of payload files")
         }
         var names: [String] = []
+        var known: [String: String] = [:]
         for name in all {
-            guard name.hasSuffix(".json"), !name.hasPrefix(".") else { continue }
+            guard let value = Self.value(ofName: name) else { continue }
+            if let other = known.updateValue(name, forKey: value) {
+                let (first, second) = (visible(other), visible(name))
+                throw .usage(
+                    "payload-by",
+                    "\(directory): '\(min(first, second))' and '\(max(first, second))' are payloads of "
+                        + "the same value: remove one")
+            }
             names.append(name)
             // Reserves one template for --payload.
             guard names.count < PayloadSet.templateLimit else {
@@ -193,6 +215,14 @@ struct PayloadFiles {
                     + "payloads")
         }
         return names.sorted()
+    }
+
+    /// File name with an escape for each character that is not ASCII, so that two Unicode forms of
+    /// one text look different.
+    private static func visible(_ name: String) -> String {
+        name.unicodeScalars.map {
+            $0.isASCII ? String($0) : "\\u{\(String($0.value, radix: 16))}"
+        }.joined()
     }
 }
 

@@ -121,7 +121,10 @@ public struct PayloadReport: Sendable {
     }
 
     /// Whether this payload is for rows whose value has no payload file.
-    public var isDefault: Bool { file.hasSuffix("/default.json") }
+    public var isDefault: Bool {
+        file.parts(atLast: "/").flatMap { PayloadFiles.value(ofName: String($0.behind)) }
+            == "default"
+    }
 
     /// Line about payloads that must not be sent; nil if all of them may be sent.
     public static func failure(of reports: [PayloadReport]) -> String? {
@@ -203,8 +206,8 @@ public struct PayloadReport: Sendable {
             return "legacy    too large for the binary gateway (\(grouped(limit)))\n"
         }
         guard count > oldest else { return "" }
-        return "legacy    fits the binary gateway's command 2 (\(grouped(limit))), not "
-            + "commands 0 and 1 as documented (\(oldest))\n"
+        return "legacy    fits command 2 of the binary gateway (\(grouped(limit))), but not the "
+            + "documented limit of commands 0 and 1 (\(oldest))\n"
     }
 
     private var limit: Int {

@@ -105,12 +105,12 @@ enum PayloadCommand {
         _ arguments: ParsedArguments, _ values: inout Values
     ) throws(BroadsideError) {
         for name in ["payload-by", "topic"] where arguments.has(name) {
-            throw .usage(name, "does not go with --broadcast: leave one of them out")
+            throw .usage(name, "does not work with --broadcast: remove one of them")
         }
         guard !arguments.has("push-type") || values.pushType == .liveActivity else {
             throw .usage(
                 "push-type",
-                "\(values.pushType.rawValue) does not go with --broadcast: leave it out")
+                "\(values.pushType.rawValue) does not work with --broadcast: remove it")
         }
         values.pushType = .liveActivity
     }

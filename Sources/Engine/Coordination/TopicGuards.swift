@@ -11,6 +11,19 @@ package struct TopicReport: Sendable, Equatable {
     package var refused: UInt64
     /// Reason why no further requests are sent for the topic; nil if the topic is not stopped.
     package var stop: Stop?
+    /// Rows that stay remaining because APNs refused the topic; nil if there are none.
+    package var disallowed: Disallowed?
+
+    /// Number of rows with TopicDisallowed, and the last of these responses.
+    package struct Disallowed: Sendable, Equatable {
+        package var rows: UInt64
+        package var refusal: StopCause.Refusal
+
+        package init(rows: UInt64, refusal: StopCause.Refusal) {
+            self.rows = rows
+            self.refusal = refusal
+        }
+    }
 
     /// Guard that stopped the topic, and the response that made it do so.
     package struct Stop: Sendable, Equatable {
@@ -18,11 +31,16 @@ package struct TopicReport: Sendable, Equatable {
         package var refusal: StopCause.Refusal
     }
 
-    package init(name: String, accepted: UInt64, refused: UInt64, stop: Stop? = nil) {
+    package init(
+        name: String, accepted: UInt64, refused: UInt64, stop: Stop? = nil,
+        disallowed: Disallowed? = nil
+    ) {
+        assert(disallowed.map { $0.rows <= refused } ?? true, "a row is left by a refusal")
         self.name = name
         self.accepted = accepted
         self.refused = refused
         self.stop = stop
+        self.disallowed = disallowed
     }
 }
 
@@ -37,6 +55,7 @@ struct TopicGuards {
         var accepted: UInt64 = 0
         var refused: UInt64 = 0
         var stop: TopicReport.Stop?
+        var disallowed: TopicReport.Disallowed?
 
         init(_ refusals: consuming RefusalGuard) { self.refusals = refusals }
     }
@@ -77,6 +96,10 @@ struct TopicGuards {
     ) {
         let topic = topic(number)
         topic.refused += 1
+        if signal == .refusesCredential, refusal.reason == .topicDisallowed {
+            let rows = topic.disallowed?.rows ?? 0
+            topic.disallowed = TopicReport.Disallowed(rows: rows + 1, refusal: refusal)
+        }
         if let cause = topic.refusals.note(signal) { stop(number, topic, cause, refusal) }
     }
 
@@ -94,7 +117,8 @@ struct TopicGuards {
         assert(topics.count <= known.count, "each topic has its name")
         return zip(known, topics).map { name, topic in
             TopicReport(
-                name: name, accepted: topic.accepted, refused: topic.refused, stop: topic.stop)
+                name: name, accepted: topic.accepted, refused: topic.refused, stop: topic.stop,
+                disallowed: topic.disallowed)
         }.sorted { $0.name < $1.name }
     }
 

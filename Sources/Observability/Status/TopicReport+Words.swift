@@ -12,19 +12,26 @@ extension TopicReport {
         (reports ?? []).filter { $0.stop != nil }
     }
 
-    /// Returns the names of stopped topics with the causes, on one line.
-    package static func text(_ stopped: [TopicReport]) -> String {
-        let named = stopped.prefix(namedLimit).map { report in
-            "\(printable(report.name)) (\(report.stopText ?? ""))"
+    /// Returns the topics with rows that stay remaining because APNs refused the topic.
+    package static func refused(_ reports: [TopicReport]?) -> [TopicReport] {
+        (reports ?? []).filter { $0.stop != nil || $0.disallowed != nil }
+    }
+
+    /// Returns the names of refused topics with the causes, on one line.
+    package static func text(_ refused: [TopicReport]) -> String {
+        let named = refused.prefix(namedLimit).map { report in
+            "\(printable(report.name)) (\(report.stopText ?? report.disallowedText ?? ""))"
         }
-        let more = stopped.count - named.count
+        let more = refused.count - named.count
         return named.joined(separator: ", ") + (more > 0 ? " and \(more) more" : "")
     }
 
-    /// Returns the cause of a run's end if the run ended because topics were stopped.
-    package static func stopCause(_ reports: [TopicReport]?) -> StopCause {
-        let stopped = stopped(reports)
-        return .topicsRefused(detail: text(stopped), stopped.first?.stop?.refusal)
+    /// Returns the cause of a run's end if topics were refused; nil if none were.
+    package static func stopCause(_ reports: [TopicReport]?) -> StopCause? {
+        let refused = refused(reports)
+        guard let first = refused.first else { return nil }
+        return .topicsRefused(
+            detail: text(refused), first.stop?.refusal ?? first.disallowed?.refusal)
     }
 
     /// Text with the reason why a guard stopped the topic; nil if none did.
@@ -34,6 +41,13 @@ extension TopicReport {
         case .refusedInARow: "one refusal after another: \(stop.refusal.text)"
         case .onlyBadTokens: "none of its first tokens was accepted: \(stop.refusal.text)"
         case .tooManyBadTokens: "too many BadDeviceToken among its last 10,000 responses"
+        }
+    }
+
+    /// Text with the number of rows that were refused because of the topic; nil if there are none.
+    private var disallowedText: String? {
+        disallowed.map {
+            "\($0.rows == 1 ? "1 row" : "\(grouped($0.rows)) rows"): \($0.refusal.text)"
         }
     }
 

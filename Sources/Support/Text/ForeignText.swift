@@ -21,6 +21,18 @@ package enum ForeignText {
         return result
     }
 
+    /// Returns a name with an escape for each invisible scalar. Joiners and unusual blanks also count
+    /// as invisible: they are right in a sentence or an emoji, but make two names look alike.
+    package static func escapedName(_ name: String) -> String {
+        var result = ""
+        for scalar in name.unicodeScalars {
+            let category = scalar.properties.generalCategory
+            let isHidden = category == .format || category == .spaceSeparator && scalar != " "
+            append(scalar, to: &result, isEscaped: isHidden || isInvisible(scalar))
+        }
+        return result
+    }
+
     /// Escapes a text of several lines and keeps its line feeds.
     package static func escapedLines(_ text: String) -> String {
         var result = ""
@@ -35,7 +47,8 @@ package enum ForeignText {
         return result
     }
 
-    /// Returns whether a scalar moves the cursor, ends a line or changes the display order.
+    /// Returns whether a scalar moves the cursor, ends a line, changes the display order, or is a
+    /// byte-order mark.
     package static func isInvisible(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         // C0, DEL and C1.
@@ -44,12 +57,19 @@ package enum ForeignText {
         case 0x2028, 0x2029: true
         // Unicode Standard Annex 9, section 2: marks, embeddings, overrides, isolates.
         case 0x061c, 0x200e, 0x200f, 0x202a...0x202e, 0x2066...0x2069: true
+        case 0xfeff: true
         default: false
         }
     }
 
     private static func append(_ scalar: Unicode.Scalar, to result: inout String) {
-        guard isInvisible(scalar) else {
+        append(scalar, to: &result, isEscaped: isInvisible(scalar))
+    }
+
+    private static func append(
+        _ scalar: Unicode.Scalar, to result: inout String, isEscaped: Bool
+    ) {
+        guard isEscaped else {
             result.unicodeScalars.append(scalar)
             return
         }

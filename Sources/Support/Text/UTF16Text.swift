@@ -1,14 +1,19 @@
-/// Detection of UTF-16, which some editors and shells write, in place of UTF-8.
+/// Detection of UTF-16 or UTF-32, which some editors and shells write, in place of UTF-8.
 package enum UTF16Text {
     /// Returns the problem of a file with this beginning and the command that converts it; nil if
-    /// it is not UTF-16.
+    /// it is neither UTF-16 nor UTF-32.
     package static func problem(_ beginning: RawSpan) -> String? {
         guard beginning.byteCount >= 4 else { return nil }
         func starts(_ first: UInt8, _ second: UInt8) -> Bool {
             beginning.byte(at: 0) == first && beginning.byte(at: 1) == second
         }
+        func continues(_ third: UInt8, _ fourth: UInt8) -> Bool {
+            beginning.byte(at: 2) == third && beginning.byte(at: 3) == fourth
+        }
         let name: String
-        if starts(0xff, 0xfe) || starts(0xfe, 0xff) {
+        if starts(0xff, 0xfe) && continues(0, 0) || starts(0, 0) && continues(0xfe, 0xff) {
+            name = "UTF-32"
+        } else if starts(0xff, 0xfe) || starts(0xfe, 0xff) {
             name = "UTF-16"
         } else if beginning.byte(at: 1) == 0, beginning.byte(at: 3) == 0, beginning.byte(at: 0) != 0
         {
@@ -19,7 +24,7 @@ package enum UTF16Text {
         } else {
             return nil
         }
-        return "is UTF-16 text: save it as UTF-8, or convert it with "
+        return "is \(name.prefix(6)) text: save it as UTF-8, or convert it with "
             + "'iconv -f \(name) -t UTF-8 FILE > NEWFILE'"
     }
 }

@@ -40,6 +40,23 @@ import Testing
         #expect(reports[1].stop == nil && reports[1].accepted == 3 && reports[1].refused == 0)
     }
 
+    @Test func `Each row with TopicDisallowed counts for its topic, also if no guard stops it`() {
+        let refusal = StopCause.Refusal(status: 400, reason: .topicDisallowed, isCredential: true)
+        let invalid = StopCause.Refusal(
+            status: 403, reason: .invalidProviderToken, isCredential: true)
+        var guards = guards(["com.a", "com.b", "com.c"], abortAfter: 4)
+        for _ in 0..<3 { guards.note(.refusesCredential, refusal, of: 0) }
+        for _ in 0..<4 { guards.note(.refusesCredential, refusal, of: 1) }
+        // Shows nothing about the topic.
+        guards.note(.refusesCredential, invalid, of: 2)
+        let reports = guards.reports
+        #expect(reports[0].disallowed == .init(rows: 3, refusal: refusal))
+        #expect(reports[0].stop == nil)
+        #expect(reports[1].disallowed == .init(rows: 4, refusal: refusal))
+        #expect(reports[1].stop != nil)
+        #expect(reports[2].disallowed == nil && reports[2].refused == 1)
+    }
+
     @Test func `Refusals of one topic do not add up with those of another`() {
         var guards = guards(["com.a", "com.b"], abortAfter: 3)
         for _ in 0..<2 {
