@@ -83,6 +83,19 @@ public struct CertificateScope: Sendable, Equatable {
         return .needsSuffix(suffix, pushType)
     }
 
+    /// The kinds of Apple's certificates that sign apps, which begin their common names.
+    private static let signingKinds = [
+        "iPhone Developer", "iPhone Distribution", "Apple Development", "Apple Distribution",
+        "Mac Developer", "Mac App Distribution", "Mac Installer Distribution",
+        "3rd Party Mac Developer Application", "3rd Party Mac Developer Installer",
+        "Developer ID Application", "Developer ID Installer",
+    ]
+
+    /// Returns whether a common name is that of a certificate that signs apps, which APNs refuses.
+    public static func signsApps(commonName: String) -> Bool {
+        signingKinds.contains { commonName.hasPrefix("\($0):") }
+    }
+
     /// Returns the environments in a common name. Older certificates specify them only there.
     private static func environments(commonName: String?) -> Set<Endpoints.Environment> {
         guard let commonName else { return [] }

@@ -10,7 +10,8 @@
 ///     wrong topic       DeviceTokenNotForTopic                   rejected       -          wrongTopicToken
 ///     bad row           MissingDeviceToken                       rejected       -          deadToken
 ///     too large         413                                      rejected       -          refusesPayload
-///     bad request       other 400, 404, 405, unknown 3xx and 4xx rejected       -          refusesRequest
+///     bad request       other 400, 411, 431, other reasons       rejected       -          refusesRequest
+///     not from APNs     3xx, 401, 407, other 4xx, no reason      remains        -          refusesCredential
 ///     credential        403, TopicDisallowed                     remains        (close)    refusesCredential
 ///     token invalid     InvalidProviderToken                     once, remains  -          refusesCredential
 ///     token expired     ExpiredProviderToken                     renewed token  close      renewProviderToken
@@ -67,7 +68,7 @@ public struct ResponseClass: Sendable, Equatable {
         /// The payload is refused; counts for `--abort-after` like a refused request if all rows
         /// share one payload, otherwise only until a notification was accepted.
         case refusesPayload
-        /// The credential is refused; counts for `--abort-after`.
+        /// The credential is refused, or the server is not APNs; counts for `--abort-after`.
         case refusesCredential
         /// BadDeviceToken; counts for `--max-bad-tokens` and among the first responses.
         case badDeviceToken
@@ -101,6 +102,7 @@ public struct ResponseClass: Sendable, Equatable {
     static var wrongTopic: ResponseClass { .init(.rejected, .none, .wrongTopicToken) }
     static var badRequest: ResponseClass { .init(.rejected, .none, .refusesRequest) }
     static var credential: ResponseClass { .init(.remainUnsettled, .none, .refusesCredential) }
+    static var notFromAPNs: ResponseClass { .init(.remainUnsettled, .none, .refusesCredential) }
     static var certificate: ResponseClass { .init(.remainUnsettled, .close, .refusesCredential) }
     static var tokenInvalid: ResponseClass {
         .init(.retryOnceThenRemain, .none, .refusesCredential)
@@ -137,10 +139,16 @@ public struct ResponseClass: Sendable, Equatable {
     /// applies to any other 2xx. 408, 421 and 425 mean that the request was not processed and may
     /// be retried (sections 15.5.9 and 15.5.20, RFC 8470 section 5.2).
     ///
+    /// APNs neither redirects a request nor asks for a login, and it states a reason for each
+    /// refusal. Any other response is from another server, such as a web server at a wrong
+    /// endpoint. It did not process the notification, so a later run can send it. 400, 410, 411,
+    /// 413 and 431 refuse the row even without a reason, because they may apply to one request
+    /// only.
+    ///
     /// - Parameters:
     ///   - status: The `:status` of the response.
-    ///   - reason: The body's reason; nil if absent, unknown or unreadable.
-    public static func classify(status: UInt16, reason: Reason?) -> ResponseClass {
+    ///   - body: The body of the response.
+    public static func classify(status: UInt16, body: ReasonBody) -> ResponseClass {
         switch status {
         case 200: return .accepted
         case _ where isStrangeSuccess(status): return .strangeSuccess
@@ -150,13 +158,15 @@ public struct ResponseClass: Sendable, Equatable {
         case 500...: return .serverTrouble
         default: break
         }
-        if let reason, let known = classify(reason: reason) { return known }
+        if let reason = body.reason, let known = classify(reason: reason) { return known }
         // "New reasons appear": for an unknown reason the status class decides.
         switch status {
+        case ..<400, 401, 407: return .notFromAPNs
+        case 400, 411, 431: return .badRequest
         case 403: return .credential
         case 408, 421, 425, 429: return .busy
         case 413: return .tooLarge
-        default: return .badRequest
+        default: return body.hasReason ? .badRequest : .notFromAPNs
         }
     }
 

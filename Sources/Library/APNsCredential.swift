@@ -34,7 +34,8 @@ public enum APNsCredential: Sendable, CustomStringConvertible, CustomDebugString
             do {
                 options.heldKey = try SigningKey(pem: Array(pem.utf8))
             } catch {
-                throw .usage("auth-key", "holds no usable key: pass the text of Apple's .p8 file")
+                throw .usage(
+                    "auth-key", "contains no usable key: pass the text of Apple's .p8 file")
             }
             (options.keyID, options.teamID) = (keyID, teamID)
         case .keyFile(let file, let keyID, let teamID):

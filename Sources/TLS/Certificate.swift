@@ -144,6 +144,14 @@ internal import CBroadsideOpenSSL
         return Int64(days) * 86_400 + Int64(seconds)
     }
 
+    /// Returns whether the certificate was issued for a private key.
+    func belongs(to key: PrivateKey) -> Bool {
+        ErrorQueue.clear()
+        defer { ErrorQueue.clear() }
+        // SAFETY: both objects outlive the call, which only compares their public keys.
+        return unsafe X509_check_private_key(pointer, key.pointer) == 1
+    }
+
     /// Returns the first value of a subject attribute as UTF-8, by its dotted object identifier:
     /// UID is 0.9.2342.19200300.100.1.1, the common name is 2.5.4.3.
     public func subjectAttribute(_ identifier: String) -> String? {

@@ -18,11 +18,11 @@ extension KeyForm {
         }
         if holds("ENCRYPTED") {
             return hasPassphrase
-                ? TLSError(.passphraseWrong, "the passphrase does not open it")
+                ? TLSError(.passphraseWrong, "the passphrase does not open the private key")
                 : TLSError(
                     .passphraseMissing,
-                    "the private key is protected by a passphrase: "
-                        + "remove it with 'openssl pkey -in FILE -out NEWFILE'")
+                    "the private key is protected by a passphrase: remove the passphrase with "
+                        + "'openssl pkey -in FILE -out NEWFILE'")
         }
         if holds("OPENSSH PRIVATE KEY") {
             return unreadable("this is an SSH key: name the .p8 file as it was downloaded")

@@ -68,7 +68,7 @@ enum PeerVerification {
             let issuer = certificate?.issuer ?? leaf?.issuer ?? "an unknown issuer"
             let remedy =
                 name == nil
-                ? "give the server that authority's certificate"
+                ? "configure the server with that authority's certificate"
                 : "install the system's CA certificates"
             return TLSError(
                 .certificateUnknownAuthority,
@@ -79,13 +79,13 @@ enum PeerVerification {
                 .certificateExpired,
                 "the \(peer) certificate\(server) (\(certificate?.subject ?? "unnamed")) expired on "
                     + "\(certificate?.lastDay ?? "an unknown day"): renew it, "
-                    + "or set this machine's clock right")
+                    + "or correct this machine's clock")
         case X509_V_ERR_CERT_NOT_YET_VALID:
             return TLSError(
                 .certificateNotYetValid,
                 "the \(peer) certificate\(server) (\(certificate?.subject ?? "unnamed")) is valid "
                     + "only from \(certificate?.firstDay ?? "an unknown day"): "
-                    + "set this machine's clock right")
+                    + "correct this machine's clock")
         case X509_V_ERR_HOSTNAME_MISMATCH, X509_V_ERR_IP_ADDRESS_MISMATCH:
             let names = leaf?.alternativeNames ?? []
             let shown = names.prefix(5).joined(separator: ", ") + (names.count > 5 ? ", ..." : "")

@@ -36,7 +36,7 @@ public struct SigningKey: Sendable {
     }
 
     /// Whether the key is in a PKCS#11 token. Such a token chooses the nonces, so two processes
-    /// have different signatures of the same message.
+    /// create different signatures of the same message.
     public var isInToken: Bool { token != nil }
 
     /// The public key, for verification.
@@ -218,7 +218,7 @@ enum KeyKind {
         var name = [CChar](repeating: 0, count: 80)
         var count = 0
         guard unsafe EVP_PKEY_get_group_name(key.pointer, &name, name.count, &count) == 1 else {
-            throw TLSError(.keyWrongCurve, "the key names no curve: use a P-256 key")
+            throw TLSError(.keyWrongCurve, "the key does not name its curve: use a P-256 key")
         }
         let curve = String(decoding: name.prefix(count).map(UInt8.init), as: UTF8.self)
         guard curve == "prime256v1" || curve == "P-256" else {

@@ -15,11 +15,13 @@ extension TLSIdentity {
         public var error: TLSError
     }
 
-    /// Reads an identity from files: PEM or DER (.cer), with certificate and key in one file or
-    /// two, or PKCS#12; each in any of the forms supported by `KeyForm`.
+    /// Reads an identity from files: a certificate in PEM or DER (.cer) and a private key, in one
+    /// file or in two, or a single PKCS#12 file. Each file may have any of the forms supported by
+    /// `KeyForm`.
     ///
     /// - Parameters:
-    ///   - certificate: PEM with the leaf first, DER, or PKCS#12.
+    ///   - certificate: PEM, DER, or PKCS#12. Of several certificates in PEM, the one that belongs
+    ///     to the key is the leaf, and the others are its chain.
     ///   - key: PEM; nil if the key is in the certificate file.
     ///   - passphrase: Decrypts a protected key; nil if none is given.
     public static func read(
@@ -38,7 +40,9 @@ extension TLSIdentity {
             guard key == nil else {
                 throw ReadingError(
                     part: .privateKey,
-                    error: TLSError(.keyTwice, "a PKCS#12 file holds its own key"))
+                    error: TLSError(
+                        .keyTwice, "a PKCS#12 file contains its own key: leave out the separate key"
+                    ))
             }
             do {
                 return try readPKCS12(file, secret)
@@ -56,7 +60,8 @@ extension TLSIdentity {
         let part: Part = key == nil ? .certificate : .privateKey
         do {
             let privateKey = try PrivateKey(pem: key ?? file, passphrase: secret)
-            return TLSIdentity(certificateChain: chain.flatMap(\.pem), key: privateKey)
+            return TLSIdentity(
+                certificateChain: leafFirst(chain, of: privateKey).flatMap(\.pem), key: privateKey)
         } catch {
             throw ReadingError(part: part, error: error)
         }
@@ -65,6 +70,15 @@ extension TLSIdentity {
     /// The leaf certificate.
     public var leaf: Certificate {
         get throws(TLSError) { try Certificate.all(pem: certificateChain)[0] }
+    }
+
+    /// Returns the certificates with the key's own first, and the others in their order. If none
+    /// belongs to the key, the order stays as it is.
+    private static func leafFirst(_ chain: [Certificate], of key: PrivateKey) -> [Certificate] {
+        guard let index = chain.firstIndex(where: { $0.belongs(to: key) }) else { return chain }
+        var chain = chain
+        chain.insert(chain.remove(at: index), at: 0)
+        return chain
     }
 
     /// Reads PKCS#12. Old ciphers (RC2, which many tools still use) are in OpenSSL's legacy
@@ -143,11 +157,17 @@ extension TLSIdentity {
     private static func passphraseError(given: Bool) -> TLSError {
         let reason = ErrorQueue.take()
         guard reason.library == ERR_LIB_PKCS12, reason.reason == PKCS12_R_MAC_VERIFY_FAILURE else {
-            return TLSError(
-                .certificateUnreadable, "the PKCS#12 file is damaged: \(reason.text)")
+            // OpenSSL checks the file's integrity with either encoding of a passphrase, but decrypts
+            // with the bytes that it gets.
+            return given
+                ? TLSError(
+                    .passphraseWrong,
+                    "the passphrase does not decrypt the PKCS#12 file (\(reason.text)), maybe because "
+                        + "it is in another encoding (UTF-8, Latin-1)")
+                : TLSError(.certificateUnreadable, "the PKCS#12 file is damaged: \(reason.text)")
         }
         return given
-            ? TLSError(.passphraseWrong, "the passphrase does not open it")
+            ? TLSError(.passphraseWrong, "the passphrase does not open the PKCS#12 file")
             : TLSError(.passphraseMissing, "it is protected by a passphrase")
     }
 }

@@ -60,7 +60,7 @@ internal import Synchronization
             let (_, reason, text) = ErrorQueue.take()
             throw TLSError(
                 .keyUnreadable,
-                "no private key is there\(reason == 0 ? "" : " (\(text))"): check the URI with pkcs11-tool "
+                "no private key was found in the token\(reason == 0 ? "" : " (\(text))"): check the URI with pkcs11-tool "
                     + "--list-objects, the PIN in the file of pin-source, and the token's library, "
                     + "module-path or PKCS11_MODULE_PATH")
         }

@@ -74,4 +74,15 @@ struct CertificateScopeTests {
                 == [.production])
         #expect(scope(nil, commonName: "Apple Push Services: x")?.environments == [])
     }
+
+    @Test func `Certificates that sign apps are known by their common names`() {
+        for kind in ["iPhone Distribution", "Apple Development", "Developer ID Application"] {
+            #expect(CertificateScope.signsApps(commonName: "\(kind): ACME (DEF123GHIJ)"))
+        }
+        for name in [
+            "Apple Push Services: com.example.app", "VoIP Services: com.example.app",
+            "Apple Development IOS Push Services: com.example.app", "APSP:11-22",
+            "Pass Type ID: pass.com.example", "Push",
+        ] { #expect(!CertificateScope.signsApps(commonName: name), "\(name)") }
+    }
 }

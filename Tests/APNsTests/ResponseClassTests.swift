@@ -11,7 +11,16 @@ import Testing
         _ status: UInt16, _ reason: Reason?, _ expected: Expected,
         sourceLocation: SourceLocation = #_sourceLocation
     ) {
-        let answer = ResponseClass.classify(status: status, reason: reason)
+        let text = reason.map { #"{"reason":"\#($0.text)"}"# } ?? ""
+        check(status, body: text, expected, sourceLocation: sourceLocation)
+    }
+
+    func check(
+        _ status: UInt16, body: String, _ expected: Expected,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) {
+        let body = ReasonBody.parse(Array(body.utf8).span.bytes)
+        let answer = ResponseClass.classify(status: status, body: body)
         #expect(answer.row == expected.0, sourceLocation: sourceLocation)
         #expect(answer.connection == expected.1, sourceLocation: sourceLocation)
         #expect(answer.campaign == expected.2, sourceLocation: sourceLocation)
@@ -40,8 +49,25 @@ import Testing
         }
         check(404, .badPath, (.rejected, .none, .refusesRequest))
         check(405, .methodNotAllowed, (.rejected, .none, .refusesRequest))
-        for status: UInt16 in [400, 404, 405, 418, 302] {
+        for status: UInt16 in [400, 411, 431] {
             check(status, nil, (.rejected, .none, .refusesRequest))
+        }
+        for status: UInt16 in [400, 402, 404, 405, 418] {
+            check(status, body: #"{"reason":"NewReason"}"#, (.rejected, .none, .refusesRequest))
+        }
+    }
+
+    @Test func `A response that APNs never sends leaves the row and counts as a refusal`() {
+        for body in ["", "<html>Login</html>", #"{"error":"x"}"#, #"{"reason":""}"#] {
+            for status: UInt16 in [300, 302, 308, 401, 402, 404, 405, 407, 418, 451] {
+                check(status, body: body, (.remainUnsettled, .none, .refusesCredential))
+            }
+        }
+        for status: UInt16 in [302, 401, 407] {
+            check(
+                status, body: #"{"reason":"NewReason"}"#,
+                (.remainUnsettled, .none, .refusesCredential))
+            check(status, .unregistered, (.rejected, .none, .deadToken))
         }
     }
 

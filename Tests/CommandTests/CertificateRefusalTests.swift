@@ -75,6 +75,16 @@ struct CertificateRefusalTests {
         #expect(!later.errors.contains("expires on"), "\(later.errors)")
     }
 
+    @Test func `A certificate that signs apps is refused`() throws {
+        let identity = try campaign.authority.clientCertificate(
+            environments: [], commonName: "iPhone Distribution: ACME (DEF123GHIJ)",
+            in: campaign.directory)
+        expectRefusal(
+            try dryRun([
+                "--certificate", identity.certificate, "--private-key", identity.key,
+            ]), says: ["'iPhone Distribution: ACME (DEF123GHIJ)' signs apps", "for push"])
+    }
+
     @Test func `Two credentials, none, or an option of the other credential are refused`() throws {
         let one = try make()
         expectRefusal(

@@ -42,4 +42,21 @@ struct CertificateSecretsTests {
             }
         }
     }
+
+    @Test(arguments: ["secret", "secret\r\n", "\u{FEFF}secret\r\n", "secret\nnot this\n"])
+    func `A passphrase is the first line of its file, without marks of an editor`(text: String)
+        throws
+    {
+        let campaign = try Campaign(rows: 5)
+        let directory = campaign.directory
+        let identity = try campaign.authority.clientCertificate(in: directory)
+        let bundle = try identity.bundle(passphrase: "secret", in: directory)
+        let word = try directory.write(text, to: "word")
+        let read = try Broadside.run(
+            campaign.arguments(
+                to: "localhost:1",
+                ["--certificate", bundle, "--passphrase-file", word, "--dry-run"],
+                without: ["auth-key", "key-id", "team-id"]), in: directory)
+        #expect(read.exitCode == 0, "\(read.errors)")
+    }
 }

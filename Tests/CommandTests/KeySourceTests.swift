@@ -115,6 +115,28 @@ struct KeySourceTests {
             without: hiddenParts)
     }
 
+    @Test func `A key with a passphrase from a variable or a command is refused with the remedy`()
+        throws
+    {
+        let file = "\(campaign.directory.path)/protected"
+        try Subprocess.run(
+            "openssl",
+            [
+                "pkcs8", "-topk8", "-in", campaign.authority.authKey, "-out", file, "-passout",
+                "pass:word",
+            ], in: campaign.directory)
+        let remedy =
+            "no usable key: the private key is protected by a passphrase: remove it with "
+            + "'openssl pkey -in FILE -out NEWFILE', then "
+        try expectRefusal(
+            ["--auth-key", "env:K"],
+            environment: ["K": try String(contentsOfFile: file, encoding: .utf8)],
+            says: ["--auth-key env:K: \(remedy)put the text of NEWFILE there"])
+        try expectRefusal(
+            ["--auth-key-command", "cat '\(file)'"],
+            says: ["printed \(remedy)have it print the text of NEWFILE"])
+    }
+
     /// What of the key must not be seen.
     private var hiddenParts: [String] {
         key.split(separator: "\n").dropFirst().dropLast().map { String($0.prefix(16)) }

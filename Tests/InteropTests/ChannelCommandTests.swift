@@ -138,7 +138,9 @@ struct ChannelCommandTests {
             ("403:TopicMismatch", ["list"], 4, "check the bundle ID", 1),
             ("400:FeatureNotEnabled", ["list"], 4, "developer portal", 1),
             ("400:ChannelNotRegistered", ["read", "--channel", channel], 4, "--environment", 1),
-            ("400:NewReason", ["list"], 4, "400 NewReason", 1),
+            ("400:NewReason", ["list"], 4, "APNs refused the list: 400 NewReason", 1),
+            ("302", ["list"], 4, "refused the list: 302 without a reason", 1),
+            ("404", ["create"], 4, "is this APNs? check --endpoint", 1),
             ("503:ServiceUnavailable,check", ["list"], 0, "", 2),
             ("close,check", ["list"], 0, "", 2),
             ("refuse,check", ["create"], 0, "", 2),
@@ -197,9 +199,16 @@ struct ChannelCommandTests {
             let ended = try caller.broadcast(port, more)
             #expect(ended.exitCode == 2 && ended.errors.contains(text), "\(ended.errors)")
         }
+        for (time, text) in [
+            ("4000000000000", "--expiration is in seconds; this looks like milliseconds"),
+            ("2037-01-01T12:00Z", "at most 8 hours"),
+        ] {
+            let planned = try caller.broadcast(port, ["--expiration", time, "--dry-run"])
+            #expect(planned.exitCode == 0 && planned.errors.contains(text), "\(planned.errors)")
+        }
         let start = try Caller(payload: #"{"aps":{"timestamp":1,"event":"start"}}"#)
         let refused = try start.broadcast(port)
-        #expect(refused.exitCode == 2 && refused.errors.contains("starts no activity"))
+        #expect(refused.exitCode == 2 && refused.errors.contains("can't start an activity"))
         let unreachable = try caller.broadcast(port)
         #expect(unreachable.exitCode == 1 && unreachable.errors.contains("can't be reached"))
         #expect(!FileManager.default.fileExists(atPath: caller.ledger))
@@ -231,7 +240,7 @@ struct ChannelCommandTests {
         let again = try caller.broadcast(server.endpoint, more)
         #expect(again.exitCode == 0 && again.output == sent.output, "\(again.errors)")
         #expect(try Self.seen(server).count == 1, "nothing was sent again")
-        #expect(sent.errors.isEmpty && again.errors.contains("this start sent nothing"))
+        #expect(sent.errors.isEmpty && again.errors.contains("nothing was sent now"))
         #expect(again.errors.contains("as accepted; to send it again, name another --ledger"))
 
         func ledger(_ words: [String]) throws -> String {
@@ -292,6 +301,8 @@ struct ChannelCommandTests {
             ("413:PayloadTooLarge", [], 4, "rejected", 1),
             ("400:NewReason", [], 4, "rejected", 1),
             ("403:ExpiredProviderToken", [], 4, "remaining", 1),
+            ("302/location=x", [], 4, "remaining", 1), ("401", [], 4, "remaining", 1),
+            ("407", [], 4, "remaining", 1), ("404", [], 4, "remaining", 1),
             ("429/retry-after=600", [], 1, "", 1),
         ] as [(String, [String], Int32, String, Int)])
     func `A broadcast is repeated only if APNs certainly did not process it`(
@@ -325,6 +336,72 @@ struct ChannelCommandTests {
         let verified = try Broadside.run(
             ["ledger", "verify", "--ledger", caller.ledger], in: caller.directory)
         #expect(verified.exitCode == 0, "\(verified.errors)")
+    }
+
+    @Test func `A refused broadcast says what to fix and that it needs another --ledger`() throws {
+        let server = try Self.server("400:FeatureNotEnabled,check")
+        let caller = try Caller()
+        let words = "400 FeatureNotEnabled: in Apple's developer portal"
+        let refused = try caller.broadcast(server.endpoint)
+        #expect(refused.errors.contains("APNs refused the broadcast: \(words)"))
+        let again = try caller.broadcast(server.endpoint)
+        #expect(again.errors.contains("APNs refused the broadcast in an earlier start: \(words)"))
+        for ended in [refused, again] {
+            #expect(ended.exitCode == 4, "\(ended.errors)")
+            #expect(ended.errors.contains("; then name another --ledger"), "\(ended.errors)")
+        }
+        #expect(try Self.seen(server).count == 1)
+        let other = try caller.broadcast(server.endpoint, ["--ledger", caller.ledger + "2"])
+        #expect(other.exitCode == 0, "\(other.errors)")
+    }
+
+    @Test func `A broadcast whose response is not from APNs is sent at the right endpoint`() throws
+    {
+        let wrong = try Self.server("302")
+        let caller = try Caller()
+        let refused = try caller.broadcast(wrong.endpoint)
+        #expect(refused.exitCode == 4, "\(refused.errors)")
+        #expect(
+            refused.errors.contains(
+                "\(wrong.endpoint) refused the broadcast: 302 without a reason"),
+            "\(refused.errors)")
+        let next = "check --endpoint; then start again with the same --ledger"
+        #expect(refused.errors.contains(next), "\(refused.errors)")
+        let right = try Self.server("check")
+        let sent = try caller.broadcast(right.endpoint)
+        #expect(sent.exitCode == 0 && sent.errors.isEmpty, "\(sent.errors)")
+        #expect(try Self.seen(right).count == 1)
+    }
+
+    @Test(arguments: [SIGINT, SIGTERM])
+    func `A signal before the response says how to continue, and so does the ledger`(
+        signal: Int32
+    ) throws {
+        let silent = try Self.server("silent-channel")
+        let caller = try Caller()
+        let started = try Broadside.start(
+            [
+                "broadcast", "--channel", Self.channel, "--payload", caller.payload, "--ledger",
+                caller.ledger,
+            ] + caller.credential(silent.endpoint), in: caller.directory)
+        for _ in 0..<3000 where try Self.seen(silent).isEmpty { usleep(10_000) }
+        started.send(signal: signal)
+        let ended = try started.wait(limit: 60)
+        #expect(ended.exitCode == -signal && ended.errorLines.count == 1, "\(ended.errors)")
+        #expect(ended.errors.contains("stopped by a signal: the broadcast may have been sent"))
+        for words in [["ledger", "stats"], ["report"]] {
+            let finished = try Broadside.run(
+                words + ["--ledger", caller.ledger], in: caller.directory)
+            #expect(finished.exitCode == 0, "\(words): \(finished.errors)")
+            // A page marks options.
+            let text = finished.output.replacing(/<\/?span[^>]*>/, with: "")
+            #expect(text.contains("--retry unknown"), "\(text)")
+            #expect(!text.contains("--resume") && !text.contains("--on-lost"), "\(text)")
+        }
+        let server = try Self.server("check")
+        #expect(try caller.broadcast(server.endpoint).exitCode == 6)
+        let sent = try caller.broadcast(server.endpoint, ["--retry", "unknown"])
+        #expect(sent.exitCode == 0, "\(sent.errors)")
     }
 
     @Test

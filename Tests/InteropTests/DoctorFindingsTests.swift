@@ -52,6 +52,37 @@ struct DoctorFindingsTests {
         if let word { #expect(words.contains("minutes \(word) the server's date"), "\(words)") }
     }
 
+    @Test func `doctor reports a clock that is a few minutes off once, as a warning`() throws {
+        let server = try RecordingServer(
+            "reason", ["--status", "400", "--reason", "BadDeviceToken", "--date", "-1500"])
+        let found = try doctor(server.endpoint)
+        #expect(found.exitCode == 0, "\(found.output)\(found.errors)")
+        let clocks = found.output.split(separator: "\n").filter { $0.hasPrefix("clock ") }
+        #expect(clocks.count == 1, "\(found.output)")
+        #expect(clocks.first?.contains("warning  25 minutes ahead of") == true, "\(clocks)")
+    }
+
+    @Test func `doctor says that a request was sent if the server then closes the connection`()
+        throws
+    {
+        let server = try RecordingServer("lost")
+        let found = try doctor(server.endpoint)
+        #expect(found.exitCode == 1, "\(found.output)")
+        let words = try failure(found)
+        #expect(words.hasPrefix("connection"), "\(words)")
+        #expect(words.contains("after the request was sent"), "\(words)")
+    }
+
+    @Test
+    func `doctor reports provider tokens that change too often, and not an overload`() throws {
+        let server = try RecordingServer(
+            "reason", ["--status", "429", "--reason", "TooManyProviderTokenUpdates"])
+        let found = try doctor(server.endpoint)
+        #expect(found.exitCode == 1, "\(found.output)")
+        #expect(found.output.contains("use each token for at least 20 minutes"), "\(found.output)")
+        #expect(!found.output.contains("overloaded"))
+    }
+
     @Test func `doctor reports a key file named after another key ID`() throws {
         let server = try LocalAPNs()
         let key = "\(campaign.directory.path)/AuthKey_ABC123DEFX.p8"

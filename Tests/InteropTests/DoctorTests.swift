@@ -97,8 +97,11 @@ struct DoctorTests {
             issuedAt: Int(Date().timeIntervalSince1970) - 7200, in: directory)
         let file = try directory.write(old, to: "token")
         try expect(
-            "clock", says: "older than an hour", ["auth-token-file": file],
+            "clock", says: "older than an hour: put a new one into", ["auth-token-file": file],
             without: ["auth-key", "key-id", "team-id"])
+        try expect(
+            "clock", says: "older than an hour: have the command print a new one",
+            ["auth-token-command": "cat '\(file)'"], without: ["auth-key", "key-id", "team-id"])
     }
 
     @Test func `doctor names what prevents a connection to APNs`() throws {

@@ -88,6 +88,8 @@ struct FeedbackServiceTests {
         let finished = try read(Array("HTTP/1.1 400 Bad Request\r\n".utf8), other)
         #expect(finished.exitCode == 1)
         #expect(finished.errorLines.count == 1, "\(finished.errors)")
+        #expect(finished.errors.contains("is this a feedback service? check --endpoint"))
+        #expect(!finished.errors.contains("prune"), "\(finished.errors)")
         #expect(!FileManager.default.fileExists(atPath: other.ledger))
     }
 }

@@ -99,12 +99,15 @@ struct ProxyTests {
         #expect(try server.finish().isEmpty)
     }
 
-    @Test func `doctor works through a proxy`() throws {
+    @Test
+    func `doctor works through a proxy, with a login that an editor of Windows wrote`() throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 1)
-        let proxy = try Tinyproxy()
+        let proxy = try Tinyproxy(login: Self.login)
+        let login = try authFile(campaign, "\u{feff}marked-user:marked-word\r\n")
+        let url = proxy.url.replacing("http:", with: "HTTP:")
         let examined = try Broadside.run(
-            ["doctor", "--proxy", proxy.url]
+            ["doctor", "--proxy", url, "--proxy-auth-file", login]
                 + campaign.arguments(
                     to: server.endpoint, without: ["payload", "tokens", "ledger", "progress"]
                 ).dropFirst(), in: campaign.directory)

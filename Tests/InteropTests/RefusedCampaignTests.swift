@@ -88,6 +88,26 @@ struct RefusedCampaignTests {
         #expect(try sound.tally(campaign.tokens).total == 470)
     }
 
+    @Test(arguments: [302, 401, 404], [5, 500])
+    func `A server other than APNs leaves all rows, and --resume at the right one sends them`(
+        status: Int, rows: Int
+    ) throws {
+        let server = try RecordingServer("reason", ["--reason", "", "--status", "\(status)"])
+        let campaign = try Campaign(rows: rows)
+        let options = ["--connections", "2", "--abort-after", "30", "--summary", "-"]
+        let sent = try campaign.send(to: server.endpoint, options)
+        #expect(sent.exitCode == 4, "\(sent.errors)")
+        #expect(sent.errors.contains("\(status) without a known reason"), "\(sent.errors)")
+        #expect(sent.errors.contains("is this APNs? check --endpoint"), "\(sent.errors)")
+        let first = try SendSummary(json: sent.output)
+        #expect(first.remaining == rows && first.rejected == 0, "\(first)")
+
+        let right = try RecordingServer()
+        let resumed = try campaign.send(to: right.endpoint, options + ["--resume"])
+        #expect(resumed.exitCode == 0, "\(resumed.errors)")
+        #expect(try SendSummary(json: resumed.output).accepted == rows)
+    }
+
     @Test
     func `A wrong key leaves all rows, and the right one of the same name sends them`() throws {
         let server = try Simulation()

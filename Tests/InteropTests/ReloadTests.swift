@@ -65,7 +65,9 @@ struct ReloadTests {
         #expect(tally.isExact, "missing \(tally.missing), repeated \(tally.repeated)")
     }
 
-    @Test func `SIGHUP with another key makes another token`() throws {
+    @Test func `SIGHUP with another key under the same ID keeps the key that APNs accepted`()
+        throws
+    {
         let server = try RecordingServer(
             "plain", ["--detail", (1...2000).map(String.init).joined(separator: ",")])
         let campaign = try Campaign(rows: 1200)
@@ -90,9 +92,10 @@ struct ReloadTests {
         #expect(requests.count == 1200)
         #expect(Set(requests.map { $0.first { $0.name == ":path" }?.value }).count == 1200)
         let used = requests.compactMap { $0.first { $0.name == "authorization" }?.value }
-        #expect(Set(used).count == 2)
-        let change = try #require(used.firstIndex(of: used.last!))
-        #expect(change > 0)
+        #expect(used.count == 1200 && Set(used).count == 1)
+        #expect(sent.errors.contains("--auth-key gives another key now"), "\(sent.errors)")
+        #expect(sent.errors.contains("the previous credential stays in use"), "\(sent.errors)")
+        #expect(!sent.errors.contains("credentials were read again"), "\(sent.errors)")
     }
 
     @Test func `SIGHUP with the same key keeps the token`() throws {
@@ -130,6 +133,31 @@ struct ReloadTests {
             "\(sent.errors)")
         #expect(sent.errors.contains("restart the unit"), "\(sent.errors)")
         #expect(try server.finish().count == 12_000)
+    }
+
+    @Test func `SIGHUP without the token's file keeps the token and says that the file is gone`()
+        throws
+    {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 20_000)
+        let file = try campaign.directory.write(
+            try campaign.authority.providerToken(in: campaign.directory), to: "token")
+        let sending = try Broadside.start(
+            campaign.arguments(
+                to: server.endpoint, ["--auth-token-file", file, "--rate", "200"],
+                without: ["auth-key", "key-id", "team-id"]), in: campaign.directory)
+        try campaign.waitForRows(sending)
+        #expect(unlink(file) == 0)
+        sending.send(signal: SIGHUP)
+        try sending.wait {
+            try String(contentsOfFile: sending.errorsPath, encoding: .utf8).contains("stays in use")
+        }
+        sending.send(signal: SIGTERM)
+        let stopped = try sending.wait(limit: 120)
+        #expect(
+            stopped.errors.contains(
+                "--auth-token-file \(file): No such file or directory: put the file back"),
+            "\(stopped.errors)")
     }
 
     /// A run whose credential's file is a pipe, or becomes one: once SIGHUP or the watch has come upon it, a

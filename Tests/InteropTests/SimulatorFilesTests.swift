@@ -66,6 +66,27 @@ struct SimulatorFilesTests {
         #expect(access("\(directory.path)/nowhere", F_OK) != 0)
     }
 
+    @Test func `A directory in use for something else is not filled; hidden files do not count`()
+        throws
+    {
+        let directory = try TemporaryDirectory()
+        let state = "\(directory.path)/state"
+        try FileManager.default.createDirectory(
+            atPath: "\(state)/lost+found", withIntermediateDirectories: true)
+        try directory.write("*\n", to: "state/.gitignore")
+        try directory.write("127.0.0.1 localhost\n", to: "state/hosts")
+        let before = try look(state)
+        let options = ["--state", state, "--journal", "\(directory.path)/missing/journal"]
+        let refused = try simulate(options, in: directory)
+        #expect(refused.exitCode == 2 && refused.errorLines.count == 1, "\(refused.errors)")
+        #expect(refused.errors.contains("such as \(state)/hosts: name a new or empty directory"))
+        #expect(try look(state) == before)
+        try FileManager.default.removeItem(atPath: "\(state)/hosts")
+        let filled = try simulate(options, in: directory)
+        #expect(filled.errors.contains("missing/journal"), "\(filled.errors)")
+        #expect(FileManager.default.fileExists(atPath: "\(state)/config.json"))
+    }
+
     @Test(arguments: ["000", "077", "022"])
     func `A state directory is reused, and its private files are private`(umask: String) throws {
         let directory = try TemporaryDirectory()
@@ -163,6 +184,9 @@ struct SimulatorFilesTests {
             (["--control-listen", "127.0.0.1:0", "--fast"], "drop --control-listen, or --fast"),
             (["--record", "x", "--fast"], "drop --record, or --fast"),
             (["--replay", "x", "--fast"], "drop --replay, or --fast"),
+            (["--record", "-"], "--record -: standard output is not supported: name a file"),
+            (["--journal", "-"], "--journal -: standard output is not supported"),
+            (["--deliveries", "-"], "--deliveries -: standard output is not supported"),
             (["--replay", "missing"], "--replay missing: No such file"),
             (["--record", "missing/x"], "--record missing/x: No such file"),
             (["--keep-requests", "-1"], "--keep-requests"),

@@ -85,6 +85,26 @@ struct TokenFileTests {
         #expect(sent.errors.contains("put a new one into the file"), "\(sent.errors)")
     }
 
+    @Test func `A refused token leads to the program that makes it, not to a key's options`()
+        throws
+    {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 5)
+        let token = try campaign.authority.providerToken(
+            keyID: "ZZZZZZZZZZ", in: campaign.directory)
+        let file = try campaign.directory.write(token, to: "token")
+        let sent = try Broadside.run(
+            arguments(campaign, to: server.endpoint, file: file), in: campaign.directory)
+        #expect(sent.exitCode == 4, "\(sent.errors)")
+        let report = try Broadside.run(
+            ["report", "--ledger", campaign.ledger], in: campaign.directory)
+        #expect(report.exitCode == 0, "\(report.errors)")
+        for text in [sent.errors, report.output] {
+            #expect(text.contains("heck the program that makes the provider token"), "\(text)")
+            #expect(!text.contains("swapped"), "\(text)")
+        }
+    }
+
     @Test(arguments: [
         "", "abc", "a.b.c", "eyJhbGciOiJub25lIn0.e30.", "bearer x.y.z",
         "-----BEGIN PRIVATE KEY-----\nMIGH",
@@ -98,5 +118,33 @@ struct TokenFileTests {
         #expect(refused.exitCode == 2, "\(refused.errors)")
         #expect(refused.errors.contains("--auth-token-file \(file): not a provider token"))
         #expect(refused.errorLines.count == 1)
+    }
+
+    @Test func `A token that an editor or a header altered is read, or refused with the remedy`()
+        throws
+    {
+        let campaign = try Campaign(rows: 1)
+        let token = try campaign.authority.providerToken(in: campaign.directory)
+        func printed(_ bytes: [UInt8]) throws -> Finished {
+            let file = try campaign.directory.write(bytes, to: "token")
+            #expect(chmod(file, 0o600) == 0)
+            return try Broadside.run(
+                ["doctor", "--print-token", "--auth-token-file", file], in: campaign.directory)
+        }
+        let marked = try printed(Array("\u{feff}\(token)\r\n".utf8))
+        #expect(marked.exitCode == 0 && marked.output == token + "\n", "\(marked.errors)")
+        let wide: [UInt8] = [0xff, 0xfe] + Array(token.utf8).flatMap { [$0, 0] as [UInt8] }
+        for (bytes, remedy) in [
+            (Array("\"\(token)\"\n".utf8), "remove the quotes and write the token alone"),
+            (Array("'\(token)'".utf8), "remove the quotes"),
+            (Array("Authorization: Bearer \(token)\n".utf8), "remove 'Authorization: Bearer'"),
+            (wide, "but UTF-16 text: write the token as UTF-8"),
+        ] {
+            let refused = try printed(bytes)
+            #expect(refused.exitCode == 2 && refused.errorLines.count == 1, "\(refused.errors)")
+            #expect(refused.errors.contains("not a provider token"), "\(refused.errors)")
+            #expect(refused.errors.contains(remedy), "\(refused.errors)")
+            #expect(!refused.errors.contains(token.suffix(20)))
+        }
     }
 }

@@ -70,6 +70,10 @@ struct ControlEndpointTests {
         #expect(try numbers("status=200") == [1] && numbers("reason=TopicDisallowed") == [2])
         #expect(try numbers("apns-priority=10") == [1, 2] && numbers("apns-priority=5").isEmpty)
         #expect(try numbers("after=1") == [2] && numbers("limit=1") == [1])
+        let pages = try ["limit=1", "limit=1&after=1"].map {
+            try ask(harness, "/received?\($0)").object["more"] as? Bool
+        }
+        #expect(pages == [true, false])
         #expect(try ask(harness, "/reset", post: true).status == 200)
         #expect(try numbers("limit=10").isEmpty)
         #expect(try push(harness) == 200 && numbers("limit=10") == [1])
@@ -215,7 +219,7 @@ struct ControlEndpointTests {
             ("POST", "/outcome/00ff/Timeout", 400, "reason 'Timeout' is unknown"),
             ("POST", "/outcome/00ff/Unregistered?times=0", 400, "times '0' is not a number"),
             ("POST", "/outcome/00ff/Unregistered?time=1", 400, "'time' is unknown"),
-            ("POST", "/outcome/00ff/Unregistered?token=00ff", 400, "token is there twice"),
+            ("POST", "/outcome/00ff/Unregistered?token=00ff", 400, "token is given twice"),
             ("POST", "/online/00ff/00ff", 400, "too much"), ("POST", "/online", 400, "needs token"),
             ("POST", "/scenario?name=none-such", 400, "none-such"),
             ("POST", "/drop/softly", 400, "goaway, close, reset"),

@@ -146,6 +146,23 @@ struct ProviderAPITests {
         #expect(!events.contains { $0.kind == "answer" })
     }
 
+    @Test(arguments: [Endpoints.Environment.production, .development])
+    func `The command that sends to a simulator names its environment unless it is production`(
+        _ environment: Endpoints.Environment
+    ) throws {
+        let harness = try EndpointHarness {
+            $0.environment = environment
+            $0.binaryListen = "127.0.0.1:0"
+        }
+        let services = harness.endpoint.otherServices
+        let commands = [harness.endpoint.sendCommand] + services.map(\.command)
+        #expect(commands.count == 2)
+        for command in commands {
+            let name = command.firstIndex(of: "--environment").map { command[$0 + 1] }
+            #expect(name == (environment == .development ? "development" : nil), "\(command)")
+        }
+    }
+
     @Test func `In development a response has an apns-unique-id`() throws {
         let harness = try EndpointHarness { $0.environment = .development }
         let fields = Client.fields(harness, bearer: try harness.providerToken())

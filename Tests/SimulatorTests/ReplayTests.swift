@@ -35,6 +35,12 @@ import Testing
         #expect(take("00ff") == busy)
     }
 
+    @Test func `A file may begin with a byte order mark`() throws {
+        let file = try folder.write("replay", "\u{feff}{\"token\":\"00ff\",\"status\":410}\r\n")
+        let replay = try Replay(path: file)
+        #expect(Array("00ff".utf8).withBytes { replay.take($0)?.status } == 410)
+    }
+
     @Test func `A token's responses on the legacy gateway are separate from those over HTTP/2`()
         throws
     {

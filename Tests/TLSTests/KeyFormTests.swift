@@ -119,6 +119,21 @@ import Testing
         #expect(try TLSIdentity.read(certificate: both, key: nil, passphrase: nil).leaf.der == der)
     }
 
+    @Test func `Of several certificates, the one that belongs to the key is the leaf`() throws {
+        let (leaf, key) = (World.server.certificateChain, World.server.privateKey)
+        let authority = World.authority.certificate.pem
+        let expected = try [leaf, authority].flatMap { try Certificate.all(pem: $0).map(\.der) }
+        for parts in [[authority, leaf, key], [key, authority, leaf], [leaf, key, authority]] {
+            let identity = try TLSIdentity.read(
+                certificate: Array(parts.joined()), key: nil, passphrase: nil)
+            #expect(try Certificate.all(pem: identity.certificateChain).map(\.der) == expected)
+            _ = try World.clientContext { $0.identity = identity }
+        }
+        let other = try TLSIdentity.read(
+            certificate: authority + leaf, key: Self.pem, passphrase: nil)
+        #expect(try other.leaf.der == expected[1], "no certificate belongs to this key")
+    }
+
     @Test func `PKCS#12 in base64 is read, and refused as a key with its name`() throws {
         let folder = Folder()
         let file = try Self.command([
@@ -132,6 +147,24 @@ import Testing
             #expect(try identity.key.pem == PrivateKey(pem: World.server.privateKey).pem)
             #expect(Self.message(form).contains("PKCS#12"))
         }
+    }
+
+    @Test func `A passphrase in another encoding than that of PKCS#12 is named as the cause`()
+        throws
+    {
+        let folder = Folder()
+        let (utf8, latin1) = (Array("p\u{e4}ss".utf8), [0x70, 0xe4, 0x73, 0x73] as [UInt8])
+        let file = try Self.command([
+            "pkcs12", "-export", "-in", try folder.file("c", World.server.certificateChain),
+            "-inkey", try folder.file("k", World.server.privateKey), "-passout",
+            "file:\(try folder.file("word", utf8))",
+        ])
+        _ = try TLSIdentity.read(certificate: file, key: nil, passphrase: utf8)
+        let error = #expect(throws: TLSIdentity.ReadingError.self) {
+            _ = try TLSIdentity.read(certificate: file, key: nil, passphrase: latin1)
+        }
+        #expect(error?.error.code == .passphraseWrong)
+        #expect(error?.error.message.contains("in another encoding (UTF-8, Latin-1)") == true)
     }
 
     private static func message(_ file: [UInt8]) -> String {

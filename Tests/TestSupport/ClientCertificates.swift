@@ -8,7 +8,8 @@ extension TestAuthority {
     ///   - environments: `1` development, `2` production: the last figure of the extensions.
     package func clientCertificate(
         userID: String = Campaign.topic, topics: [String] = [], environments: [Int] = [1, 2],
-        days: Int = 90, in directory: TemporaryDirectory, name: String = "client"
+        commonName: String = "Push", days: Int = 90, in directory: TemporaryDirectory,
+        name: String = "client"
     ) throws -> ServerIdentity {
         let path = "\(directory.path)/\(name)"
         let arc = "1.2.840.113635.100.6.3"
@@ -25,13 +26,15 @@ extension TestAuthority {
         let authority = self.directory.path
         for line in [
             "genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out \(path).key",
-            "req -new -key \(path).key -subj /UID=\(userID)/CN=Push -out \(path).csr",
+            "req -new -key \(path).key -subj SUBJECT -out \(path).csr",
             "x509 -req -in \(path).csr -CA \(authority)/authority.pem "
                 + "-CAkey \(authority)/authority.key -days \(days) -extfile \(path).cnf "
                 + "-out \(path).pem",
         ] {
-            try Subprocess.run(
-                "openssl", line.split(separator: " ").map(String.init), in: directory)
+            let words = line.split(separator: " ").map {
+                $0 == "SUBJECT" ? "/UID=\(userID)/CN=\(commonName)" : String($0)
+            }
+            try Subprocess.run("openssl", words, in: directory)
         }
         return ServerIdentity(certificate: "\(path).pem", key: "\(path).key")
     }

@@ -75,7 +75,12 @@ struct Broadcast {
                 "expiration",
                 "\(seconds) has passed: write 0, a future time, or +2h from the first start")
         }
-        if seconds - now > BroadcastChannel.storageSecondsMax {
+        let headers = NotificationHeaders(
+            pushType: .liveActivity, expirationUnixSeconds: seconds)
+        let problems = headers.validate(credential: .providerToken)
+        if let problem = problems.first(where: { $0.field == .expiration }) {
+            warnings.append(problem.asError.message)
+        } else if seconds - now > BroadcastChannel.storageSecondsMax {
             warnings.append("--expiration: APNs keeps a broadcast for at most 8 hours")
         }
     }
@@ -132,8 +137,9 @@ struct Broadcast {
 
     /// Prints the outcome.
     ///
+    /// - Parameter isEarlier: Whether an earlier start recorded the outcome.
     /// - Returns: The exit code.
-    func report(_ ledger: BroadcastLedger) -> Int32 {
+    func report(_ ledger: BroadcastLedger, isEarlier: Bool = false) -> Int32 {
         let outcome = ledger.outcome
         var line = JSONLine()
         line.add("app", app)
@@ -154,34 +160,42 @@ struct Broadcast {
             if time > 0 { text += " at \(universalTime(time))" }
             printText(text + "\n")
         }
-        return conclude(ledger)
+        return conclude(ledger, isEarlier: isEarlier)
     }
 
     /// Prints advice about an outcome other than an acceptance.
-    private func conclude(_ ledger: BroadcastLedger) -> Int32 {
+    private func conclude(_ ledger: BroadcastLedger, isEarlier: Bool) -> Int32 {
         let outcome = ledger.outcome
         var response =
             ledger.refusal
             ?? BlockingConnection.Response(
                 status: outcome.status, reason: Reason(text: outcome.reason))
-        if response.reasonText == nil { response.reasonText = outcome.reason }
+        if response.reasonText == nil, !outcome.reason.isEmpty {
+            response.reasonText = outcome.reason
+        }
+        let earlier = isEarlier ? " in an earlier start" : ""
         let advice = ChannelRefusal.advice(
             response, app: app, environment: options.request.connection.environment)
         switch outcome.state {
         case .accepted: return ExitCode.complete
         case .rejected:
             standardErrorLine(
-                "broadside: APNs refused the broadcast: \(response.summary): \(advice)")
+                "broadside: APNs refused the broadcast\(earlier): \(response.summary): \(advice); "
+                    + "then name another --ledger")
             return ExitCode.refused
         case .remaining:
+            let isFromAPNs = ChannelRefusal.classify(response) != .notFromAPNs
+            let refused =
+                isFromAPNs
+                ? "APNs refused the credential" : "\(server.hostAndPort) refused the broadcast"
             standardErrorLine(
-                "broadside: APNs refused the credential: \(response.summary): \(advice); then start "
-                    + "again with the same --ledger")
+                "broadside: \(refused): \(response.summary): \(advice); then start again with the "
+                    + "same --ledger")
             return ExitCode.refused
         case .failed:
             standardErrorLine(
-                "broadside: the broadcast failed: \(response.summary): \(advice), with --retry failed"
-            )
+                "broadside: the broadcast failed\(earlier): \(response.summary): \(advice), with "
+                    + "--retry failed")
         default:
             standardErrorLine(
                 "broadside: the response was lost, so devices may have received the broadcast: "

@@ -48,9 +48,10 @@ public enum BroadcastRun {
         }
         standardError(broadcast.plan)
         standardError(
-            "This goes to all subscribers of the channel in Apple's production. Type yes to send:")
+            "This goes to all subscribers of the channel in Apple's production environment. Type "
+                + "yes to send:")
         guard readLine() == "yes" else {
-            throw .request("not confirmed: nothing was sent; a script confirms with --yes")
+            throw .request("not confirmed: nothing was sent; in a script, confirm with --yes")
         }
     }
 
@@ -82,19 +83,46 @@ public enum BroadcastRun {
             throw error
         }
         try ledger.begin(Clock.now())
+        noteInterruption()
         try ledger.reserve(reopening: options.retry, Clock.now())
         try attempt(broadcast, ledger, options, over: first)
         return broadcast.report(ledger)
+    }
+
+    /// Prints a line if SIGINT or SIGTERM ends the process from now on. A signal that the parent
+    /// process ignored stays ignored.
+    private static func noteInterruption() {
+        for number in [SIGINT, SIGTERM] {
+            // The handler makes only calls that signal-safety(7) allows.
+            let previous = signal(number) { number in
+                let text: StaticString = """
+                    broadside: stopped by a signal: the broadcast may have been sent: start it again \
+                    with the same --ledger to see its outcome; only --retry unknown sends it again
+
+                    """
+                // SAFETY: the text is constant and has the stated number of bytes.
+                _ = unsafe write(STDERR_FILENO, text.utf8Start, text.utf8CodeUnitCount)
+                signal(number, SIG_DFL)
+                // The system delivers the signal when the handler returns.
+                raise(number)
+            }
+            // SAFETY: both are addresses of functions, or small numbers in their place.
+            if unsafe unsafeBitCast(previous, to: Int.self)
+                == unsafeBitCast(SIG_IGN, to: Int.self)
+            {
+                signal(number, SIG_IGN)
+            }
+        }
     }
 
     /// Reports the outcome of an earlier start, and that this start sent nothing.
     private static func reportEarlier(
         _ broadcast: Broadcast, _ ledger: BroadcastLedger
     ) -> Int32 {
-        let code = broadcast.report(ledger)
+        let code = broadcast.report(ledger, isEarlier: true)
         let state = ledger.outcome.state
         standardErrorLine(
-            "broadside: this start sent nothing: the ledger has the broadcast as \(state.name)"
+            "broadside: nothing was sent now: the ledger records the broadcast as \(state.name)"
                 + (state == .accepted ? "; to send it again, name another --ledger" : ""))
         return code
     }
@@ -142,7 +170,7 @@ public enum BroadcastRun {
             else {
                 try ledger.release(attempts: attempts, Clock.now())
                 throw BroadsideError(
-                    "APNs asks to wait \(grouped(retryAfter ?? 0)) seconds: after that, start the "
+                    "APNs asks you to wait \(grouped(retryAfter ?? 0)) seconds: then start the "
                         + "broadcast again with the same --ledger",
                     exitCode: ExitCode.failure)
             }
@@ -180,8 +208,8 @@ public enum BroadcastRun {
         case .lost:
             try ledger.settle(
                 .unknown, status: status, reason: .connectionLost, attempts: attempts, now)
-        // Another credential may be accepted: a later start sends the broadcast.
-        case .credential:
+        // Another credential or endpoint may be accepted: a later start sends the broadcast.
+        case .credential, .notFromAPNs:
             try ledger.release(attempts: attempts, now)
             ledger.refusal = response
         case .request: try settle(.rejected)

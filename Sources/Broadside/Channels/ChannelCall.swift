@@ -18,7 +18,7 @@ struct ChannelCall {
     ) {
         assert(
             (channel != nil) == (options.action == .read || options.action == .delete),
-            "a channel is named to be read or deleted")
+            "reading or deleting a channel needs its ID")
         action = options.action
         self.app = app
         self.channel = channel
@@ -76,8 +76,11 @@ struct ChannelCall {
         _ response: BlockingConnection.Response, exitCode: Int32
     ) -> BroadsideError {
         let advice = ChannelRefusal.advice(response, app: app, environment: environment)
+        let isFromAPNs = ChannelRefusal.classify(response) != .notFromAPNs
         return BroadsideError(
-            "APNs refused the \(action): \(response.summary): \(advice)", exitCode: exitCode)
+            "\(isFromAPNs ? "APNs" : server.hostAndPort) refused the \(action): "
+                + "\(response.summary): \(advice)",
+            exitCode: exitCode)
     }
 
     // MARK: Results

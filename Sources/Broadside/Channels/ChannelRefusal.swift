@@ -13,6 +13,9 @@ enum ChannelRefusal {
         case lost
         /// The credential was refused. The request itself may be right.
         case credential
+        /// APNs never sends such a response: it redirects no request, asks for no login, and states
+        /// a reason for each refusal. Another server sent it, and APNs did not get the request.
+        case notFromAPNs
         /// The request was refused permanently.
         case request
     }
@@ -23,15 +26,22 @@ enum ChannelRefusal {
         case (502, _), (504, _), (200..<300, _): .lost
         case (429, _), (500..., _), (408, _), (421, _), (425, _): .busy
         case (403, _): .credential
-        default: .request
+        case (300..<400, nil), (401, nil), (407, nil): .notFromAPNs
+        default: response.reason == nil && response.reasonText == nil ? .notFromAPNs : .request
         }
     }
+
+    /// Advice about TooManyProviderTokenUpdates.
+    static let tokenUpdatesAdvice =
+        "provider tokens change too often: use each token for at least 20 minutes"
 
     /// Advice about a response that refuses a request.
     static func advice(
         _ response: BlockingConnection.Response, app: String, environment: Endpoints.Environment
     ) -> String {
-        let other = "is the channel of the other environment? --environment \(environment.other)"
+        let other =
+            "if the channel belongs to the other environment, add --environment "
+            + "\(environment.other)"
         switch response.reason {
         case .featureNotEnabled, .broadcastFeatureNotEnabled:
             return "in Apple's developer portal, switch on the broadcast capability of \(app)"
@@ -57,7 +67,7 @@ enum ChannelRefusal {
             return "shorten the payload to \(grouped(BroadcastChannel.payloadCountMax)) bytes"
         case .payloadEmpty: return "check --payload: broadside payload check --broadcast"
         case .expiredProviderToken:
-            return "set this machine's clock right, or put a new provider token into the file"
+            return "correct this machine's clock, or put a new provider token into the file"
         case .invalidProviderToken:
             return
                 "key, --key-id and --team-id do not belong together: broadside doctor checks them"
@@ -68,7 +78,7 @@ enum ChannelRefusal {
                 + "\(environment.other), or another credential"
         case .badCertificate: return "the certificate is revoked, or is not a provider certificate"
         case .tooManyProviderTokenUpdates:
-            return "provider tokens change too often: use one for at least 20 minutes"
+            return tokenUpdatesAdvice
         case .badPath, .methodNotAllowed:
             return "is this APNs' host for channels? check --endpoint"
         default:

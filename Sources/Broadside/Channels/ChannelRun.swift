@@ -50,13 +50,13 @@ public enum ChannelRun {
         guard isatty(STDIN_FILENO) == 1 else {
             throw .usage(
                 "yes",
-                "is missing: a deleted channel can't be restored, so add --yes to delete it without "
-                    + "a question")
+                "is missing: a deleted channel can't be restored, so confirm the deletion with "
+                    + "--yes")
         }
         standardError(call.plan)
         standardError("A deleted channel can't be restored. Type yes to delete it:")
         guard readLine() == "yes" else {
-            throw .request("not confirmed: nothing was deleted; a script confirms with --yes")
+            throw .request("not confirmed: nothing was deleted; in a script, confirm with --yes")
         }
     }
 
@@ -86,7 +86,8 @@ public enum ChannelRun {
                 case .lost where call.action == .create: throw orphan(call, response.summary)
                 case .lost where !isLast: wasLost = true
                 case .busy, .lost: throw call.refusal(response, exitCode: ExitCode.failure)
-                case .credential, .request: throw call.refusal(response, exitCode: ExitCode.refused)
+                case .credential, .notFromAPNs, .request:
+                    throw call.refusal(response, exitCode: ExitCode.refused)
                 }
                 guard
                     let seconds = RepeatDelay.seconds(after: attempt, retryAfter: retryAfter)
@@ -145,9 +146,9 @@ public enum ChannelRun {
             count = "; the app has \(grouped(channels.count)) channels now"
         }
         return BroadsideError(
-            "the response to the create was lost (\(cause))\(count): a channel may exist that you do "
-                + "not know (an orphan): compare broadside channel list with your records, delete the "
-                + "orphan, then create again",
+            "the response to the create request was lost (\(cause))\(count): a channel may exist "
+                + "that you do not know (an orphan): compare broadside channel list with your "
+                + "records, delete the orphan, then create again",
             exitCode: ExitCode.openRows)
     }
 }

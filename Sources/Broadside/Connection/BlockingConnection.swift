@@ -46,6 +46,8 @@ import BroadsideTLS
     private var mirror = DynamicTableMirror()
     private(set) var serverDate = ServerDate()
     private(set) var isReady = false
+    /// Whether a request was sent, at least in part.
+    private(set) var hasSentRequest = false
     private(set) var response: Response?
 
     /// Parameters that TLS negotiated.
@@ -136,6 +138,7 @@ import BroadsideTLS
             throw .notProcessed
         }
         let streamID = http.openStream(tag: 0, payloadCount: payload.count)
+        hasSentRequest = true
         // END_HEADERS, and END_STREAM on the last frame (RFC 9113 sections 6.2 and 6.1).
         try write(
             payload.isEmpty
@@ -203,8 +206,8 @@ import BroadsideTLS
     private func whole(_ status: UInt16, body: [UInt8]) -> Response {
         let parsed = ReasonBody.parse(body.rawSpan)
         var response = Response(status: status, reason: parsed.reason)
-        response.reasonText = parsed.textRange.map { range in
-            String(decoding: body[range], as: UTF8.self)
+        response.reasonText = parsed.textRange.flatMap { range in
+            range.isEmpty ? nil : String(decoding: body[range], as: UTF8.self)
         }
         response.retryAfterSeconds = http.retryAfter.seconds(
             from: Clock.now().wallMilliseconds / 1000)

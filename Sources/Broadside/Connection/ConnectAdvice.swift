@@ -5,9 +5,9 @@ internal import Glibc
 enum ConnectAdvice {
     /// Returns the advice for an `errno` value of connecting.
     ///
-    /// - Parameter hasPort: Whether the command has the option `--port`.
-    static func text(errno code: Int32, isProxy: Bool, hasPort: Bool) -> String {
-        let other = hasPort ? ", try --port 2197, or give --proxy" : ", or give --proxy"
+    /// - Parameter otherPort: Value of `--port` to try; nil if the option can't change the port.
+    static func text(errno code: Int32, isProxy: Bool, otherPort: UInt16?) -> String {
+        let other = otherPort.map { ", try --port \($0), or give --proxy" } ?? ", or give --proxy"
         var port = isProxy ? "check --proxy" : "open the port\(other)"
         if !isProxy, let variable = ProxyAddress.unusedVariable {
             port += " (\(ProxyAddress.hint(of: variable)))"

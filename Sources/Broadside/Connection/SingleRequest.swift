@@ -22,7 +22,7 @@ struct SingleRequest {
         assert(path.hasPrefix("/"), "a path begins at the root")
         assert(
             fields.allSatisfy { !$0.name.utf8.contains { (0x41...0x5A).contains($0) } },
-            "names of fields are in lower case (RFC 9113, 8.2)")
+            "header field names are in lower case (RFC 9113, 8.2)")
         var block: [UInt8] = []
         // Entries 2, 3 and 7 of the static table are GET, POST and https.
         switch method {

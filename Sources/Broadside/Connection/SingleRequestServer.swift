@@ -42,15 +42,14 @@ struct SingleRequestServer {
         warnings: inout [String]
     ) throws(BroadsideError) {
         credential = try Credential.read(options, warnings: &warnings)
+        isProduction = options.appleEnvironment == .production
         var options = options
-        if let endpoint = options.endpoint, let named = parseEndpoint(endpoint, defaultPort: port) {
-            options.endpoint = Route.hostAndPort(named.host, named.port)
-            isProduction = Endpoints.environment(ofHost: named.host) == .production
-        } else if options.endpoint == nil {
-            options.endpoint = Route.hostAndPort(host, port)
-            isProduction = options.environment == .production
+        if let endpoint = options.endpoint {
+            if let named = parseEndpoint(endpoint) {
+                options.endpoint = Route.hostAndPort(named.host, named.port ?? port)
+            }
         } else {
-            isProduction = false
+            options.endpoint = Route.hostAndPort(host, port)
         }
         route = try Route.read(options, warnings: &warnings)
         context = try CampaignRun.tlsContext(options, credential)
@@ -61,7 +60,9 @@ struct SingleRequestServer {
 
     /// Value of `:authority`, without the default port of https.
     var authority: String {
-        route.port == 443 ? String(hostAndPort.dropLast(4)) : hostAndPort
+        guard route.port == 443 else { return hostAndPort }
+        assert(hostAndPort.hasSuffix(":443"), "the port follows the host")
+        return String(hostAndPort.dropLast(4))
     }
 
     /// Text of a request as it would be sent. A description of the credential replaces a provider
@@ -105,7 +106,7 @@ struct SingleRequestServer {
         throw unreachable(
             failures.joined(separator: "; ") + ": "
                 + ConnectAdvice.text(
-                    errno: lastCode, isProxy: route.proxy != nil, hasPort: false))
+                    errno: lastCode, isProxy: route.proxy != nil, otherPort: nil))
     }
 
     private func begin(

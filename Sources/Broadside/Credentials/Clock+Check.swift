@@ -10,9 +10,9 @@ extension Clock {
         guard wall / 1000 < earliestSeconds else { return }
         throw BroadsideError(
             "this machine's clock was never set: it says "
-                + "\(wall < 1000 ? "1970 or earlier" : timeText(wall)), and provider "
-                + "tokens and ledgers depend on it: set it (timedatectl set-ntp true), "
-                + "then try again", exitCode: ExitCode.disk)
+                + "\(wall < 1000 ? "1970 or earlier" : timeText(wall)), but provider tokens and "
+                + "ledgers need the right time: set the clock (timedatectl set-ntp true), then try "
+                + "again", exitCode: ExitCode.disk)
     }
 
     /// Earliest time that a clock shows if it was set: 2001, in seconds since 1970.

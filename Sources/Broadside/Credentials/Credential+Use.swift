@@ -76,16 +76,21 @@ extension Credential {
         if let problem = scope.topicProblem(headers.topic, pushType: headers.pushType) {
             throw .usage("topic", problem.message)
         }
-        // The environment of another endpoint is unknown.
-        if options.endpoint == nil, !scope.environments.isEmpty,
-            !scope.environments.contains(options.environment)
-        {
-            let other = scope.environments.map(\.rawValue).joined(separator: " and ")
+        // The environment of a server other than Apple's is unknown.
+        guard let environment = options.appleEnvironment, !scope.environments.isEmpty,
+            !scope.environments.contains(environment)
+        else { return }
+        let other = scope.environments.map(\.rawValue).joined(separator: " and ")
+        guard let endpoint = options.endpoint else {
             throw .usage(
                 "environment",
-                "\(options.environment.rawValue): the certificate is for \(other) "
-                    + "only: use --environment \(other), or another certificate")
+                "\(environment): the certificate is for \(other) only: use --environment \(other), "
+                    + "or another certificate")
         }
+        throw .usage(
+            "endpoint",
+            "\(endpoint) is Apple's \(environment), but the certificate is for \(other) only: use "
+                + "--environment \(other) in its place, or another certificate")
     }
 
     /// Returns the initial authorization of a run.
@@ -105,6 +110,22 @@ extension Credential {
                 value: token.value, issuedAtSeconds: token.issuedAt,
                 sign: { signer.sign(issuedAtSeconds: $0) })
         }
+    }
+
+    /// Checks that this credential does not sign with another key under the key ID of one that
+    /// APNs has accepted. Apple never gives the ID of a key to another key.
+    ///
+    /// - Parameter options: Options from which this credential was read.
+    func checkKey(of accepted: Credential, _ options: SendOptions) throws(BroadsideError) {
+        guard case .key(let key, let keyID, _) = self,
+            case .key(let old, let oldID, _) = accepted, keyID == oldID,
+            let text = try? key.verifyingKey.pem, let oldText = try? old.verifyingKey.pem,
+            text != oldText
+        else { return }
+        throw .usage(
+            KeySource(options)?.option ?? "auth-key",
+            "gives another key now, but APNs knows the previous one as --key-id \(keyID): to change "
+                + "the key, stop the run, then continue it with --resume, the new key and its ID")
     }
 
     /// Checks that a run can continue with this credential in place of another. The campaign must

@@ -93,7 +93,8 @@ package enum Credential: Sendable {
         for (name, value) in [("key-id", keyID), ("team-id", teamID)]
         where !ProviderTokenClaims.isIdentifier(value) {
             throw .usage(
-                name, "'\(wordExcerpt(value))' is not 10 letters and digits: copy it from Apple")
+                name,
+                "'\(wordExcerpt(value))' is not 10 capital letters and digits: copy it from Apple")
         }
         if let key = options.heldKey { return .key(key, keyID: keyID, teamID: teamID) }
         guard let source = KeySource(options) else {
@@ -170,11 +171,16 @@ package enum Credential: Sendable {
             // Omits the message's advice about files, which does not apply here.
             let problem = (error.message.parts(atFirst: ":")?.before ?? error.message[...])
                 .replacing("the file contains", with: "it contains")
+            let (remedy, file) =
+                error.code == .passphraseMissing
+                ? ("remove it with 'openssl pkey -in FILE -out NEWFILE', then ", "NEWFILE")
+                : ("", "the .p8 file")
             throw .usage(
                 source.option,
-                location.isEmpty
-                    ? "printed no usable key: \(problem): have it print the .p8 file's text"
-                    : "\(location)no usable key: \(problem): put the text of the .p8 file there")
+                (location.isEmpty ? "printed " : location) + "no usable key: \(problem): \(remedy)"
+                    + (location.isEmpty
+                        ? "have it print the text of \(file)"
+                        : "put the text of \(file) there"))
         }
     }
 
@@ -206,7 +212,7 @@ package enum Credential: Sendable {
         if let path = options.passphraseFile {
             var text = try readSecret(path, option: "passphrase-file", limit: 4096, &warnings)
             defer { text.cleanse() }
-            passphrase = Array(text.prefix { $0 != 0x0a && $0 != 0x0d })
+            passphrase = Array(text[text.textStart...].prefix { $0 != 0x0a && $0 != 0x0d })
             if text.contains(0) {
                 throw .usage("passphrase-file", "\(path): contains a NUL byte: write plain text")
             }
@@ -278,12 +284,18 @@ package enum Credential: Sendable {
         if leaf.extensionValue(CertificateScope.productionExtension) != nil {
             environments.insert(.production)
         }
+        let commonName = leaf.subjectAttribute(CertificateScope.commonNameAttribute)
+        if let commonName, CertificateScope.signsApps(commonName: commonName) {
+            throw .usage(
+                "certificate",
+                "\(path): '\(commonName)' signs apps, and APNs refuses it: get a certificate for "
+                    + "push notifications from Apple")
+        }
         let scope = CertificateScope(
             topicsExtension: leaf.extensionValue(CertificateScope.topicsExtension),
             voipExtension: leaf.extensionValue(CertificateScope.voipExtension),
             userID: leaf.subjectAttribute(CertificateScope.userIDAttribute),
-            commonName: leaf.subjectAttribute(CertificateScope.commonNameAttribute),
-            environments: environments)
+            commonName: commonName, environments: environments)
         guard let scope else {
             throw .usage(
                 "certificate",

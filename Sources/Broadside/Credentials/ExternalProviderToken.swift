@@ -21,6 +21,14 @@ package struct ExternalProviderToken: Sendable {
             }
         }
 
+        /// Advice to replace an expired token.
+        var renewalAdvice: String {
+            switch self {
+            case .file: "put a new one into the file"
+            case .command: "have the command print a new one"
+            }
+        }
+
         /// Error about the content of the source.
         fileprivate func error(_ problem: String) -> BroadsideError {
             switch self {
@@ -108,7 +116,7 @@ package struct ExternalProviderToken: Sendable {
         warnings: inout [String]
     ) throws(BroadsideError) -> ExternalProviderToken {
         let blanks: Set<UInt8> = [0x20, 0x09, 0x0a, 0x0d]
-        let token = Array(bytes.drop { blanks.contains($0) }.reversed())
+        let token = Array(bytes[bytes.textStart...].drop { blanks.contains($0) }.reversed())
         let text = Array(token.drop { blanks.contains($0) }.reversed())
         if let problem = Self.otherKind(text) { throw source.error(problem) }
         let parts = text.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
@@ -166,8 +174,17 @@ extension ExternalProviderToken {
                 "not a provider token but a key, which signs provider tokens: "
                 + "name it with --auth-key, --key-id and --team-id"
         }
-        return words.lowercased().hasPrefix("bearer ")
-            ? "not a provider token: remove 'bearer' and write the token alone" : nil
+        if UTF16Text.problem(text.rawSpan) != nil {
+            return "not a provider token but UTF-16 text: write the token as UTF-8"
+        }
+        let lowercased = words.lowercased()
+        for (beginning, name) in [
+            ("authorization:", "'Authorization: Bearer'"), ("bearer ", "'bearer'"),
+            ("\"", "the quotes"), ("'", "the quotes"),
+        ] where lowercased.hasPrefix(beginning) {
+            return "not a provider token: remove \(name) and write the token alone"
+        }
+        return nil
     }
 }
 

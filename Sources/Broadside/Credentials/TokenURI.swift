@@ -63,13 +63,13 @@ struct TokenURI: Equatable, Sendable {
             guard SystemCall.status(String(path)) != nil else {
                 throw .usage(
                     option,
-                    "\(key): the file of pin-source can't be read: \(describe(errno: errno)): name one whose "
-                        + "first line is the PIN")
+                    "\(key): the file of pin-source can't be read: \(describe(errno: errno)): name "
+                        + "a file whose first line is the PIN")
             }
             var file = try readSecret(
                 String(path), option: option, limit: Self.pinByteLimit, &warnings)
             defer { file.cleanse() }
-            pin = Array(file.prefix { $0 != 0x0a && $0 != 0x0d })
+            pin = Array(file[file.textStart...].prefix { $0 != 0x0a && $0 != 0x0d })
         }
         var uri = Array(key.utf8)
         defer { uri.cleanse() }

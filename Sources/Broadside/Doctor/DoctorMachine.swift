@@ -82,7 +82,8 @@ enum DoctorMachine {
             else {
                 report.add(
                     "ledger disk", .failed, "\(parent): \(describe(errno: errno))",
-                    advice: "a ledger cannot be written there: free space, or name another disk")
+                    advice: "a ledger cannot be written there: free some space, or name another "
+                        + "disk")
                 return false
             }
             times.append(Clock.now().nanoseconds - start)
@@ -95,8 +96,9 @@ enum DoctorMachine {
             "ledger disk", isSlow || isFull ? .warning : .ok,
             "\(byteCountText(free)) free in \(parent), a sync takes \(latencyText(sync))",
             advice: isFull
-                ? "an accepted row needs up to 24 bytes, any other about 100: free some space"
-                : isSlow ? "a run waits for syncs before it sends: use a faster disk" : nil)
+                ? "a ledger needs up to 24 bytes per accepted row, and about 100 per other row: "
+                    + "free some space"
+                : isSlow ? "a run waits for this disk before it sends: use a faster disk" : nil)
         return true
     }
 

@@ -25,6 +25,8 @@ public enum DoctorRun {
         var route: Route
         var context: TLSContext
         var sendsContentLength: Bool
+        /// Port that Apple's hosts also offer; nil if the endpoint names a port.
+        var otherPort: UInt16?
         var warnings: [String] = []
 
         init(_ options: SendOptions) throws(BroadsideError) {
@@ -37,6 +39,8 @@ public enum DoctorRun {
             }
             try credential.check(headers, options)
             route = try Route.read(options, warnings: &warnings)
+            let port = route.port
+            if options.allowsPort { otherPort = Endpoints.ports.first { $0 != port } }
             sendsContentLength = options.sendsContentLength
             context = try CampaignRun.tlsContext(options, credential)
         }
@@ -95,7 +99,9 @@ public enum DoctorRun {
         }
         report.add("name", .ok, addresses.map(\.description).joined(separator: ", "))
         let configuration = subject.route.tlsConfiguration(subject.context)
-        guard let connection = connect(&report, addresses, configuration) else { return 1 }
+        guard
+            let connection = connect(&report, addresses, configuration, subject.otherPort)
+        else { return 1 }
         do {
             if let tunnel = configuration.tunnel {
                 try connection.openTunnel(tunnel)
@@ -104,6 +110,11 @@ public enum DoctorRun {
             }
             try converse(&report, connection)
             return try ask(&report, connection, subject)
+        } catch BlockingConnection.Failure.tls(let error) where connection.hasSentRequest {
+            report.add(
+                "connection", .failed, error.sentence,
+                advice: "it ended after the request was sent: check --endpoint and any proxy in "
+                    + "between")
         } catch BlockingConnection.Failure.tls(let error) {
             report.add(
                 error.code == .noALPN ? "ALPN" : "TLS", .failed, error.sentence,
@@ -137,9 +148,11 @@ public enum DoctorRun {
     }
 
     /// Connects to the first address that accepts a connection; reports each address that does not.
+    ///
+    /// - Parameter otherPort: Value of `--port` to try; nil if the option can't change the port.
     private static func connect(
         _ report: inout DoctorReport, _ addresses: [SocketAddress],
-        _ configuration: TLSConfigurationBox.Value
+        _ configuration: TLSConfigurationBox.Value, _ otherPort: UInt16?
     ) -> BlockingConnection? {
         var failures: [String] = []
         var lastCode: Int32 = 0
@@ -167,7 +180,7 @@ public enum DoctorRun {
         report.add(
             "connect", .failed, failures.joined(separator: "; "),
             advice: ConnectAdvice.text(
-                errno: lastCode, isProxy: configuration.tunnel != nil, hasPort: true))
+                errno: lastCode, isProxy: configuration.tunnel != nil, otherPort: otherPort))
         return nil
     }
 

@@ -18,14 +18,18 @@ enum DoctorVerdict {
             report.add("credential", .ok, "accepted by APNs")
             report.add("topic", .ok, "\(topic) is allowed")
             report.add("environment", .ok, "the credential is valid at this endpoint")
-            if credential.kind == .providerToken {
+            // A clock that differs from the server's date has its finding already.
+            let isClockJudged = report.checks.contains { $0.name == "clock" }
+            if credential.kind == .providerToken, !isClockJudged {
                 report.add("clock", .ok, "near enough to APNs' clock")
             }
             return 0
-        case (let status?, _) where status == 429 || status >= 500:
+        case (let status?, let reason) where status == 429 || status >= 500:
             report.add(
                 "request", .warning, words,
-                advice: "APNs is overloaded or has an internal error: try again later")
+                advice: reason == .tooManyProviderTokenUpdates
+                    ? ChannelRefusal.tokenUpdatesAdvice
+                    : "APNs is overloaded or has an internal error: try again later")
             return 1
         default: break
         }
@@ -52,12 +56,12 @@ enum DoctorVerdict {
     ) -> (name: String, advice: String) {
         switch reason {
         case .expiredProviderToken:
-            if case .suppliedToken = credential {
-                return ("clock", "the token is older than an hour: put a new one into the file")
+            if case .suppliedToken(let token) = credential {
+                return ("clock", "the token is older than an hour: \(token.source.renewalAdvice)")
             }
             return (
                 "clock",
-                "APNs says that a token made at most 35 minutes ago is too "
+                "APNs reports that a token made at most 35 minutes ago is too "
                     + "old: this machine's clock is more than 25 minutes slow, so set "
                     + "it"
             )
@@ -66,12 +70,13 @@ enum DoctorVerdict {
         case .badEnvironmentKeyIDInToken, .badEnvironmentKeyInToken:
             return (
                 "environment",
-                "the key is for the other environment: use --environment, or the other key"
+                "the key is for the other environment: change --environment, or use another key"
             )
         case .badCertificateEnvironment:
             return (
                 "environment",
-                "the certificate is for the other environment: use --environment, or another one"
+                "the certificate is for the other environment: change --environment, or use "
+                    + "another one"
             )
         case .badCertificate:
             return ("credential", "the certificate is revoked, or is not a provider certificate")
@@ -104,8 +109,8 @@ enum DoctorVerdict {
                 + "clock is more than an hour fast"
         case .suppliedToken(let token):
             "the token's signature, its key ID \(token.claims.keyID) and its team ID "
-                + "\(token.claims.teamID) do not belong together, or the clock that dated it "
-                + "is fast"
+                + "\(token.claims.teamID) do not belong together, or the clock of the machine that "
+                + "made it is fast"
         case .certificate:
             "a proxy in between seems to decrypt TLS: APNs saw no certificate"
         }

@@ -32,8 +32,8 @@ public enum SurveyRun {
         }
         var warnings: [String] = []
         let server = try SingleRequestServer(
-            options, host: Endpoints.host(options.environment), port: options.port,
-            bodyLimit: bodyLimit, warnings: &warnings)
+            options, host: Endpoints.host(options.environment),
+            port: options.port ?? Endpoints.defaultPort, bodyLimit: bodyLimit, warnings: &warnings)
         for warning in warnings { standardErrorLine("broadside: warning: \(warning)") }
         let survey = try send(options, to: server)
         if let output {
@@ -42,8 +42,8 @@ public enum SurveyRun {
             try file.finish()
             if output != "-" {
                 standardErrorLine(
-                    "broadside: \(output) has the responses to \(survey.entries.count) harmless requests; "
-                        + "--compare \(shellWord(output)) names differences")
+                    "broadside: \(output) has the responses to \(survey.entries.count) harmless "
+                        + "requests; --compare \(shellWord(output)) shows the differences")
             }
         }
         guard let other, let compared else { return 0 }

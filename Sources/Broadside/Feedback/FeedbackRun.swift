@@ -21,10 +21,11 @@ public enum FeedbackRun {
         guard let endpoint = options.endpoint else {
             throw .usage("endpoint", "is missing: add --endpoint HOST[:PORT]")
         }
-        guard let (host, port) = parseEndpoint(endpoint, defaultPort: defaultPort) else {
+        guard let (host, namedPort) = parseEndpoint(endpoint) else {
             throw .usage(
                 "endpoint", "'\(endpoint)' is not a HOST[:PORT]: write it like localhost:2196")
         }
+        let port = namedPort ?? defaultPort
         guard options.certificate != nil else {
             throw .usage(
                 "certificate", "is missing: add --certificate FILE, which selects the app's list")
@@ -105,12 +106,16 @@ public enum FeedbackRun {
             }
             try ledger.append(tuples, now: Clock.now())
             if bytes.isEmpty, problem == nil, reader.pendingCount > 0 {
-                problem = "the list ends within a tuple after \(reader.pendingCount) bytes of it"
+                problem =
+                    "the list ends within a tuple, after its first \(reader.pendingCount) bytes"
             }
             if let problem {
                 throw BroadsideError(
-                    "\(peer): \(problem): the \(ledger.count) tokens before it are recorded, so "
-                        + "prune with this ledger, then read again into another --ledger",
+                    "\(peer): \(problem): "
+                        + (ledger.count == 0
+                            ? "is this a feedback service? check --endpoint"
+                            : "the \(ledger.count) tokens before it are recorded, so prune with "
+                                + "this ledger, then read again into another --ledger"),
                     exitCode: 1)
             }
             if bytes.isEmpty { return }

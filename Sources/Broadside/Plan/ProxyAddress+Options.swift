@@ -7,8 +7,9 @@ extension ProxyAddress {
     /// Parses `http://HOST:PORT`.
     init(_ url: String) throws(BroadsideError) {
         let scheme = "http://"
-        guard url.hasPrefix(scheme) else {
-            if url.hasPrefix("https://") || url.hasPrefix("socks") {
+        let lowercased = url.lowercased()
+        guard lowercased.hasPrefix(scheme) else {
+            if lowercased.hasPrefix("https://") || lowercased.hasPrefix("socks") {
                 throw .usage(
                     "proxy",
                     "'\(Self.withoutUser(url))': only plain http:// proxies are "
@@ -27,8 +28,7 @@ extension ProxyAddress {
                     + "FILE")
         }
         // There is no common default port: some programs use 80, others 3128 or 1080.
-        let hasPort = rest.last.map { $0.isNumber } == true && rest.contains(":")
-        guard hasPort, let (host, port) = parseEndpoint(String(rest)) else {
+        guard case (let host, let port?)? = parseEndpoint(String(rest)) else {
             throw .usage("proxy", "'\(url)' is not http://HOST:PORT: write host and port")
         }
         self.init(host: host, port: port)
@@ -59,7 +59,7 @@ extension ProxyAddress {
     ) throws(BroadsideError) -> SecretBytes {
         var text = try readSecret(path, option: "proxy-auth-file", limit: 4096, &warnings)
         defer { text.cleanse() }
-        var pair = Array(text.prefix { $0 != 0x0a && $0 != 0x0d })
+        var pair = Array(text[text.textStart...].prefix { $0 != 0x0a && $0 != 0x0d })
         defer { pair.cleanse() }
         guard pair.contains(UInt8(ascii: ":")), pair.allSatisfy({ $0 >= 0x20 && $0 != 0x7f }) else {
             throw .usage(

@@ -2,6 +2,7 @@ import BroadsideAPNs
 import BroadsideEngine
 import BroadsideSupport
 import BroadsideTLS
+internal import Glibc
 
 /// Keeps a run's credential current: renews provider tokens and reloads files. Runs on the thread
 /// that handles signals. The file of `--auth-token-file` is checked each second and read on a
@@ -120,7 +121,8 @@ final class CredentialWatch {
     private func reload(_ now: Now, printed: SecretBytes?) {
         var warnings: [String] = []
         let found = ReloadedCredential.read(
-            plan.options, plan.headers, after: plan.credential, printed: printed,
+            plan.options, plan.headers, after: plan.credential,
+            accepted: coordinator.anyAccepted ? sender.credential : nil, printed: printed,
             warnings: &warnings)
         if let found { replace(found, now) }
         for warning in warnings { warn(warning) }
@@ -223,20 +225,23 @@ private struct ReloadedCredential: Sendable {
     ///   - options: Options of the run.
     ///   - headers: Headers of the campaign.
     ///   - other: Credential at the start of the run.
+    ///   - accepted: Current credential if APNs has accepted a notification from this run; nil if
+    ///     it has not, so that the credential may be wrong.
     ///   - printed: Output of the options' command; nil: they name none.
     ///   - warnings: Receives the warnings.
     /// - Returns: nil if a file can't be read, or the credential is another sender's; the last
     ///   warning has the cause.
     static func read(
         _ options: SendOptions, _ headers: NotificationHeaders, after other: Credential,
-        printed: SecretBytes?, warnings: inout [String]
+        accepted: Credential?, printed: SecretBytes?, warnings: inout [String]
     ) -> ReloadedCredential? {
         do throws(BroadsideError) {
-            try refusePipes(options)
+            try checkFiles(options)
             let credential = try Credential.read(
                 options, warnings: &warnings, printed: printed)
             try credential.check(headers, options)
             try credential.checkSuccession(of: other, headers: headers)
+            if let accepted { try credential.checkKey(of: accepted, options) }
             return ReloadedCredential(
                 sender: Sender(
                     credential: credential,
@@ -251,17 +256,22 @@ private struct ReloadedCredential: Sendable {
         }
     }
 
-    /// Refuses pipes as files of the credential. A pipe can be read only at the start of the run,
-    /// because it may have no writer later.
-    private static func refusePipes(_ options: SendOptions) throws(BroadsideError) {
+    /// Refuses files of the credential that are gone since the start of the run, and pipes. A pipe
+    /// can be read only at the start, because it may have no writer later.
+    private static func checkFiles(_ options: SendOptions) throws(BroadsideError) {
         let files = [
             ("auth-key", KeySource(options)?.path), ("auth-token-file", options.authTokenFile),
             ("certificate", options.certificate), ("private-key", options.privateKey),
             ("passphrase-file", options.passphraseFile), ("ca-file", options.caFile),
             ("proxy-auth-file", options.proxyAuthFile),
         ]
-        for case (let option, let path?) in files where isPipe(path) {
-            throw .usage(option, "\(path) is a pipe, which is read at the start only")
+        for case (let option, let path?) in files {
+            guard SystemCall.status(path) != nil else {
+                throw .file(option: option, path, errno: errno, "put the file back")
+            }
+            if isPipe(path) {
+                throw .usage(option, "\(path) is a pipe, which is read at the start only")
+            }
         }
     }
 }

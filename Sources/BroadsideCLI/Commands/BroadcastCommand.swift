@@ -16,13 +16,15 @@ enum BroadcastCommand {
             The broadcast is sent again only if APNs certainly did not process it: after 429, 500 or
             503, or if the request was refused unprocessed. If the response is lost, the outcome is
             unknown, and only --retry unknown sends it again. A start with the ledger of a broadcast that
-            was accepted sends nothing.
+            was accepted or refused sends nothing.
 
             Exit codes: 0 accepted, now or earlier; 1 APNs can't be reached; 2 the request is wrong; 4
             APNs refuses it; 5 the ledger can't be written; 6 failed, or unknown; 7 another process uses
             the ledger.
             """,
-        sections: [group.section.adding([CampaignOptions.file("credential and environment")])]
+        sections: [
+            group.section.adding([CampaignOptions.file("credential, environment and endpoint")])
+        ]
             + ChannelOptionGroups.sections,
         examples: [
             .init(
@@ -80,16 +82,9 @@ enum BroadcastCommand {
                 ["10", "5", "1"],
                 "apns-priority: 10 at once, 5 when power allows, 1 lowest (default: 10)"
             ) { (priority, options) in options.priority = priority },
-            .custom(
-                "expiration", .text, "TIME",
-                "until when APNs keeps the broadcast for subscribers that are away: 0, Unix seconds, or +2h from the first start; at most 8 hours, and 0 only if the channel stores nothing (default: 0)"
-            ) { (text, options) throws(BroadsideError) in
-                guard let value = Expiration(text) else {
-                    throw .usage(
-                        "expiration", "'\(text)' is not a time: use 0, Unix seconds, or +2h")
-                }
-                options.expiration = value
-            },
+            .expiration(
+                "until when APNs keeps the broadcast for subscribers that are away: 0, Unix seconds, a date (ISO 8601, UTC unless it has an offset), or +2h after the first start; at most 8 hours, and 0 only if the channel stores nothing (default: 0)"
+            ) { (expiration, options) in options.expiration = expiration },
             .custom(
                 "retry", .choice(["failed", "unknown", "failed,unknown"]), "STATES",
                 "send again a broadcast that an earlier start left in these states"

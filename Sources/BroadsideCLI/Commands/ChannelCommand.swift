@@ -21,7 +21,9 @@ enum ChannelCommand {
             Exit codes: 0 done; 1 APNs can't be reached, or is overloaded; 2 the request is wrong; 4 APNs
             refuses it; 6 it is unknown whether a channel was created.
             """,
-        sections: [group.section.adding([CampaignOptions.file("credential and environment")])]
+        sections: [
+            group.section.adding([CampaignOptions.file("credential, environment and endpoint")])
+        ]
             + ChannelOptionGroups.sections,
         examples: [
             .init(

@@ -76,6 +76,10 @@ enum DoctorCommand {
                 + CredentialOptions.endpoint.section.options).map(\.name)),
         run: { (arguments) throws(BroadsideError) in
             try arguments.rejectWords(of: description)
+            for name in ["json", "survey", "compare"]
+            where arguments.has(name) && arguments.has("print-token") {
+                throw .usage("print-token", "and --\(name) exclude each other: remove one")
+            }
             let compared = arguments.strings("compare")
             let isJSON = arguments.has("json")
             guard compared.count <= 2 else {
@@ -84,7 +88,9 @@ enum DoctorCommand {
             if compared.count == 2 {
                 guard !arguments.has("survey") else {
                     throw .usage(
-                        "survey", "needs an endpoint, and two files need none: name one --compare")
+                        "survey",
+                        "needs an endpoint, but two files are compared without one: give --compare "
+                            + "once")
                 }
                 return try SurveyRun.compare(compared[0], compared[1], asJSON: isJSON)
             }

@@ -13,11 +13,9 @@ enum ChannelOptionGroups {
             !ofSendOnly.contains($0.description.name)
         })
 
-    /// Keys of a campaign file that these commands read. They do not read its endpoint, which is
-    /// for device pushes.
+    /// Keys of a campaign file that these commands read.
     static let campaignKeys = Set(
-        (CredentialOptions.credentials.options + endpoint.options).map(\.description.name)
-    ).subtracting(["endpoint"])
+        (CredentialOptions.credentials.options + endpoint.options).map(\.description.name))
 
     static let sections = [CredentialOptions.credentials.section, endpoint.section]
 
@@ -27,6 +25,8 @@ enum ChannelOptionGroups {
         for group in [CredentialOptions.credentials, endpoint] {
             try group.read(arguments, into: &options)
         }
+        // If a campaign file names Apple's host, that is the host for device pushes.
+        if arguments.isFromFile("endpoint") { try options.replaceAppleEndpoint() }
         return options
     }
 

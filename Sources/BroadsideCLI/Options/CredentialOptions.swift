@@ -65,10 +65,11 @@ enum CredentialOptions {
     private static let port = Option<SendOptions>(
         OptionDescription(
             "port", .choice(["443", "2197"]), "443|2197",
-            "port of Apple's hosts (default: \(SendOptions.defaults.port))")
+            "port of Apple's hosts, and of an endpoint without a port (default: \(Endpoints.defaultPort))"
+        )
     ) { (arguments, options) throws(BroadsideError) in
         guard let text = arguments.string("port") else { return }
-        guard let port = UInt16(text), port == 443 || port == 2197 else {
+        guard let port = UInt16(text), Endpoints.ports.contains(port) else {
             throw .usage(
                 "port",
                 "'\(text)' is not a port of Apple's hosts: use 443 or 2197, or "

@@ -173,8 +173,8 @@ package struct ProxyTunnelStateMachine: ~Copyable {
                     + "port", isLasting: true)
         default:
             refuse(
-                "could not open a tunnel to \(target) (\(statusText)): check the "
-                    + "endpoint and the network behind the proxy")
+                "could not open a tunnel to \(target) (\(statusText)): check the endpoint and the "
+                    + "proxy's own network")
         }
     }
 

@@ -142,7 +142,7 @@ final class ChannelStore: Sendable {
         state.order[request.app]?.removeAll { $0 == request.channel }
         assert(
             state.order[request.app]?.count == state.channels[request.app]?.count,
-            "a deleted channel is listed no more")
+            "a deleted channel is no longer listed")
         return Result(response: Response(status: 204, reason: nil))
     }
 
@@ -223,7 +223,7 @@ final class ChannelStore: Sendable {
     func setSubscribed(_ token: [UInt8], to channel: [UInt8], _ isSubscribed: Bool) -> String? {
         state.withLock { state in
             guard let app = state.channels.first(where: { $0.value[channel] != nil })?.key else {
-                return "no such channel: copy the ID that the create returned"
+                return "no such channel: copy the ID that the simulator returned at its creation"
             }
             if isSubscribed {
                 guard state.channels[app]?[channel]?.subscribers.contains(token) == false else {

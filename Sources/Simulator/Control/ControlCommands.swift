@@ -187,8 +187,8 @@ struct ControlCommands: Sendable {
             guard ClockStart.monotonicNanoseconds() < deadline, !shared.isStopping else {
                 throw ControlProblem(
                     .late,
-                    "\(found) of \(count) requests came within the timeout: look at received, or "
-                        + "wait longer with timeout=30s")
+                    "\(found) of \(count) requests came within the timeout: check the command "
+                        + "received, or wait longer with timeout=30s")
             }
             usleep(Self.pauseMicroseconds)
         }
@@ -246,8 +246,8 @@ struct ControlCommands: Sendable {
         guard outcomes.set(token, .init(response: response, remaining: remaining)) else {
             throw ControlProblem(
                 .full,
-                "\(ChosenOutcomes.limit) tokens have an outcome: remove some by giving the reason none, "
-                    + "or reset"
+                "\(ChosenOutcomes.limit) tokens have an outcome already: remove some with the "
+                    + "reason none, or reset"
             )
         }
         var line = Self.success

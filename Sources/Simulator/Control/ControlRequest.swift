@@ -51,7 +51,7 @@ struct ControlRequest: Sendable {
                 .invalid, "'\(ForeignText.escaped(name))' is unknown: write \(command.usage)")
         }
         guard arguments[name] == nil else {
-            throw ControlProblem(.invalid, "\(name) is there twice: write it once")
+            throw ControlProblem(.invalid, "\(name) is given twice: write it once")
         }
         arguments[name] = value
     }

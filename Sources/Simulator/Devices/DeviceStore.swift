@@ -281,7 +281,7 @@ final class DeviceStore: Sendable {
             sweep(microseconds, &state)
             assert(
                 state.counts.stored == state.stored.values.reduce(0) { $0 + $1.count },
-                "the count is that of the stored notifications")
+                "the count equals the number of stored notifications")
             return state.counts
         }
     }

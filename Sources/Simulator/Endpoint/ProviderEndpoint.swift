@@ -275,7 +275,7 @@ public final class ProviderEndpoint: Sendable {
     public var sendCommand: [String] {
         command("send", to: address)
             + ["--auth-key", state.authKeyFile, "--key-id", state.keyID]
-            + ["--team-id", state.teamID, "--topic", state.topic] + files
+            + ["--team-id", state.teamID, "--topic", state.topic] + environment + files
     }
 
     /// The other services, each with its address and an example command line.
@@ -293,7 +293,7 @@ public final class ProviderEndpoint: Sendable {
                 (
                     "binary gateway on \(gateway.address)",
                     command("send", to: gateway.address) + ["--protocol", "binary"] + identity
-                        + files
+                        + environment + files
                 ))
         }
         if let feedback {
@@ -317,6 +317,12 @@ public final class ProviderEndpoint: Sendable {
         return [
             "broadside", name, "--endpoint", place, "--ca-file", state.file("ca.pem"),
         ]
+    }
+
+    /// The option of `send` that names the environment, unless it is the default.
+    private var environment: [String] {
+        options.environment == .production
+            ? [] : ["--environment", options.environment.rawValue]
     }
 
     private var files: [String] {

@@ -63,7 +63,7 @@ enum FrameBytes {
     ) {
         assert(
             count >= 0 && count < 1 << 24 && streamID >> 31 == 0,
-            "a frame header that can be written")
+            "the frame header can be written")
         output.append(bigEndian: UInt32(count) << 8 | UInt32(type))
         output.append(flags)
         output.append(bigEndian: streamID)

@@ -20,7 +20,8 @@ extension SimulatorOptions {
         }
         guard serverNames.count <= SimulatorLimits.serverNames else {
             throw SimulatorError(
-                "--server-name can be given \(SimulatorLimits.serverNames) times: leave some out",
+                "--server-name can be given at most \(SimulatorLimits.serverNames) times: remove "
+                    + "some",
                 exitCode: 2)
         }
         for name in serverNames where !Self.isHostName(name) {
@@ -30,7 +31,7 @@ extension SimulatorOptions {
         }
         if feedbackListen != nil, binaryListen == nil {
             throw SimulatorError(
-                "--feedback-listen serves what the gateway learned: add --binary-listen",
+                "--feedback-listen serves the gateway's dead tokens: add --binary-listen",
                 exitCode: 2
             )
         }
@@ -51,6 +52,12 @@ extension SimulatorOptions {
         }
         guard maxStreams >= 1 else {
             throw SimulatorError("--max-streams is a number above 0", exitCode: 2)
+        }
+        for (option, path) in [
+            ("journal", journal), ("deliveries", deliveries), ("record", record),
+        ] where path == "-" {
+            throw SimulatorError(
+                "--\(option) -: standard output is not supported: name a file", exitCode: 2)
         }
         if isFast, journal != nil {
             throw SimulatorError(

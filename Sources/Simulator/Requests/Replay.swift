@@ -46,7 +46,7 @@ final class Replay: Sendable {
     /// Reads a file.
     init(path: String) throws(SimulatorError) {
         let text = try PrivateFile.read(path, option: "replay", limit: Self.sizeLimit)
-        state = Mutex(State(sequences: try Self.sequences(text, path)))
+        state = Mutex(State(sequences: try Self.sequences(text[text.textStart...], path)))
     }
 
     /// Returns the response for a request; nil if the file does not name the token.
@@ -87,7 +87,7 @@ final class Replay: Sendable {
     // MARK: File
 
     private static func sequences(
-        _ text: [UInt8], _ path: String
+        _ text: ArraySlice<UInt8>, _ path: String
     ) throws(SimulatorError) -> [Device: Sequence] {
         var sequences: [Device: Sequence] = [:]
         var number = 0
@@ -130,7 +130,7 @@ final class Replay: Sendable {
             }
             count += 1
             guard count <= linesLimit else {
-                throw wrong("more than \(linesLimit) responses: leave some out")
+                throw wrong("more than \(linesLimit) responses: remove some")
             }
             let device = Device(token: token.utf8.map { $0 | 0x20 }, isBinary: line.isBinary)
             sequences[device, default: Sequence(responses: [])].responses.append(response)

@@ -62,7 +62,7 @@ struct ScenarioFields {
     private static func text(_ value: JSON5Value, _ name: String) throws(ScenarioError) -> String {
         guard case .string(let text) = value.content else {
             throw ScenarioError(
-                message: "'\(name)' must be a text: put it in quotes", position: value.position)
+                message: "'\(name)' must be text: put it in quotes", position: value.position)
         }
         return text
     }

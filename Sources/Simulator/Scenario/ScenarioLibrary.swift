@@ -31,7 +31,7 @@ enum ScenarioLibrary {
             "goaway-notice",
             """
             {
-              description: "the same in two steps: a notice, the last stream 50 ms later",
+              description: "each connection ends after 500 requests, in two steps: GOAWAY as a notice, and 50 ms later with the last stream",
               faults: [{ do: "goaway", at: 500, reason: "Shutdown", notice: "50ms" }],
             }
             """
@@ -97,7 +97,7 @@ enum ScenarioLibrary {
             "stalls",
             """
             {
-              description: "four times a connection neither reads nor writes for 300 ms",
+              description: "a connection stops reading and writing for 300 ms, four times",
               faults: [{ do: "stall", every: 200, limit: 4, stall_for: "300ms" }],
             }
             """
@@ -206,7 +206,7 @@ enum ScenarioLibrary {
             "expired-token",
             """
             {
-              description: "the provider token expires once during the run: a token of the half-hour before is renewed, else exit 4",
+              description: "the provider token expires once during the run: a token of the previous half-hour is renewed, the current one ends the run with exit 4",
               refusals: { collapse_after: 1 },
               faults: [{ do: "expire_token", scope: "global", at: 700, limit: 1 }],
             }

@@ -112,7 +112,7 @@ internal import CBroadsideNghttp2
     ) {
         assert(
             fields.allSatisfy { $0.value.upperBound <= texts.count },
-            "the text of a field is there")
+            "the value of each field is within the texts")
         // SAFETY: nghttp2 copies names, values and the provider before the call returns, and writes
         // to none of them. The fields' ranges are within `texts`, which contains at least the
         // status; a name is constant.

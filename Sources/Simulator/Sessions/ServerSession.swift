@@ -240,6 +240,7 @@ final class ServerSession {
     /// nghttp2 names the last stream that HEADERS opened when it ends a session because of an error,
     /// and clients repeat only requests above the stream that is named (RFC 9113 section 6.8).
     private func patchLastStream(in output: inout ByteBuffer, from start: Int) {
+        assert(highestTaken <= highestOpened, "HEADERS opened each stream that was processed")
         let named = output.bytes.integer(at: start + 9)
         output.overwrite(at: start + 9, bigEndian: min(named, lastTaken ?? highestTaken))
     }

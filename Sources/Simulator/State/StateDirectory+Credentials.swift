@@ -6,12 +6,9 @@ internal import Glibc
 
 extension StateDirectory {
     /// Creates the files. The configuration is last, because its existence shows that the others
-    /// are complete. If one of the names is taken, no file is created.
+    /// are complete. If the directory has other files, no file is created.
     func store(_ files: [(name: String, bytes: [UInt8], isPrivate: Bool)]) throws(SimulatorError) {
-        for name in ["other", "config.json"] + files.map(\.name)
-        where try PrivateFile.exists(file(name)) {
-            throw PrivateFile.foreign(file(name))
-        }
+        try refuseOtherFiles()
         guard let text = try? JSONCoding.encode(config, .pretty) else {
             throw SimulatorError("--state \(path): the configuration can't be written", exitCode: 1)
         }
@@ -31,6 +28,21 @@ extension StateDirectory {
             for path in created { SystemCall.unlink(path) }
             SystemCall.rmdir(file("other"))
             throw error
+        }
+    }
+
+    /// Refuses to fill a directory that is in use for something else, such as /etc. Hidden files do
+    /// not count, nor does `lost+found`, which a new file system contains.
+    private func refuseOtherFiles() throws(SimulatorError) {
+        guard let names = SystemCall.names(inDirectory: path) else {
+            throw SimulatorError(
+                .file(option: "state", path, errno: errno, "name a readable directory"))
+        }
+        let others = names.filter { !$0.hasPrefix(".") && $0 != "lost+found" }
+        if let other = others.min() {
+            throw SimulatorError(
+                "--state \(path) has files that this simulator did not make, such as "
+                    + "\(file(other)): name a new or empty directory", exitCode: 2)
         }
     }
 

@@ -13,11 +13,11 @@ extension StateDirectory {
     /// Writes the device tokens issued by this APNs, which then accepts no others:
     ///
     ///     tokens.txt                    the requested number, of this environment and the topic
-    ///     tokens-voip.txt               up to 10,000 for the VoIP topic: a device has one of its own
+    ///     tokens-voip.txt               up to 10,000 for the VoIP topic, with tokens of its own
     ///     tokens-mdm.txt                up to 10,000 for the topic of device management
     ///     tokens-other-environment.txt  up to 100 of the other environment: BadDeviceToken
     ///     tokens-other-topic.txt        up to 100 of the other topic: DeviceTokenNotForTopic
-    ///     token.key                     what they are sealed with, made on first use
+    ///     token.key                     the key that encrypts the tokens, made on first use
     func issueTokens(
         _ count: Int, environment: Endpoints.Environment
     ) throws(SimulatorError) -> TokenTrust {
@@ -65,8 +65,8 @@ extension StateDirectory {
         let key = try PrivateFile.read(path, option: "state")
         guard key.count == AuthenticatedCipher.keyCount else {
             throw SimulatorError(
-                "\(path): not a key of \(AuthenticatedCipher.keyCount) bytes: move it away to "
-                    + "have a new one made",
+                "\(path): not a key of \(AuthenticatedCipher.keyCount) bytes: move it away, "
+                    + "and a new one is created",
                 exitCode: 2)
         }
         return key

@@ -16,13 +16,13 @@ internal import Glibc
 ///     config.json                 key_id, team_id, topic, other_topic, mdm_topic; other_keys:
 ///                                 further keys, each with its use; revoked: certificates that are
 ///                                 refused
-///     other/                      credentials to be refused with: further keys, a revoked
+///     other/                      credentials for tests of refusals: further keys, a revoked
 ///                                 certificate, one for each environment alone, and one that is
 ///                                 for development by its name only
 ///
-/// A file is created and never replaced. If another file has its name, the start fails. Files that
-/// could be misused have mode 0600. The authority's own key is not kept, so that nothing else can
-/// be signed in its name.
+/// A file is created and never replaced. If the directory has other files at first, the start
+/// fails. Files that could be misused have mode 0600. The authority's own key is not kept, so that
+/// nothing else can be signed in its name.
 public struct StateDirectory: Sendable {
     /// The directory's path, as given.
     public let path: String
@@ -30,7 +30,7 @@ public struct StateDirectory: Sendable {
 
     /// The content of `config.json`.
     struct Config: Codable, Equatable {
-        /// An additional key: for tests of connections that mix keys, or of a user's own.
+        /// An additional key: for tests of connections that mix keys, or added by the user.
         struct OtherKey: Codable, Equatable {
             var key_id: String
             var team_id: String
@@ -99,12 +99,13 @@ public struct StateDirectory: Sendable {
         self.path = path
         if SystemCall.mkdir(path, 0o700) != 0, errno != EEXIST {
             throw SimulatorError(
-                "--state \(path): \(describe(errno: errno)): name a directory that can be made",
+                "--state \(path): \(describe(errno: errno)): name a directory that can be created",
                 exitCode: 2)
         }
         if let information = SystemCall.status(path), information.st_mode & S_IFMT != S_IFDIR {
             throw SimulatorError(
-                "--state \(path) is a file: name a directory, or one that can be made", exitCode: 2)
+                "--state \(path) is a file: name a directory, or one that can be created",
+                exitCode: 2)
         }
         if try !PrivateFile.exists("\(path)/config.json") {
             config = Config(
@@ -229,7 +230,7 @@ public struct StateDirectory: Sendable {
         }
         assert(
             Set(files.map { file($0.name) }).isSubset(of: self.files),
-            "a file of the directory is known as one, so that nothing overwrites it")
+            "each file is in the directory's set of files, so that nothing overwrites it")
         assert(Set(files.map(\.name)).count == files.count, "each file is made once")
         try store(files)
     }

@@ -29,7 +29,7 @@ enum PrivateFile {
             _ = close(descriptor)
             if !isWhole { SystemCall.unlink(path) }
         }
-        // Independent of the umask.
+        // Sets the mode independently of the umask.
         _ = fchmod(descriptor, mode)
         var waiting: [UInt8] = []
         func writeWaiting() throws(SimulatorError) {
@@ -64,7 +64,7 @@ enum PrivateFile {
     /// The error for a file of another program that has the name of a file to be created.
     static func foreign(_ path: String) -> SimulatorError {
         SimulatorError(
-            "--state: \(path) is there already and was not made by this simulator: name another "
+            "--state: \(path) already exists and was not made by this simulator: name another "
                 + "directory, or move the file away",
             exitCode: 2)
     }

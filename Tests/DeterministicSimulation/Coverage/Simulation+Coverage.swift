@@ -107,7 +107,7 @@ extension SimulatedServer {
     private static func fault(of answer: ServerAnswer, _ fate: Fate?) -> Fault? {
         if case .earlyAnswer = fate { return .early }
         switch (answer.status, answer.reason) {
-        case (201..<300, _), (404..<413, _), (421, _), (425, _), (502, _), (504, _):
+        case (201..<400, _), (401, _), (404..<413, _), (421, _), (425, _), (502, _), (504, _):
             return .oddStatus
         case (429, "TooManyProviderTokenUpdates"): return .tooManyTokens
         case (429, _): return .busy

@@ -89,7 +89,7 @@ extension Simulation {
             let isRefusal =
                 answer.isGateways
                 ? ServerAnswer.meaning(ofGateway: answer.status) != .transient
-                : (400..<500).contains(answer.status) && answer.status != 410
+                : (300..<500).contains(answer.status) && answer.status != 410
             guard isRefusal else { continue }
             let isFinal = !answer.allowsRetryLater && !answer.leavesDoubt
             // A gateway's silence may have settled it before.

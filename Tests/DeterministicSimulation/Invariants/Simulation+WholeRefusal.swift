@@ -68,16 +68,21 @@ extension Simulation {
         case nil, .complete, .heldBack: break
         default: return
         }
-        let statuses = journal.copies.compactMap { copy -> (status: Int, isHeard: Bool)? in
+        let answers = journal.copies.compactMap { copy -> (answer: ServerAnswer, isHeard: Bool)? in
             guard case .answered(let answer) = copy.resolution else { return nil }
             let isHeard =
                 copy.epoch == process.epoch && copy.toldAt != nil && !copy.isToldInVain
                 && !copy.isCancelled
             // A token that has expired is the sender's to renew.
-            return answer.reason == "ExpiredProviderToken" ? nil : (answer.status, isHeard)
+            return answer.reason == "ExpiredProviderToken" ? nil : (answer, isHeard)
         }
-        guard plan.gateway == nil, !statuses.contains(where: { $0.status == 200 }) else { return }
-        let count = statuses.count { $0.isHeard && [403, 404, 405].contains($0.status) }
+        guard plan.gateway == nil, !answers.contains(where: { $0.answer.status == 200 }) else {
+            return
+        }
+        let count = answers.count {
+            $0.isHeard
+                && ([403, 404, 405].contains($0.answer.status) || $0.answer.isFromOtherServer)
+        }
         if count >= plan.abortAfter {
             fail("\(count) refusals of the campaign, no row is accepted, and the process ends")
         }

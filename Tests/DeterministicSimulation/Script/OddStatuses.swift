@@ -17,11 +17,14 @@ struct OddStatuses {
     }
 
     static func draw(_ random: inout SimulationRandom) -> ServerAnswer {
-        let status = random.pick([201, 202, 204, 206, 404, 405, 408, 421, 425, 502, 504])
+        let status = random.pick([
+            201, 202, 204, 206, 302, 401, 404, 405, 407, 408, 421, 425, 502, 504,
+        ])
+        let isExplained = random.chance(0.5)
         let reason: String? =
             switch status {
-            case 404: "BadPath"
-            case 405: "MethodNotAllowed"
+            case 404 where isExplained: "BadPath"
+            case 405 where isExplained: "MethodNotAllowed"
             default: nil
             }
         return ServerAnswer(status: status, reason: reason)

@@ -58,7 +58,18 @@ struct ServerAnswer {
     /// True where the engine leaves the row to a later process.
     var allowsRetryLater: Bool {
         if isGateways { return Self.meaning(ofGateway: status) != .rejected }
-        return status == 403 || allowsRetry
+        return status == 403 || isFromOtherServer || allowsRetry
+    }
+
+    /// Whether APNs never sends such a response: it redirects nothing, asks for no login, and says why it
+    /// refuses a request.
+    var isFromOtherServer: Bool {
+        guard !isGateways else { return false }
+        return switch status {
+        case 300..<400, 401, 407: true
+        case 404, 405: reason == nil
+        default: false
+        }
     }
 
     /// True where nobody knows what became of the notification: APNs never says so, and what somebody

@@ -1,0 +1,23 @@
+import BroadsideAPNs
+package import BroadsideSupport
+
+extension SendOptions {
+    /// Apple's environment that connections go to, by the endpoint's host or by option; nil for
+    /// other servers.
+    var appleEnvironment: Endpoints.Environment? {
+        guard let endpoint else { return environment }
+        return parseEndpoint(endpoint).flatMap { Endpoints.environment(ofHost: $0.host) }
+    }
+
+    /// Whether `port` decides which port connections go to, because the endpoint names none.
+    var allowsPort: Bool { endpoint.map { parseEndpoint($0)?.port == nil } ?? true }
+
+    /// Replaces an endpoint that is one of Apple's hosts by the host's environment. Commands whose
+    /// requests go to other hosts of Apple then choose their host by the environment.
+    package mutating func replaceAppleEndpoint() throws(BroadsideError) {
+        guard endpoint != nil, let host = appleEnvironment else { return }
+        _ = try Plan.endpoint(self)
+        environment = host
+        endpoint = nil
+    }
+}

@@ -1,0 +1,109 @@
+import BroadsideTestSupport
+import Testing
+
+/// Which server each command goes to, by options and campaign file. Nothing is connected.
+@Suite(.timeLimit(.minutes(60)))
+struct EndpointOptionTests {
+    private let campaign: Campaign
+    private let credential: [String]
+
+    init() throws {
+        let update = #"{"aps":{"timestamp":1790000000,"event":"update","content-state":{}}}"#
+        campaign = try Campaign(rows: 3, payload: update)
+        credential = [
+            "--auth-key", campaign.authority.authKey, "--key-id", Campaign.keyID, "--team-id",
+            Campaign.teamID,
+        ]
+    }
+
+    private func run(_ words: [String], _ more: [String]) throws -> Finished {
+        try Broadside.run(words + more, in: campaign.directory, limit: 60)
+    }
+
+    /// Calls of all commands that connect, each so that it connects to nothing.
+    private var calls: [[String]] {
+        let list = ["--tokens", campaign.list, "--topic", Campaign.topic]
+        let app = ["--app", Campaign.topic]
+        let broadcast = ["--channel", "YQ==", "--payload", campaign.payloadFile]
+        return [
+            ["send", "--payload", campaign.payloadFile, "--dry-run"] + list,
+            ["probe", "--dry-run"] + list, ["doctor", "--topic", Campaign.topic],
+            ["channel", "list", "--dry-run"] + app, ["broadcast", "--dry-run"] + app + broadcast,
+        ]
+    }
+
+    @Test func `Each command refuses an environment that contradicts Apple's host`() throws {
+        for call in calls {
+            for (host, environment) in [
+                ("api.push.apple.com", "development"),
+                ("api.sandbox.push.apple.com", "production"),
+            ] {
+                let refused = try run(
+                    call + credential, ["--endpoint", host, "--environment", environment])
+                #expect(refused.exitCode == 2, "\(call): \(refused.errors)")
+                #expect(
+                    refused.errors.contains(
+                        "--environment \(environment) contradicts --endpoint \(host)"),
+                    "\(call): \(refused.errors)")
+            }
+        }
+    }
+
+    @Test func `A certificate is held against the environment of Apple's host`() throws {
+        let development = try campaign.authority.clientCertificate(
+            environments: [1], in: campaign.directory)
+        let certificate = ["--certificate", development.certificate]
+        for call in calls {
+            let refused = try run(
+                call + certificate + ["--private-key", development.key],
+                ["--endpoint", "api.push.apple.com"])
+            #expect(refused.exitCode == 2, "\(call): \(refused.errors)")
+            #expect(
+                refused.errors.contains("the certificate is for development only"),
+                "\(call): \(refused.errors)")
+        }
+    }
+
+    @Test func `An endpoint on the command line replaces the port of the campaign file`() throws {
+        let file = try campaign.directory.write("{ port: 2197 }", to: "c.json5")
+        for (more, endpoint) in [
+            ([], "api.push.apple.com:2197"),
+            (["--endpoint", "127.0.0.1:8443"], "127.0.0.1:8443"),
+            (["--endpoint", "127.0.0.1", "--port", "2197"], "127.0.0.1:2197"),
+        ] as [([String], String)] {
+            let planned = try run(calls[0] + credential, ["--campaign", file] + more)
+            #expect(planned.exitCode == 0, "\(planned.errors)")
+            #expect(planned.output.contains("endpoint     \(endpoint)"), "\(planned.output)")
+        }
+        let refused = try run(
+            calls[0] + credential, ["--endpoint", "127.0.0.1:8443", "--port", "2197"])
+        #expect(refused.exitCode == 2 && refused.errors.contains("--port 2197 contradicts"))
+    }
+
+    @Test
+    func `channel and broadcast go to the server of the campaign file, or to its environment`()
+        throws
+    {
+        for call in calls.suffix(2) {
+            let host = call[0] == "channel" ? "api-manage-broadcast" : "api-broadcast"
+            for (text, says) in [
+                ("endpoint: 'localhost:2197'", "localhost:2197"),
+                ("endpoint: 'api.sandbox.push.apple.com:2197'", "\(host).sandbox.push.apple.com:"),
+                ("endpoint: 'api.push.apple.com'", "\(host).push.apple.com:"),
+                ("environment: 'development'", "\(host).sandbox.push.apple.com:"),
+            ] {
+                let file = try campaign.directory.write("{ \(text) }", to: "c.json5")
+                let planned = try run(call + credential, ["--campaign", file])
+                #expect(planned.exitCode == 0, "\(planned.errors)")
+                #expect(planned.output.contains(says), "\(text): \(planned.output)")
+                let chosen = try run(
+                    call + credential, ["--campaign", file, "--endpoint", "localhost:9"])
+                #expect(chosen.output.contains("localhost:9"), "\(text): \(chosen.output)")
+            }
+            let file = try campaign.directory.write(
+                "{ endpoint: 'api.push.apple.com', environment: 'development' }", to: "c.json5")
+            let refused = try run(call + credential, ["--campaign", file])
+            #expect(refused.exitCode == 2 && refused.errors.contains("contradicts"))
+        }
+    }
+}
