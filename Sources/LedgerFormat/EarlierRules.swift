@@ -1,7 +1,8 @@
 /// Rules that skip rows because of earlier ledgers (`--skip-dead`, `--cap`); part of the campaign's
 /// identity.
 public struct EarlierRules: Codable, Hashable, Sendable {
-    /// Directories of ledgers that report dead tokens, absolute and sorted; nil if there are none.
+    /// Directories of ledgers that report dead tokens, absolute and sorted, or `ownFolder`; nil if
+    /// there are none.
     public var skipDead: [String]?
     /// Period for which the report of a dead token counts, in milliseconds; nil if
     /// `registeredColumn` decides.
@@ -16,8 +17,22 @@ public struct EarlierRules: Codable, Hashable, Sendable {
     /// are none.
     public var history: [String]?
 
+    /// Stands for the folder of a night's ledger, in which the ledgers of earlier nights are. The
+    /// folder may be moved, so its path is not part of the identity.
+    public static let ownFolder = "the night's own folder"
+
     /// Creates rules that skip no row.
     public init() {}
+
+    /// Returns the rules with other names for their directories.
+    public func renaming(
+        skipDead dead: (String) -> String, history other: (String) -> String
+    ) -> EarlierRules {
+        var rules = self
+        rules.skipDead = skipDead.map { Set($0.map(dead)).sorted() }
+        rules.history = history.map { Set($0.map(other)).sorted() }
+        return rules
+    }
 
     /// Describes the first difference from other rules; nil if there is none.
     ///

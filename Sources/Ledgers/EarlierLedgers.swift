@@ -54,7 +54,7 @@ package struct EarlierLedgers {
         self.own = own
     }
 
-    /// Reader of these ledgers, for use once the campaign's number is known.
+    /// Reader of these ledgers, which is used once the campaign's number is known.
     package var reader: EarlierReader {
         EarlierReader(rules) { (campaign) throws(BroadsideError) in try read(campaign) }
     }
@@ -69,11 +69,11 @@ package struct EarlierLedgers {
                 return try read(campaign, without: leftOut)
             } catch {
                 guard let path = error.ledger, !leftOut.contains(path) else { throw error.error }
-                // Part of the ledger's data would distort the result, so all ledgers are read again
-                // without it.
+                // Part of the ledger's data would distort the result, so all other ledgers are read
+                // again without this one.
                 leftOut.insert(path)
                 standardErrorLine(
-                    "broadside: warning: \(error.error.message): it does not count as an earlier ledger"
+                    "broadside: warning: \(error.error.message): this ledger is ignored"
                 )
             }
         }
@@ -83,7 +83,7 @@ package struct EarlierLedgers {
     private struct Unreadable: Error {
         let error: BroadsideError
         /// Path of the unreadable ledger, if the ledger can be skipped because it is in a default
-        /// directory; nil: the run ends.
+        /// directory; nil if the run must end.
         var ledger: String?
     }
 
@@ -184,8 +184,8 @@ package struct EarlierLedgers {
         return found
     }
 
-    /// Opens ledgers. The parts of a merged ledger are opened instead of it, and only one of
-    /// several copies of a ledger is read.
+    /// Opens ledgers. For a merged ledger, its parts are opened instead. Only one of several copies
+    /// of a ledger is read.
     ///
     /// - Parameters:
     ///   - own: The running campaign's number.
@@ -221,7 +221,7 @@ package struct EarlierLedgers {
                 ledgers[index].questions = all
             }
         }
-        assert(ledgers.count == indices.count, "each ledger is there once")
+        assert(ledgers.count == indices.count, "each ledger is listed once")
         return ledgers
     }
 
@@ -238,8 +238,11 @@ package struct EarlierLedgers {
     private func open(
         _ path: String, _ questions: EarlierQuestions
     ) throws(BroadsideError) -> [Ledger] {
-        try LedgerDirectory.openToRead(path).ledgers().map {
+        let opened = try LedgerDirectory.openToRead(path)
+        opened.isEarlier = true
+        return try opened.ledgers().map {
             (directory, manifest) throws(BroadsideError) -> Ledger in
+            directory.isEarlier = true
             let count = try directory.segments().reduce(0) { $0 + $1.bytes.byteCount }
             return Ledger(
                 path: path, directory: directory, manifest: manifest, questions: questions,

@@ -22,7 +22,8 @@ public enum StopCause: Sendable, Hashable {
     /// APNs refuses the request or the credential: `--abort-after` times in a row, or on a whole
     /// connection.
     case refused(Refusal)
-    /// The list ended, but this many rows were refused because of the credential.
+    /// The list ended, but this many rows were refused because of the credential, or by a server
+    /// that is not APNs.
     case heldBack(rows: UInt64, Refusal?)
     /// The first responses were all BadDeviceToken or DeviceTokenNotForTopic.
     case onlyBadTokens(Refusal)
@@ -68,7 +69,8 @@ public enum StopCause: Sendable, Hashable {
         public var status: UInt16
         /// Reason; nil if this version knows none for the response.
         public var reason: Reason?
-        /// Whether the credential is refused; false: the request.
+        /// Whether the credential is refused, or the server is not APNs; false: the request is
+        /// refused.
         public var isCredential: Bool
 
         /// Creates a refusal from a response.
@@ -76,6 +78,12 @@ public enum StopCause: Sendable, Hashable {
             self.status = status
             self.reason = reason
             self.isCredential = isCredential
+        }
+
+        /// Whether the response is one that APNs never sends, so that another server refused the
+        /// request. APNs refuses a credential with 403, with a known reason, or with a GOAWAY.
+        public var isFromOtherServer: Bool {
+            isCredential && reason == nil && status != 403 && status != 0
         }
 
         /// Text such as `403 InvalidProviderToken`; only the reason if it came with a GOAWAY.

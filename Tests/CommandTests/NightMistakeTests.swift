@@ -94,7 +94,8 @@ struct NightMistakeTests {
             #expect(past.exitCode == 0, "\(past.errors)")
             #expect(
                 past.errors.contains("warning: --date \(nights.date(1))")
-                    && past.errors.contains("\(nights.date(4)) has begun"), "\(past.errors)")
+                    && past.errors.contains("later night of \(nights.date(4)) was"),
+                "\(past.errors)")
             #expect(try requests(server) == sent * Self.rows)
         }
         let again = try nights.run(["--date", nights.date(1)], at: (4, "21:02"))
@@ -120,8 +121,8 @@ struct NightMistakeTests {
                 let start = try nights.run(more, at: (day, "20:05"))
                 #expect(start.exitCode == 2, "\(start.errors)")
                 for words in [
-                    "the night of \(nights.date(day)) began with other input", difference, devices,
-                    "--name NAME",
+                    "the night of \(nights.date(day)) began with different input", difference,
+                    devices, "--name NAME",
                 ] { #expect(start.errors.contains(words), "\(words): \(start.errors)") }
                 #expect(!start.errors.contains("--ledger"), "\(start.errors)")
             }
@@ -150,5 +151,223 @@ struct NightMistakeTests {
         try list.write(toFile: nights.campaign.list, atomically: true, encoding: .utf8)
         #expect(try nights.run(at: (2, "20:17")).exitCode == 0)
         #expect(try requests(server) == 200)
+    }
+
+    // MARK: Other rows
+
+    @Test func `A night is finished for its own rows only, and a start with others is exit 2`()
+        throws
+    {
+        let server = try RecordingServer()
+        let nights = try Nights(rows: Self.rows, endpoint: server.endpoint)
+        let list = try String(contentsOfFile: nights.campaign.list, encoding: .utf8)
+        // A rehearsal under the campaign's name.
+        let few = try nights.campaign.directory.write(
+            list.split(separator: "\n").prefix(5).joined(separator: "\n") + "\n", to: "few.txt")
+        #expect(try nights.run(["--tokens", few], at: (1, "19:00")).exitCode == 0)
+        let part = ["--part", "1/2", "--campaign-id", "0123456789abcdef"]
+        for (more, difference) in [
+            ([], "the list's size"), (["--dry-run", "--date", nights.date(1)], "the list's size"),
+            (["--tokens", few, "--shard", "1/2"], "the shard was not set, now it is 1/2"),
+            (["--tokens", few] + part, "the campaign id was not set"),
+        ] {
+            let refused = try nights.run(more, at: (1, "20:00"))
+            #expect(refused.exitCode == 2, "\(more): \(refused.errors)")
+            for words in [
+                "the night of \(nights.date(1)) is finished, but began with different input",
+                difference, "5 devices have or may have got", "--name NAME",
+            ] { #expect(refused.errors.contains(words), "\(words): \(refused.errors)") }
+            #expect(!refused.errors.contains("to send its rest"), "\(refused.errors)")
+        }
+        let path = nights.campaign.directory.path
+        for spelling in [few, "\(path)//few.txt", "\(path)/nights/./../few.txt"] {
+            let same = try nights.run(["--tokens", spelling], at: (1, "20:01"))
+            #expect(same.exitCode == 0, "\(same.errors)")
+            #expect(same.errors.contains("is finished: nothing is sent"), "\(same.errors)")
+        }
+        // The rest of a list is not sent yet.
+        #expect(try nights.run(["--shard", "1/2"], at: (2, "20:00")).exitCode == 0)
+        let half = try nights.run(["--shard", "2/2"], at: (2, "20:01"))
+        #expect(half.exitCode == 2, "\(half.errors)")
+        #expect(half.errors.contains("the shard was 1/2, now it is 2/2"), "\(half.errors)")
+        let sent = 5 + Int(try nights.statistics(2).accepted)
+        #expect(try requests(server) == sent && sent < 5 + Self.rows)
+    }
+
+    @Test func `A finished night stays finished if its list changed, but not for another filter`()
+        throws
+    {
+        let server = try RecordingServer()
+        let nights = try Nights(rows: 4, endpoint: server.endpoint)
+        let directory = nights.campaign.directory
+        let tokens = try String(contentsOfFile: nights.campaign.list, encoding: .utf8)
+            .split(separator: "\n")
+        for (name, places) in [("today.csv", 0..<2), ("tomorrow.csv", 2..<4)] {
+            let rows = places.map { "\(tokens[$0]),\($0 % 2 == 0 ? "de" : "en")" }
+            try directory.write(
+                "token,lang\n" + rows.joined(separator: "\n") + "\n", to: name)
+        }
+        let link = "\(directory.path)/list.csv"
+        func point(to name: String) throws {
+            try? files.removeItem(atPath: link)
+            try files.createSymbolicLink(atPath: link, withDestinationPath: name)
+        }
+        try point(to: "today.csv")
+        let german = ["--tokens", link, "--where", "lang = de"]
+        #expect(try nights.run(german, at: (1, "20:00")).exitCode == 0)
+        // The list of each day replaces that of the day before, here behind a link.
+        try point(to: "tomorrow.csv")
+        let again = try nights.run(german, at: (1, "20:01"))
+        #expect(again.exitCode == 0, "\(again.errors)")
+        #expect(again.errors.contains("is finished: nothing is sent"), "\(again.errors)")
+        try point(to: "today.csv")
+        let english = try nights.run(
+            ["--tokens", link, "--where", "lang = en"], at: (1, "20:02"))
+        #expect(english.exitCode == 2, "\(english.errors)")
+        #expect(
+            english.errors.contains("--where was 'lang = \"de\"'")
+                || english.errors.contains("--where was 'lang = de'"), "\(english.errors)")
+        #expect(try requests(server) == 1)
+    }
+
+    // MARK: Other paths
+
+    @Test func `A night knows its campaign's file by every path that leads to it`() throws {
+        let server = try RecordingServer()
+        let nights = try Nights(rows: Self.rows, endpoint: server.endpoint)
+        let path = nights.campaign.directory.path
+        #expect(try nights.run(Self.cutShort, at: (1, "20:00")).exitCode == 3)
+        try files.createSymbolicLink(atPath: "\(path)/current", withDestinationPath: path)
+        func start(_ campaign: String, _ more: [String] = []) throws -> Finished {
+            try Subprocess(
+                "env",
+                ["-C", path, Broadside.path(), "night", "--campaign", campaign]
+                    + ["--ledgers", nights.folder] + more,
+                in: nights.campaign.directory, environment: nights.clock(1, "20:05")
+            ).wait()
+        }
+        for spelling in [
+            "evening.json5", "./evening.json5", "\(path)//nights/.././evening.json5",
+            "\(path)/current/evening.json5",
+        ] {
+            let looked = try start(spelling, ["--dry-run"])
+            #expect(looked.exitCode == 0, "\(spelling): \(looked.errors)")
+            #expect(looked.errors.contains("would continue"), "\(looked.errors)")
+        }
+        // Another campaign of that name, in a dry run, too.
+        try files.createDirectory(atPath: "\(path)/other", withIntermediateDirectories: false)
+        try files.copyItem(atPath: nights.file, toPath: "\(path)/other/evening.json5")
+        let reached = try nights.statistics(1).accepted
+        for more in [[], ["--dry-run"]] {
+            let other = try start("\(path)/other/evening.json5", more)
+            #expect(other.exitCode == 2, "\(other.errors)")
+            #expect(
+                other.errors.contains("which sends it to its whole list: ")
+                    && other.errors.contains("\(reached) device"), "\(other.errors)")
+        }
+        // Earlier versions noted a path as it was typed.
+        let notes = "\(nights.folder)/evening/nights"
+        let text = try String(contentsOfFile: notes, encoding: .utf8)
+        try text.replacingOccurrences(of: nights.file, with: "\(path)/./evening.json5")
+            .write(toFile: notes, atomically: true, encoding: .utf8)
+        let continued = try start("current/evening.json5")
+        #expect(continued.exitCode == 0, "\(continued.errors)")
+        #expect(try nights.statistics(1).accepted == Self.rows)
+        #expect(try requests(server) == Self.rows)
+    }
+
+    @Test func `A night continues where its folder was moved, and through a link to it`() throws {
+        let server = try RecordingServer()
+        let nights = try Nights(rows: Self.rows, endpoint: server.endpoint)
+        let path = nights.campaign.directory.path
+        #expect(try nights.run(Self.cutShort, at: (1, "20:00")).exitCode == 3)
+        func start(in folder: String, _ more: [String] = []) throws -> Finished {
+            try Broadside.run(
+                ["night", "--campaign", nights.file, "--ledgers", "\(path)/\(folder)"] + more,
+                in: nights.campaign.directory, environment: nights.clock(1, "20:01"))
+        }
+        try files.createSymbolicLink(atPath: "\(path)/link", withDestinationPath: nights.folder)
+        let linked = try start(in: "link", ["--dry-run"])
+        #expect(linked.exitCode == 0, "\(linked.errors)")
+        try files.moveItem(atPath: nights.folder, toPath: "\(path)/moved")
+        let moved = try start(in: "moved")
+        #expect(moved.exitCode == 0, "\(moved.errors)")
+        #expect(try requests(server) == Self.rows)
+    }
+
+    // MARK: Other dates, and what a start finds
+
+    @Test func `A night whose rows are due on another date is a warning, unless a date is named`()
+        throws
+    {
+        let nights = try Nights(rows: 1, endpoint: "localhost:1")
+        let token = try String(contentsOfFile: nights.campaign.list, encoding: .utf8)
+        let list = try nights.campaign.directory.write(
+            "token,tz\n\(token.dropLast()),Europe/Berlin\n", to: "zones.csv")
+        func warning(_ zone: String, _ more: [String]) throws -> Bool {
+            let looked = try nights.run(
+                [
+                    "--dry-run", "--tokens", list, "--deliver-at", "12:00", "--zone-column",
+                    "tz",
+                ] + more, at: (1, "23:30"), environment: ["TZ": zone])
+            #expect(looked.exitCode == 0, "\(looked.errors)")
+            return looked.errors.contains(
+                "this is the night of \(nights.date(2)), but its rows are due on \(nights.date(1)), "
+                    + "the present date in UTC: add --on \(nights.date(2))")
+        }
+        #expect(try warning("Europe/Berlin", []))
+        #expect(try !warning("Europe/Berlin", ["--on", nights.date(2)]))
+        #expect(try !warning("Europe/Berlin", ["--zone-default", "Europe/Berlin"]))
+        #expect(try !warning("UTC", []))
+    }
+
+    @Test func `A dry run names an earlier night that is not complete, as a start does`() throws {
+        let server = try RecordingServer()
+        let nights = try Nights(rows: 300, endpoint: server.endpoint)
+        #expect(try nights.run(Self.cutShort, at: (1, "20:00")).exitCode == 3)
+        let looked = try nights.run(["--dry-run"], at: (2, "20:00"))
+        #expect(looked.exitCode == 0, "\(looked.errors)")
+        #expect(
+            looked.errors.contains("warning: the night of \(nights.date(1)) is not complete"),
+            "\(looked.errors)")
+    }
+
+    @Test func `A date in a campaign file is exit 2, as it would name one night for ever`() throws {
+        let nights = try Nights(rows: 1, endpoint: "localhost:1")
+        let text = try String(contentsOfFile: nights.file, encoding: .utf8)
+        try nights.campaign.directory.write(
+            text.dropLast(2) + ",\n\"date\": \"2026-11-20\" }\n", to: "evening.json5")
+        let refused = try nights.run(at: (1, "20:00"))
+        #expect(refused.exitCode == 2 && refused.errorLines.count == 1, "\(refused.errors)")
+        #expect(
+            refused.errors.contains("'date' in a campaign file would apply to every night"),
+            "\(refused.errors)")
+        // The campaign that a start prints has none.
+        try text.write(toFile: nights.file, atomically: true, encoding: .utf8)
+        let printed = try nights.run(["--date", nights.date(1), "--print-campaign"])
+        #expect(printed.exitCode == 0 && !printed.output.contains("\"date\""), "\(printed.output)")
+    }
+
+    @Test func `An interrupted retry of a night goes on with the command that its last line names`()
+        throws
+    {
+        let server = try RecordingServer("reset")
+        let nights = try Nights(rows: Self.rows, endpoint: server.endpoint)
+        #expect(try nights.run(at: (1, "20:00")).exitCode == 6)
+        let before = try nights.statistics(1)
+        try #require(before.unknown > 20)
+        let sound = try RecordingServer()
+        let retry = ["--date", nights.date(1), "--retry", "unknown", "--endpoint", sound.endpoint]
+        let retried = try nights.start(retry + ["--rate", "5"], at: (1, "20:10"))
+        try retried.wait { ((try? nights.statistics(1).accepted) ?? 0) > before.accepted }
+        retried.send(signal: SIGTERM)
+        let stopped = try retried.wait(limit: 120)
+        #expect(stopped.exitCode == 3, "\(stopped.errors)")
+        #expect(
+            stopped.errors.contains("--date \(nights.date(1)) --retry unknown continues"),
+            "\(stopped.errors)")
+        let continued = try nights.run(retry, at: (1, "20:15"))
+        #expect(continued.exitCode == 0, "\(continued.errors)")
+        #expect(try sound.answers().count == before.unknown)
     }
 }

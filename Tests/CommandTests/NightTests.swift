@@ -43,6 +43,7 @@ struct NightTests {
         let index = try String(
             contentsOfFile: "\(nights.folder)/evening/index.html", encoding: .utf8)
         #expect(index.contains("href=\"\(date)/report.html\""))
+        #expect(index.contains("It is complete."), "\(index)")
         // With the page in it, it is a ledger like any other.
         for command in [
             ["ledger", "verify", "--ledger", place], ["ledger", "export", "--ledger", place],
@@ -77,7 +78,7 @@ struct NightTests {
         let next = try nights.run(["--dry-run"], at: (1, "21:00"))
         #expect(next.exitCode == 0, "\(next.errors)")
         #expect(
-            next.errors.contains("would not be sent again: the next night would be this")
+            next.errors.contains("is not sent again; the next night would be as follows")
                 && next.output.contains("to send      1\n"), "\(next.errors) \(next.output)")
         let over = try nights.run(["--dry-run", "--date", nights.date(1)], at: (1, "21:00"))
         #expect(over.exitCode == 0 && over.output.isEmpty, "\(over.output)")
@@ -154,8 +155,8 @@ struct NightTests {
             #expect(next.exitCode == 0, "\(next.errors)")
             #expect(
                 next.errors.contains(
-                    "warning: the night of \(nights.date(1)) is not complete, and is not continued by this start: the "
-                        + "same command with --date \(nights.date(1)) sends the rest of it"),
+                    "warning: the night of \(nights.date(1)) is not complete, and is not continued by this start: to "
+                        + "send the rest of it, run the same command with --date \(nights.date(1))"),
                 "\(next.errors)")
         }
         #expect(try nights.statistics(1) == before)
@@ -431,7 +432,7 @@ struct NightTests {
             atPath: "\(folder)/index.html/full", withIntermediateDirectories: true)
         let sent = try nights.run(environment: fail)
         #expect(sent.exitCode == 0)
-        #expect(sent.errors.contains("warning: a page was not written"), "\(sent.errors)")
+        #expect(sent.errors.contains("warning: a report page was not written"), "\(sent.errors)")
         #expect(try requests(server) == Self.rows)
     }
 

@@ -159,7 +159,7 @@ struct NightsReportTests {
         #expect(made.exitCode == 5)
         let lines = made.errors.split(separator: "\n")
         #expect(lines.count == 2, "\(made.errors)")
-        #expect(lines.first == "broadside: left out, no ledger is in it: \(nights)/texts")
+        #expect(lines.first == "broadside: skipped (no ledger): \(nights)/texts")
         #expect(
             lines.last?.hasPrefix(
                 "broadside: 2 of 3 ledgers can't be read (the page says which): the first: \(nights)/lost"

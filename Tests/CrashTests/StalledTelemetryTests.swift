@@ -42,6 +42,11 @@ struct StalledTelemetryTests {
         }
         let stopped = try sending.wait(limit: 120)
         #expect(stopped.exitCode == 3, "\(stopped.errors)")
+        let cause =
+            signals == 1
+            ? "its disk accepts no data at the moment"
+            : "a second signal ended the wait for its disk"
+        #expect(stopped.errors.contains("at the end: \(cause)"), "\(stopped.errors)")
         #expect(try campaign.ledger("verify").exitCode == 0)
         // What is left of the claim is the ledger's own.
         _ = try campaign.directory.write("", to: "fail")

@@ -275,7 +275,7 @@ struct EarlierLedgersTests {
         let third = try nights.send(
             "third", seconds: 30, seed: 1, unregistered: 0, twice + ["--summary", "-"])
         #expect(try SendSummary(json: third.output).reasons["FrequencyCap"] == 50)
-        #expect(third.errors.contains("is --cap the right limit?"), "\(third.errors)")
+        #expect(third.errors.contains("check --cap"), "\(third.errors)")
     }
 
     @Test func `Of several copies of a ledger the longest counts, wherever it is found`() throws {
@@ -367,6 +367,9 @@ struct EarlierLedgersTests {
             let option = rule[0] == "--cap" ? "--history" : "--skip-dead"
             #expect(
                 refused.errors.contains("\(option) \(nights.ledger("first"))"), "\(refused.errors)")
+            #expect(
+                refused.errors.contains("then move the damaged one elsewhere")
+                    && !refused.errors.contains("resume"), "\(refused.errors)")
             #expect(!FileManager.default.fileExists(atPath: nights.ledger("own")))
         }
     }

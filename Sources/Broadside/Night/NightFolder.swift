@@ -140,7 +140,9 @@ struct NightFolder {
 
     /// Checks the ledgers of other nights. Refuses to begin while one of them is sending, and warns
     /// about earlier ones with remaining rows.
-    func checkOthers(than date: NightDate) throws(BroadsideError) {
+    ///
+    /// - Parameter mayRun: Whether another night may be sending, because this start sends nothing.
+    func checkOthers(than date: NightDate, mayRun: Bool = false) throws(BroadsideError) {
         var unfinished: [NightDate] = []
         for other in try ledgerDates() where other != date {
             guard let reader = try? LedgerReader(path: ledger(other)) else {
@@ -152,6 +154,7 @@ struct NightFolder {
             }
             if reader.isFinished { continue }
             guard !reader.directory.isInUse else {
+                if mayRun { continue }
                 throw BroadsideError(
                     option: "ledgers",
                     "\(ledger(other)): the night of \(other) is still running: "
@@ -168,8 +171,8 @@ struct NightFolder {
             ? (night: "night of \(names) is", verb: "is not continued", rest: "it")
             : (night: "nights of \(names) are", verb: "are not continued", rest: "the latest")
         standardErrorLine(
-            "broadside: warning: the \(words.night) not complete, and \(words.verb) by this start: the same command with "
-                + "--date \(last) sends the rest of \(words.rest)")
+            "broadside: warning: the \(words.night) not complete, and \(words.verb) by this start: "
+                + "to send the rest of \(words.rest), run the same command with --date \(last)")
     }
 
     /// Returns a text with the latest dates, and the number of the other dates.
@@ -196,18 +199,20 @@ struct NightFolder {
             guard try LedgerDirectory.isBegunLedger(path) else { return }
             let file = "\(path)/\(LedgerDirectory.pageName)"
             guard try !fileExists(file) else { return }
-            try LedgerDirectory.writePage(LedgerReader(path: path).reportPage(), into: path)
+            let page = try LedgerReader(path: path).reportPage(isOurs: true)
+            try LedgerDirectory.writePage(page, into: path)
         } catch {
             warn(error)
         }
     }
 
-    /// Writes the page about all nights.
-    func writeIndex() {
+    /// Writes the page about all nights after the night of a date has ended.
+    func writeIndex(after date: NightDate) {
         do throws(BroadsideError) {
             guard try !ledgerDates().isEmpty else { return }
             let file = "\(path)/index.html"
-            let report = try NightsReport(LedgerCollection([path], option: "ledgers"))
+            let report = try NightsReport(
+                LedgerCollection([path], option: "ledgers"), own: ledger(date))
             try report.write(to: OutputFile(file, option: "ledgers"), at: file)
         } catch {
             warn(error)
@@ -217,7 +222,7 @@ struct NightFolder {
     private func warn(_ error: BroadsideError) {
         // After a second stop signal, the page is skipped without a warning.
         guard error.exitCode != ExitCode.rowsRemain else { return }
-        standardErrorLine("broadside: warning: a page was not written: \(error.message)")
+        standardErrorLine("broadside: warning: a report page was not written: \(error.message)")
     }
 
     // MARK: Removal
@@ -284,9 +289,9 @@ struct NightFolder {
         let age = durationText(Double(memory.milliseconds) / 1000)
         let enough = (memory.milliseconds + day - 1) / day
         standardErrorLine(
-            "broadside: warning: --keep \(count): \(memory.option) counts what the nights of the last "
-                + "\(age) report, but the ledger of \(latest) was removed: --keep \(enough) keeps enough "
-                + "for a campaign of every night")
+            "broadside: warning: --keep \(count): \(memory.option) counts what the nights of the "
+                + "last \(age) report, but the ledger of \(latest) was removed: --keep \(enough) "
+                + "keeps enough for a campaign that runs every night")
     }
 
     /// Continues removals that were interrupted because the process was killed.

@@ -1,6 +1,7 @@
 import BroadsideLedgers
 import BroadsideObservability
 internal import BroadsidePolicy
+internal import BroadsidePrimitives
 public import BroadsideSupport
 
 /// Runs `broadside night`: begins or continues the night that is due, or finds that it is finished.
@@ -22,10 +23,19 @@ public enum NightRun {
     static func run(_ options: NightOptions, now: UInt64) throws(BroadsideError) -> Int32 {
         let call = try NightCall(options, now: now)
         if options.send.opensNoConnection { return try call.check() }
-        try call.folder.make()
-        let notes = try NightNotes(folder: call.folder.path)
-        call.folder.finishRemovals(notes)
-        return try call.run(try call.date(notes.history), notes)
+        let date: NightDate
+        let notes: NightNotes
+        do throws(BroadsideError) {
+            try call.folder.make()
+            notes = try NightNotes(folder: call.folder.path)
+            call.folder.finishRemovals(notes)
+            date = try call.date(notes.history)
+            if let code = try call.prepare(date, notes) { return code }
+        } catch {
+            Summary.write(error, isNew: false, to: options.send, nil)
+            throw error
+        }
+        return try call.send(date, notes)
     }
 }
 
@@ -93,12 +103,7 @@ struct NightCall {
 
     /// Path of the campaign's file, as the notes have it. Links are not resolved, because the links
     /// of a ConfigMap change their targets with each update.
-    private var campaign: String {
-        let path = options.campaign
-        let isAbsolute = path.starts(withBytes: "/")
-        return JSONLine.quoted(
-            isAbsolute ? path : "\(SystemCall.workingDirectory ?? "")/\(path)")
-    }
+    private var campaign: String { JSONLine.quoted(normalizedPath(options.campaign)) }
 
     // MARK: Checks without writing
 
@@ -112,13 +117,16 @@ struct NightCall {
         let ledger = folder.ledger(date)
         if given != nil, try isRemoved(date, history) { return ExitCode.complete }
         try refuseLost(date, history)
+        try refuseOtherCampaign(date, history)
         try folder.refuseElsewhere(date)
         try checkBeginning(date, history)
+        if options.send.isDryRun { try folder.checkOthers(than: date, mayRun: true) }
         var send = options.send
         if mayBeNext, isOver(date, history) {
             // The list and payload may be those of the next night by now.
             standardErrorLine(
-                "the night of \(date) is finished, and would not be sent again: the next night would be this"
+                "the night of \(date) is finished and is not sent again; the next night would be "
+                    + "as follows"
             )
             return try CampaignRun.run(send)
         }
@@ -130,6 +138,7 @@ struct NightCall {
         let isThere = try LedgerDirectory.isBegunLedger(ledger, ifThere: true)
         standardErrorLine(
             "the night of \(date) would \(isThere ? "continue" : "begin") in \(ledger)")
+        if !isThere { warnOfDeliveryDate(date) }
         return try CampaignRun.run(send)
     }
 
@@ -156,8 +165,13 @@ struct NightCall {
 
     // MARK: The night
 
+    /// Checks the night, and notes that it is to be sent.
+    ///
     /// - Parameter notes: Notes of the folder, locked.
-    func run(_ date: NightDate, _ notes: NightNotes) throws(BroadsideError) -> Int32 {
+    /// - Returns: The exit code if the night is finished; nil if it has to be sent.
+    fileprivate func prepare(
+        _ date: NightDate, _ notes: NightNotes
+    ) throws(BroadsideError) -> Int32? {
         let ledger = folder.ledger(date)
         let history = notes.history
         if try isRemoved(date, history) { return ExitCode.complete }
@@ -181,16 +195,23 @@ struct NightCall {
             end(date, code, notes)
             return code
         }
+        let isThere = try LedgerDirectory.isBegunLedger(ledger, ifThere: true)
+        if !isThere { warnOfDeliveryDate(date) }
         if date != today || history[date]?.state == .begun {
-            let isThere = try LedgerDirectory.isBegunLedger(ledger, ifThere: true)
             standardErrorLine(
                 "the night of \(date) \(isThere ? "continues" : "begins") in \(ledger)")
         }
+        return nil
+    }
+
+    /// Sends a night that `prepare` has checked.
+    fileprivate func send(
+        _ date: NightDate, _ notes: NightNotes
+    ) throws(BroadsideError) -> Int32 {
+        let isBegun = notes.history[date]?.state == .begun
         let code: Int32
         do throws(BroadsideError) {
-            code = try CampaignRun.run(
-                sending(
-                    date, NightRecord(notes, date), isBegun: history[date]?.state == .begun))
+            code = try CampaignRun.run(sending(date, NightRecord(notes, date), isBegun: isBegun))
         } catch {
             end(date, error.exitCode, notes)
             guard error.exitCode == ExitCode.rowsRemain else { throw error }
@@ -224,15 +245,23 @@ struct NightCall {
     private func refuseOtherCampaign(
         _ date: NightDate, _ history: NightHistory
     ) throws(BroadsideError) {
-        guard let night = history[date], night.state == .begun, night.campaign != campaign else {
+        guard let night = history[date], night.state == .begun, !isOwn(night.campaign) else {
             return
         }
         throw .usage(
             "campaign",
             "\(options.campaign): the night of \(date) in \(folder.path) belongs to campaign "
-                + "\(night.campaign): give this campaign another --name, or, if "
-                + "that file was moved, put it back"
+                + "\(night.campaign): if that file was moved, put it back or leave a link there; if "
+                + "this is another campaign, give it another --name, which sends it to its whole "
+                + "list: \(LedgerSession.reached(by: try? LedgerReader(path: folder.ledger(date))))"
         )
+    }
+
+    /// Whether the notes name this campaign's file, under any path that leads to it.
+    private func isOwn(_ noted: String) -> Bool {
+        if noted == campaign { return true }
+        let path = try? JSONCoding.decode(String.self, from: Array(noted.utf8))
+        return path.map { areSamePaths($0, options.campaign) } ?? false
     }
 
     /// Refuses a retry that would begin a night, and warns of a date that may be a mistake. In both
@@ -253,14 +282,28 @@ struct NightCall {
                 } ?? "no night has begun in \(folder.path): leave out --retry"
             throw .usage(
                 "retry",
-                "sends rows of a night again, but the night of \(date) has not begun, and nothing is "
-                    + "sent: \(advice)")
+                "sends rows of a night again, but the night of \(date) has not begun, so nothing "
+                    + "is sent: \(advice)")
         case .isPast(let latest):
             standardErrorLine(
-                "broadside: warning: --date \(date): that night was never started, and the later one "
-                    + "of \(latest) has begun already: the campaign goes to the whole list once more"
+                "broadside: warning: --date \(date): that night was never started, but the later "
+                    + "night of \(latest) was: this start sends the campaign to the whole list again"
             )
         }
+    }
+
+    /// Warns if the rows of a night that begins are due on another date. Without `--on` and
+    /// `--zone-default`, they are due on the date of the first start in UTC.
+    private func warnOfDeliveryDate(_ date: NightDate) {
+        let delivery = options.send.delivery
+        let due = universalTime(now).prefix(10)
+        guard delivery.deliverAt != nil, delivery.date == nil, delivery.zoneDefault == nil,
+            due != date.description
+        else { return }
+        standardErrorLine(
+            "broadside: warning: --deliver-at: this is the night of \(date), but its rows are due on "
+                + "\(due), the present date in UTC: add --on \(date), or --zone-default ZONE for the "
+                + "date in that zone")
     }
 
     private func noteIntention(_ date: NightDate, _ notes: NightNotes) throws(BroadsideError) {
@@ -303,7 +346,7 @@ struct NightCall {
                 }
             }
         }
-        folder.writeIndex()
+        folder.writeIndex(after: date)
         if isTalkative, let pages = folder.pages(of: date) {
             standardErrorLine("pages: \(pages)")
         }
@@ -326,7 +369,8 @@ struct NightCall {
             try LedgerDirectory.isBegunLedger(ledger, ifThere: true),
             let reader = try? LedgerReader(path: ledger), reader.isFinished,
             reader.manifest.shards == nil, reader.manifest.rowsLimit == nil,
-            reader.manifest.epochs.last?.stop?.cause?.isAbort != true
+            reader.manifest.epochs.last?.stop?.cause?.isAbort != true,
+            selectsRows(of: reader)
         else { return nil }
         let open = try reader.openRows()
         if options.send.summary != nil, !options.send.opensNoConnection {
@@ -336,7 +380,8 @@ struct NightCall {
         if given == nil, date != today, let start = history[date]?.startedAtMilliseconds {
             let end = start + options.nightLength / millisecond
             line +=
-                "; the next one may begin from \(localDateAndTime(end)) on, or now with --date \(today)"
+                "; the next night may begin from \(localDateAndTime(end)) on, or now with --date "
+                + "\(today)"
         }
         standardErrorLine(line)
         guard open.failed + open.unknown > 0 else { return ExitCode.complete }
@@ -349,6 +394,26 @@ struct NightCall {
                 + "again"
                 + (open.unknown > 0 ? ", but unknown rows may have arrived already" : ""))
         return ExitCode.openRows
+    }
+
+    /// Whether the options select the rows that a finished night has sent. The files may by now be
+    /// those of the next night, so what they contain does not matter.
+    private func selectsRows(of reader: LedgerReader) -> Bool {
+        let (send, known) = (options.send, reader.manifest.identity)
+        var own = known
+        send.rules.record(in: &own)
+        return own.filter == known.filter && send.part == known.part
+            && send.campaignID.map { hexadecimal($0) } == known.campaignID
+            && send.shard?.index == known.shard?.index && send.shard?.count == known.shard?.count
+            && namesList(of: reader)
+    }
+
+    /// Whether the options name the list that a night has sent.
+    private func namesList(of reader: LedgerReader) -> Bool {
+        guard let path = options.send.givenListPath else { return reader.listPath == nil }
+        // The ledger has the list's path without links, but a link may have another target by now.
+        let given = Telemetry.read(from: reader.directory)?.givenListPath
+        return (given ?? reader.listPath).map { areSamePaths($0, path) } ?? false
     }
 }
 

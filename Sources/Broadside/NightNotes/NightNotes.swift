@@ -7,7 +7,7 @@ internal import Synchronization
 final class NightNotes: Sendable {
     /// Name of the file.
     static let name = "nights"
-    /// Size limit, bytes: tens of thousands of nights.
+    /// Maximum size of the file, bytes; enough for tens of thousands of nights.
     private static let byteLimit = 1 << 22
     /// Limit on attempts to open the file, which another process may replace at that moment.
     private static let openingsLimit = 16
@@ -65,9 +65,9 @@ final class NightNotes: Sendable {
                     "\(path) is full: name another folder with --ledgers",
                     exitCode: ExitCode.disk)
             }
-            let written = SystemCall.write(descriptor, bytes.rawSpan)
-            guard written == bytes.count, fsync(descriptor) == 0 else {
-                let code = written >= 0 && written < bytes.count ? ENOSPC : errno
+            let failure = writeWhole(bytes.rawSpan, to: descriptor)
+            guard failure == nil, fsync(descriptor) == 0 else {
+                let code = failure ?? errno
                 ftruncate(descriptor, off_t(content.byteCount))
                 throw Self.failure(path, code)
             }
@@ -103,7 +103,7 @@ final class NightNotes: Sendable {
             close(descriptor)
         }
         throw BroadsideError(
-            option: "ledgers", "\(path) is not a file, or is replaced again and again: remove it",
+            option: "ledgers", "\(path) is not a file, or something keeps replacing it: remove it",
             exitCode: ExitCode.disk)
     }
 
@@ -139,6 +139,7 @@ final class NightNotes: Sendable {
             return Content(history: NightHistory(), byteCount: header.count)
         }
         let content = try parse(bytes, path)
+        assert(content.byteCount <= bytes.count, "complete notes are in the file")
         if content.byteCount < bytes.count {
             guard ftruncate(descriptor, off_t(content.byteCount)) == 0, fsync(descriptor) == 0
             else { throw failure(path, errno) }
@@ -158,6 +159,7 @@ final class NightNotes: Sendable {
                 "\(path) belongs to another program: name another folder for the ledgers")
         }
         let end = (bytes.lastIndex(of: UInt8(ascii: "\n")) ?? 0) + 1
+        assert(end >= header.count, "the header ends with a line feed")
         let text = String(decoding: bytes[header.count..<end], as: UTF8.self)
         return Content(
             history: try NightHistory(Substring(text), path: path), byteCount: end)
@@ -166,7 +168,7 @@ final class NightNotes: Sendable {
     private static func failure(_ path: String, _ number: Int32) -> BroadsideError {
         BroadsideError(
             "\(path) can't be written: "
-                + FileFailure.message(errno: number, "the folder must be this user's"),
+                + FileFailure.message(errno: number, "the folder must belong to this user"),
             exitCode: ExitCode.disk)
     }
 }

@@ -49,7 +49,8 @@ final class NightRecord: Sendable {
             }
             return path
         } catch {
-            standardErrorLine("broadside: warning: a page is not written: \(error.message)")
+            standardErrorLine(
+                "broadside: warning: a report page will not be written: \(error.message)")
             return nil
         }
     }

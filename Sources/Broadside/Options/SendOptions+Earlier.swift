@@ -30,7 +30,8 @@ extension SendOptions {
         guard asksEarlierLedgers else { return nil }
         var rules = EarlierRules()
         if !deadDirectories.isEmpty {
-            rules.skipDead = Self.identities(of: deadDirectories)
+            rules.skipDead =
+                skipDeadIsDefault ? [EarlierRules.ownFolder] : Self.identities(of: deadDirectories)
             rules.deadForMilliseconds = deadForMilliseconds
             rules.registeredColumn = registeredColumn
         }
@@ -55,9 +56,9 @@ extension SendOptions {
                     isDefault: skipDeadIsDefault))
         }
         if cap != nil {
-            let nights = nightFolder.map(Self.identity)
-            let own = history.filter { Self.identity(of: $0) == nights }
-            let others = history.filter { Self.identity(of: $0) != nights }
+            let nights = nightFolder.map { normalizedPath($0) }
+            let own = history.filter { normalizedPath($0) == nights }
+            let others = history.filter { normalizedPath($0) != nights }
             for (paths, mayBeEmpty) in [(own, true), (others, false)] where !paths.isEmpty {
                 directories.append(
                     .init(
@@ -77,9 +78,9 @@ extension SendOptions {
     /// Option that looks back furthest in the ledgers of a folder, and the maximum age of the
     /// reports that it counts, in milliseconds; nil if no option has such a limit.
     func memory(of folder: String) -> (option: String, milliseconds: UInt64)? {
-        let path = Self.identity(of: folder)
+        let path = normalizedPath(folder)
         func asks(_ directories: [String]) -> Bool {
-            directories.map(Self.identity).contains {
+            directories.map { normalizedPath($0) }.contains {
                 path == $0 || $0 == "/" || path.hasPrefix("\($0)/")
             }
         }
@@ -116,16 +117,6 @@ extension SendOptions {
     /// Absolute paths of directories, without `.` and `..`, without duplicates, and sorted. A
     /// directory keeps its identity even if it does not exist when the run continues.
     private static func identities(of directories: [String]) -> [String] {
-        Set(directories.map(identity)).sorted()
-    }
-
-    private static func identity(of directory: String) -> String {
-        let isAbsolute = directory.starts(withBytes: "/")
-        let path = isAbsolute ? directory : "\(SystemCall.workingDirectory ?? "")/\(directory)"
-        var parts: [Substring] = []
-        for part in path.split(separator: "/") where part != "." {
-            if part == ".." { _ = parts.popLast() } else { parts.append(part) }
-        }
-        return "/" + parts.joined(separator: "/")
+        Set(directories.map { normalizedPath($0) }).sorted()
     }
 }

@@ -36,7 +36,7 @@ public struct SendOptions: Sendable {
         case resume
         /// Like `resume`, but begins a campaign if the directory does not exist or is empty.
         ///
-        /// A lost ledger looks the same, and then the whole campaign is sent again.
+        /// If the ledger was lost, the whole campaign is therefore sent again.
         case resumeOrBegin
     }
 
@@ -88,10 +88,16 @@ public struct SendOptions: Sendable {
     /// File whose first line is the passphrase of a protected key.
     public var passphraseFile: String?
 
-    /// Apple's host: production or sandbox.
-    public var environment = Endpoints.Environment.production
-    /// Port of Apple's host.
-    public var port: UInt16 = 443
+    /// Apple's host: production or sandbox. An endpoint of Apple's other environment contradicts a
+    /// value that was set.
+    public var environment: Endpoints.Environment {
+        get { chosenEnvironment ?? .production }
+        set { chosenEnvironment = newValue }
+    }
+    /// Environment that was set; nil: the default, or that of the endpoint.
+    private(set) var chosenEnvironment: Endpoints.Environment?
+    /// Port of Apple's host, and of an endpoint without a port; nil: the protocol's default.
+    public var port: UInt16?
     /// `HOST[:PORT]` of another APNs, instead of Apple's.
     public var endpoint: String?
     /// Certificates to trust instead of the system's.
@@ -126,7 +132,8 @@ public struct SendOptions: Sendable {
 
     /// Number of requests for a row before it may become `failed`.
     public var maxAttempts = 5
-    /// Maximum time for retries of a row. Like all durations here, it is in nanoseconds.
+    /// Time for which a row is retried before it may become `failed`. Like all durations here, it
+    /// is in nanoseconds.
     public var retryFor: UInt64 = 1800 * second
     /// Handling of rows whose response was lost.
     public var onLost = LostResponsePolicy.record
@@ -154,12 +161,12 @@ public struct SendOptions: Sendable {
     public var limit: UInt64?
     /// Shard of the list; nil: the whole list.
     public var shard: ListShard?
-    /// The part of the campaign that this list is; nil if the campaign has one list.
+    /// Part of the campaign that this list contains; nil if the campaign has only one list.
     public var part: CampaignPart?
     /// ID of the campaign, shared by all its parts; nil: random.
     public var campaignID: UInt64?
-    /// Filter of rows by column values; nil: all rows.
-    public var filter: RowFilter?
+    /// Rules that exclude rows by their own columns.
+    public var rules = RowRules()
     /// Rule that puts devices into arms; nil: no arms.
     public var split: ArmSplit?
     /// Arms with options of their own.
@@ -185,7 +192,7 @@ public struct SendOptions: Sendable {
     public var history: [String] = []
     /// Delivery times of rows, by time zone; by default, all rows are sent at once.
     public var delivery = DeliveryOptions()
-    /// Whether the ledger has tokens and fingerprints.
+    /// Whether the ledger stores tokens and their fingerprints.
     public var keepsTokens = true
     /// Whether to check everything, without connections or output files.
     public var isDryRun = false
@@ -245,6 +252,12 @@ public struct SendOptions: Sendable {
 
     /// Whether an existing ledger may be continued.
     var resumes: Bool { ledgerUse != .begin }
+
+    /// Absolute path of the list, as it was given; nil if the list is not a file.
+    var givenListPath: String? {
+        guard case .file(let path) = tokens, path != ListBytes.standardInput else { return nil }
+        return normalizedPath(path)
+    }
 
     /// Whether the run opens no connection and writes no file.
     public var opensNoConnection: Bool { isDryRun || preview != nil }

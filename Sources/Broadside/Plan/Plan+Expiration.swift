@@ -1,5 +1,6 @@
 package import BroadsideAPNs
 import BroadsideHygiene
+import BroadsideLedgerFormat
 import BroadsideLedgers
 import BroadsideSupport
 
@@ -18,17 +19,22 @@ extension Plan {
     static func checkExpiration(
         _ options: SendOptions, _ now: Now
     ) throws(BroadsideError) -> String? {
-        guard let seconds = options.expiration?.fixedUnixSeconds, seconds > 0,
+        guard let expiration = options.expiration, expiration.fixedUnixSeconds != 0 else {
+            return nil
+        }
+        var begun: Manifest?
+        if options.resumes, let ledger = options.ledger {
+            let directory = LedgerDirectory.unlocked(ledger)
+            if try directory.hasManifest { begun = try directory.readManifest() }
+        }
+        guard let seconds = begun?.expirationSeconds ?? expiration.fixedUnixSeconds,
             seconds <= now.wallMilliseconds / 1000
         else { return nil }
-        var isBegun = false
-        if options.resumes, let ledger = options.ledger {
-            isBegun = try LedgerDirectory.unlocked(ledger).hasManifest
-        }
         let time = "\(timeText(seconds * 1000).dropLast(5))Z"
-        guard !isBegun, seconds + pastSecondsLimit < now.wallMilliseconds / 1000 else {
+        guard begun == nil, seconds + pastSecondsLimit < now.wallMilliseconds / 1000 else {
             return
-                "--expiration \(seconds) passed at \(time): APNs tries to deliver each notification once, and stores none"
+                "--expiration \(expiration.text) passed at \(time): APNs tries to deliver each "
+                + "notification once, and stores none"
         }
         let advice: String
         if let date = basicDate(seconds) {

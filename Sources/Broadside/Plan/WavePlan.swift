@@ -1,3 +1,4 @@
+import BroadsideAPNs
 import BroadsideLedgerFormat
 package import BroadsideLists
 package import BroadsideObservability
@@ -22,8 +23,8 @@ package struct WavePlan: Sendable {
     ///
     /// - Parameters:
     ///   - selection: Rows of the run, and those that it skips.
-    ///   - left: Work that earlier runs left. The waves have only rows that need work; nil: all
-    ///     rows.
+    ///   - left: Work that earlier runs left. The waves contain only rows that need work; nil: the
+    ///     waves contain all rows.
     ///   - startedAt: First start of the campaign, milliseconds since 1970.
     /// - Returns: nil if all rows are sent at once.
     init?(
@@ -68,14 +69,15 @@ package struct WavePlan: Sendable {
         return waves.values.sorted { $0.atMilliseconds < $1.atMilliseconds }
     }
 
-    /// Local time in a zone, for people: `2026-11-28 09:00`.
+    /// Human-readable local time in a zone: `2026-11-28 09:00`.
     private static func localText(_ milliseconds: UInt64, in zone: TimeZoneRules) -> String {
         let local = zone.local(at: Int64(milliseconds / 1000))
         let text = universalTime(UInt64(max(0, local)) * 1000)
         return "\(text.prefix(10)) \(text.dropFirst(11).prefix(5))"
     }
 
-    /// Time at which a row is sent, for people; nil if its time has passed or the row has no zone.
+    /// Human-readable time at which a row is sent; nil if its time has passed or the row has no
+    /// zone.
     func deliveryText(ofRow row: UInt64) throws(BroadsideError) -> String? {
         guard let number = try zones.numbers(of: row..<row + 1).first,
             number >= RowZones.firstZone
@@ -161,8 +163,10 @@ package struct WavePlan: Sendable {
 
     /// Lines of the plan: the waves, and the rows that belong to no wave.
     ///
-    /// - Parameter deadline: Nanoseconds from the first start; nil: none.
-    func planLines(deadline: UInt64?) -> [String] {
+    /// - Parameters:
+    ///   - deadline: Nanoseconds from the first start; nil: none.
+    ///   - expiration: Expiration of the notifications; nil: none.
+    func planLines(deadline: UInt64?, expiration: Expiration? = nil) -> [String] {
         let progress = progress(at: 0, isWaiting: false)
         var lines = progress.lines.enumerated().map { index, line in
             (index == 0 ? "waves        " : "             ") + line
@@ -187,17 +191,45 @@ package struct WavePlan: Sendable {
                     + "('\(first.text)')")
         }
         if let deadline {
-            let end = schedule.startedAt + deadline / millisecond
-            let rows = waves.filter { $0.atMilliseconds >= end }.reduce(0) { $0 + $1.rows }
+            let rows = rows(dueFrom: schedule.startedAt + deadline / millisecond)
             if rows > 0 {
                 lines.append(
                     "             \(grouped(rows)) rows are due after --deadline, and remain")
             }
         }
+        let expired = expiredRows(expiration)
+        if expired > 0 {
+            lines.append(
+                "             \(grouped(expired)) rows are due after --expiration: APNs tries each "
+                    + "once, and stores none")
+        }
         return lines
     }
 
-    /// Text for people about rows whose zone is unknown, perhaps misspelled; nil if there are none.
+    /// Number of rows that are due at a time or later.
+    private func rows(dueFrom time: UInt64) -> UInt64 {
+        waves.filter { $0.atMilliseconds >= time }.reduce(0) { $0 + $1.rows }
+    }
+
+    /// Number of rows whose notification has already expired when it is due. An expiration of 0
+    /// asks APNs to store no notification, so none counts.
+    private func expiredRows(_ expiration: Expiration?) -> UInt64 {
+        guard let expiration, expiration.fixedUnixSeconds != 0 else { return 0 }
+        let seconds = expiration.unixSeconds(startUnixSeconds: schedule.startedAt / 1_000)
+        let (time, isFar) = seconds.multipliedReportingOverflow(by: 1_000)
+        return isFar ? 0 : rows(dueFrom: time)
+    }
+
+    /// Warning about rows that are due when their notification has expired; nil if there are none.
+    func expirationWarning(_ expiration: Expiration?) -> String? {
+        let rows = expiredRows(expiration)
+        guard rows > 0, let expiration, let last = waves.last else { return nil }
+        return "broadside: warning: --expiration \(expiration.text) ends before "
+            + "\(grouped(rows)) rows are due: APNs tries to deliver each of them once, and stores none "
+            + "for devices that are offline: write a time after \(last.timeText)"
+    }
+
+    /// Text about rows whose zone is unknown, perhaps misspelled; nil if there are none.
     private var misnamedText: String? {
         zones.firstMisnamed.map { first in
             let rows =
@@ -221,33 +253,36 @@ package struct WavePlan: Sendable {
                     + "--deliver-at to send now")
         }
         if let warning = nightWarning(send) { standardErrorLine(warning) }
+        if let warning = expirationWarning(send.expiration) { standardErrorLine(warning) }
         guard let text = misnamedText, let column = options.zoneColumn,
             let zone = options.zoneDefault
         else { return }
         let named = zones.zones.reduce(0) { $0 + $1.rows } - zones.unnamedRows
-        assert(named >= zones.misnamedRows, "rows with the default zone have a zone")
+        assert(
+            named >= zones.misnamedRows, "the default zone includes all rows without a known zone")
         guard zones.misnamedRows <= named / 2 else {
             throw .usage(
                 "zone-column",
-                "'\(printable(column))': \(text): is it the column of zones such as Europe/Berlin? To "
-                    + "send these rows by --zone-default, empty the column there")
+                "'\(printable(column))': \(text): is it the column of zones such as Europe/Berlin? "
+                    + "To send these rows with --zone-default, leave the column empty in them")
         }
         standardErrorLine(
             "broadside: warning: --zone-column: \(text): they get --zone-default \(zone)")
     }
 
-    /// Warning about a night whose waves take longer than the length of a night; nil if they do not.
+    /// Warning about a night whose waves take longer than the length of a night; nil if they take
+    /// less.
     func nightWarning(_ send: SendOptions) -> String? {
         guard let length = send.nightLength, let last = waves.last,
             last.atMilliseconds > schedule.startedAt + length / millisecond
         else { return nil }
         let hours = durationText(Double(last.atMilliseconds - schedule.startedAt) / 1_000)
         return
-            "broadside: warning: the last wave is due at \(last.timeText), \(hours) after the start, "
-            + "but a night lasts \(durationText(Double(length) / 1_000_000_000)): after that time "
-            + "a start begins the next night instead of continuing this one, or ends with exit code 7 "
-            + "while this one waits: raise --night-length, or make a campaign of each region "
-            + "with --where and --name"
+            "broadside: warning: the last wave is due at \(last.timeText), \(hours) after the "
+            + "start, but a night lasts \(durationText(Double(length) / 1_000_000_000)): a start "
+            + "after that begins the next night instead of continuing this one (or ends with exit "
+            + "code 7 while this one still waits): raise --night-length, or make one campaign per "
+            + "region with --where and --name"
     }
 
     /// Which wave has been reached at a time.

@@ -13,18 +13,41 @@ public enum CampaignRun {
     /// Runs a send with the options.
     ///
     /// - Returns: The documented exit code.
-    /// - Throws: The cause if the run could not begin, with its exit code; nothing was sent then.
+    /// - Throws: If the run could not begin: the cause, with its exit code. Nothing was sent.
     public static func run(_ options: SendOptions) throws(BroadsideError) -> Int32 {
         defer { if options.host == nil { OutputQueue.standardError.finish() } }
+        var stage = Stage()
+        do throws(BroadsideError) {
+            return try run(options, &stage)
+        } catch {
+            if !stage.isBegun {
+                Summary.write(error, isNew: !options.resumes, to: options, stage.signals)
+            }
+            throw error
+        }
+    }
+
+    /// How far a call has come.
+    private struct Stage {
+        /// Watch that defers signals; nil until it does.
+        var signals: SignalWatch?
+        /// Whether the run has begun, or was found to be finished. It then writes its own summary.
+        var isBegun = false
+    }
+
+    private static func run(
+        _ options: SendOptions, _ stage: inout Stage
+    ) throws(BroadsideError) -> Int32 {
         let options = try checkTokens(options)
         try checkLedger(options)
         guard options.tokens == .file(ListBytes.standardInput), !options.opensNoConnection else {
-            return try run(options, spooling: nil, nil)
+            return try run(options, spooling: nil, &stage)
         }
         let directory = try openLedger(options)
         let signals = watchSignals(options)
+        stage.signals = signals
         do throws(BroadsideError) {
-            return try run(options, spooling: directory, signals)
+            return try run(options, spooling: directory, &stage)
         } catch {
             // If a signal stopped the run, a complete copy of standard input is kept for a resume.
             guard error.exitCode != 3 || (try? directory.hasSpool) != true else { throw error }
@@ -38,7 +61,7 @@ public enum CampaignRun {
 
     /// Refuses options that would store tokens, if the ledger must not keep any.
     ///
-    /// - Returns: The options, without a command line that has a token.
+    /// - Returns: The options; without the command line if it contains a token.
     private static func checkTokens(_ options: SendOptions) throws(BroadsideError) -> SendOptions {
         guard !options.keepsTokens else { return options }
         var options = options
@@ -47,22 +70,22 @@ public enum CampaignRun {
         case .file(ListBytes.standardInput):
             throw .usage(
                 "tokens",
-                "-: the ledger would get a copy of standard input, but with --keep-tokens no it must "
-                    + "not have tokens: "
-                    + "write the list to a file, and name that file")
+                "-: the ledger would get a copy of standard input, but --keep-tokens no forbids "
+                    + "tokens in it: write the list to a file, and name that file")
         default: break
         }
         let column = options.tokenColumn ?? TokenList.defaultTokenColumn
-        guard options.filter?.columns.contains(column) != true else {
+        if let rule = options.rules.columns.first(where: { $0.name == column }) {
             throw .usage(
-                "where",
-                "names the column of the tokens, so the ledger would store tokens, but with "
-                    + "--keep-tokens no it must not: leave one of the options out")
+                rule.option,
+                "names the column of the tokens, so the ledger would store tokens, but "
+                    + "--keep-tokens no forbids that: remove one of the options")
         }
         return options
     }
 
-    /// Checks the ledger, but not against the list. Opens and creates nothing.
+    /// Checks that the ledger can be used, and that its directory contains no input list. Creates
+    /// nothing.
     private static func checkLedger(_ options: SendOptions) throws(BroadsideError) {
         guard let ledger = options.ledger else { return }
         if options.resumes {
@@ -109,14 +132,14 @@ public enum CampaignRun {
     }
 
     /// - Parameters:
-    ///   - spooling: Directory of the ledger, locked, if the list is standard input.
-    ///   - waiting: Watch that defers signals from the beginning in that case, so that the copy is
-    ///     not interrupted.
+    ///   - spooling: Locked directory of the ledger; nil unless the list is standard input.
+    ///   - stage: If the list is standard input, signals have been deferred from the beginning, so
+    ///     that the copy of standard input is not interrupted.
     private static func run(
-        _ options: SendOptions, spooling: LedgerDirectory?, _ waiting: SignalWatch?
+        _ options: SendOptions, spooling: LedgerDirectory?, _ stage: inout Stage
     ) throws(BroadsideError) -> Int32 {
         let checked =
-            if let waiting {
+            if let waiting = stage.signals {
                 try waiting.prepare { () throws(BroadsideError) in
                     try CheckedRun(options, spooling: spooling)
                 }
@@ -131,7 +154,8 @@ public enum CampaignRun {
         if options.isDryRun { return try DryRun.run(checked) }
         try confirm(checked)
         try checkLimits(plan)
-        let signals = waiting ?? watchSignals(options)
+        let signals = stage.signals ?? watchSignals(options)
+        stage.signals = signals
         var outlets = try RunOutlets(options)
         let directory = if let spooling { spooling } else { try openLedger(options) }
         let prepared: PreparedRun
@@ -149,10 +173,12 @@ public enum CampaignRun {
             throw error
         }
         let session = prepared.session
+        stage.isBegun = session.isFinishedAlready
         if session.isFinishedAlready { return try session.reportFinished(plan, outlets, signals) }
         // From here on, a night without its ledger counts as lost.
         try options.night?.noteBegun()
         outlets.listen(in: directory)
+        stage.isBegun = true
         return try send(checked, prepared, directory, outlets, signals)
     }
 
@@ -188,7 +214,12 @@ public enum CampaignRun {
                 hook.put(.stopped)
                 hook.finish(signals, isUrgent: false)
             }
-            guard error.exitCode == ExitCode.rowsRemain, passes.endedCount > 0 else { throw error }
+            guard error.exitCode == ExitCode.rowsRemain, passes.endedCount > 0 else {
+                if !passes.isSummaryWritten {
+                    Summary.write(error, isNew: false, to: plan.options, signals)
+                }
+                throw error
+            }
             try Summary.stoppedEarly(directory)?.write(to: plan.options, signals)
             throw BroadsideError(
                 "interrupted between two waves: run the same command with --resume to continue",
@@ -213,7 +244,8 @@ public enum CampaignRun {
             standardError("this run continues the ledger: settled rows are not sent again")
         }
         standardError(
-            "This goes to \(size.devices) of Apple's production. Type \(size.request) to send:")
+            "This goes to \(size.devices) of Apple's production environment. Type "
+                + "\(size.request) to send:")
         guard let typed = readLine(), size.isConfirmed(by: typed) else {
             throw .request(
                 "not confirmed: nothing was sent; in a script, confirm with --yes")

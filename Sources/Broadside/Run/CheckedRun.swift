@@ -20,7 +20,7 @@ struct CheckedRun {
     /// signals are handled.
     let isPartSearched: Bool
 
-    /// - Parameter spooling: Directory of the ledger, locked, if the list is standard input.
+    /// - Parameter spooling: Locked directory of the ledger; nil unless the list is standard input.
     init(_ options: SendOptions, spooling: LedgerDirectory?) throws(BroadsideError) {
         guard let tokens = options.tokens else {
             throw .usage("tokens", "is missing: add --tokens FILE, or --to TOKEN")
@@ -34,9 +34,9 @@ struct CheckedRun {
         let payloads = try PayloadFiles(options)
         list = try Self.openList(
             tokens, options, wanted: Self.wantedColumns(options, payloads), spooling: spooling)
-        if options.filter != nil, list.format == .lines {
+        if list.format == .lines, let column = options.rules.columns.first {
             throw .usage(
-                "where",
+                column.option,
                 "needs columns, but \(list.name) is a plain list of lines, which "
                     + "has only the token: use a list with a header")
         }
@@ -77,17 +77,14 @@ struct CheckedRun {
         _ = try database.rules(of: "UTC", option: "deliver-at")
     }
 
-    /// Columns that the payloads and the filter read, without duplicates, each with the option that
+    /// Columns that the payloads and the rules read, without duplicates, each with the option that
     /// requires it.
     private static func wantedColumns(
         _ options: SendOptions, _ payloads: PayloadFiles
     ) -> [(name: String, location: String)] {
         var wanted = payloads.columns
-        for column in options.filter?.columns ?? []
-        where !wanted.contains(where: { $0.name == column }) {
-            wanted.append((column, "--where"))
-        }
-        for column in options.registrationColumns + options.delivery.columns
+        let ofRules = options.rules.columns.map { (name: $0.name, location: "--\($0.option)") }
+        for column in ofRules + options.registrationColumns + options.delivery.columns
         where !wanted.contains(where: { $0.name == column.name }) {
             wanted.append(column)
         }

@@ -109,8 +109,8 @@ struct LiveRun {
             isHashed: session.manifest.listHash == nil)
         // From here on only the list thread accesses the list.
         try services.start(list: source)
-        // Checked for a resume after the deadline: nothing is sent in the moment before the watch
-        // begins.
+        // If a resume begins after the deadline, nothing may be sent before the watch first checks
+        // the deadline.
         if let deadline, Clock.now().wallMilliseconds >= deadline {
             passes.requests.stop(.deadline)
         }
@@ -169,8 +169,8 @@ struct LiveRun {
                     segment: segment, claim: session.directory.claim?.descriptor ?? -1,
                     trace: outlets.trace))
         }
-        // Nothing is reserved before every segment is durable, so that a segment that is missing
-        // later was lost. All are named before the first has its header.
+        // Every segment is durable before any row is reserved, so a segment that is missing later
+        // must have been lost. All segments have names before the first header is written.
         try session.directory.syncDirectory()
         for (reactor, segment) in segments.enumerated() {
             try session.directory.writeHeader(
@@ -285,6 +285,7 @@ struct LiveRun {
     ) throws(BroadsideError) -> Int32? {
         var statistics = RunStatistics()
         var latency = LatencyCounts()
+        assert(threads.allSatisfy(\.hasEnded), "a reactor's counts are final when it has ended")
         for thread in threads { thread.collect(&statistics, &latency) }
         let elapsed =
             threads.isEmpty
@@ -347,6 +348,7 @@ struct LiveRun {
         var report: String?
         let untold = Result { () throws(BroadsideError) in
             let isUrgent = coordinator.isStoppingAtOnce
+            passes.isSummaryWritten = true
             try summary.write(to: plan.options, signals, isUrgent: isUrgent)
             guard plan.options.report != nil || plan.options.night != nil else { return }
             let page = monitor.reportPage(
@@ -373,13 +375,18 @@ struct LiveRun {
         if case .failure(let error) = untold {
             // Remaining rows and their cause are more important than a summary that could not be
             // written.
-            if code == ExitCode.complete || code == ExitCode.openRows { throw error }
+            if code == ExitCode.complete || code == ExitCode.openRows {
+                throw BroadsideError(
+                    "every row is settled, but an output file is missing: \(error.message): see "
+                        + "broadside ledger stats --ledger \(shellWord(session.directory.path))",
+                    exitCode: error.exitCode)
+            }
             standardErrorLine("broadside: \(error.message)")
         }
         return code
     }
 
-    /// Verdicts of all of the campaign's rows, from this run and earlier ones.
+    /// Summary of the verdicts of all rows of the campaign, from this run and earlier ones.
     private func summary(
         stop: StopCause?, _ statistics: RunStatistics, endRow: UInt64?
     ) throws(BroadsideError) -> Summary {
@@ -466,9 +473,11 @@ struct LiveRun {
                 return end == nil
             }
         }
-        guard let problem = end.map(\.problem) ?? "its disk accepts no data at the moment" else {
-            return
-        }
+        let missing =
+            coordinator.isStoppingAtOnce
+            ? "a second signal ended the wait for its disk"
+            : "its disk accepts no data at the moment"
+        guard let problem = end.map(\.problem) ?? missing else { return }
         monitor.reportEndClaim(problem, Clock.now())
     }
 
@@ -501,7 +510,7 @@ struct LiveRun {
         let recorded: LedgerSummary?
         switch stop {
         case .superseded: recorded = try? session.count(ofOwnRuns: true)
-        // The latest counts of this process are not recorded.
+        // The ledger lacks the latest counts of this process.
         case .ledgerFailed: recorded = try? session.count()
         case _ where summary.remaining == 0: return
         // The ledger is unreadable or was moved.

@@ -76,7 +76,7 @@ final class RunMonitor {
             ) { (text) throws(BroadsideError) in try metrics.publish(text) }
         }
         sampler = RunSampler(
-            session.surroundings(plan, source: source, waves: passes.waves), start: start)
+            session.surroundings(plan, source: source, passes, start), start: start)
         growth = GrowthWatch(plan, target: coordinator.connectionTarget)
         progress = Progress(plan.options.progress)
         self.planText = planText
@@ -96,8 +96,11 @@ final class RunMonitor {
         telemetry.command = plan.options.command
         if let report = plan.options.report { telemetry.recordReport(report) }
         telemetry.hasEndpoint = plan.options.endpoint != nil
+        telemetry.credential = StopAdvice.CredentialKind(plan.credential).rawValue
         telemetry.alert = alert
+        telemetry.firstTopic = plan.payloads.firstTopic
         if let waves = passes.waves?.waves { telemetry.record(waves: waves) }
+        telemetry.givenListPath = plan.options.givenListPath
         if telemetry.listModifiedAtMilliseconds == nil, let path = session.manifest.listPath {
             telemetry.listModifiedAtMilliseconds = modifiedAtMilliseconds(path)
         }
@@ -149,7 +152,7 @@ final class RunMonitor {
             isWaiting = false
             sendingSince = now
             sampler = RunSampler(
-                session.surroundings(plan, source: source, waves: passes.waves), start: now)
+                session.surroundings(plan, source: source, passes, now), start: now)
             telemetry.restart(atMilliseconds: now.wallMilliseconds)
         }
         let progress = passes.progress(now, isWaiting: false)
@@ -216,6 +219,7 @@ final class RunMonitor {
             summary: summary, telemetry: telemetry, epochs: epochs, course: course,
             ledgerPath: session.directory.path, listPath: session.manifest.listPath,
             createdAtMilliseconds: now.wallMilliseconds)
+        data.identity = session.manifest.identity
         data.cause = cause
         data.steps = advice.steps
         return ReportPage(data: data).html
@@ -270,10 +274,9 @@ final class RunMonitor {
     /// ledgers.
     func reportEndClaim(_ problem: String, _ now: Now) {
         let warning =
-            "the ledger could not renew its claim at the end: \(problem). The "
-            + "recorded outcomes are true, but broadside would not recognize a "
-            + "copy of the ledger that was made during this run as an old one: do "
-            + "not resume such a copy"
+            "the ledger could not renew its claim at the end: \(problem). The recorded outcomes "
+            + "are correct, but broadside can't detect that a copy of the ledger made during this "
+            + "run is old: do not resume such a copy"
         standardErrorLine("broadside: warning: \(warning)")
         guard plan.options.log != nil else { return }
         report(
@@ -441,16 +444,16 @@ final class RunMonitor {
 }
 
 extension LedgerSession {
-    /// Description of the campaign for a sampler.
+    /// Description of the campaign for a sampler of a pass that starts now.
     fileprivate func surroundings(
-        _ plan: Plan, source: ListSource, waves: WavePlan?
+        _ plan: Plan, source: ListSource, _ passes: RunPasses, _ now: Now
     ) -> RunSampler.Context {
         RunSampler.Context(
             campaign: hexadecimal(campaign), name: manifest.name, labels: manifest.labels ?? [:],
             acceptsBySilence: manifest.identity.acceptsBySilence,
             split: manifest.identity.split, earlier: kept,
-            rows: manifest.rows, knownEnd: manifest.rowCount ?? waves?.zones.endRow,
+            rows: manifest.rows, knownEnd: manifest.rowCount ?? passes.waves?.zones.endRow,
             listByteCount: source.list.byteCount,
-            wantedConnections: plan.shape.connections)
+            wantedConnections: plan.shape.connections, earlierPasses: passes.earlierWork(now))
     }
 }

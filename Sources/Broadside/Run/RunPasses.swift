@@ -24,6 +24,8 @@ package final class RunPasses {
     private(set) var endedCount = 0
     /// Whether the start was reported to the hook.
     var isStartReported = false
+    /// Whether the run has written its summary, or has failed to.
+    var isSummaryWritten = false
     /// Index of the latest wave that was reported to the hook.
     var reportedWave: Int?
     /// Whether quiet hours have begun in a zone of the pass, so that the pass ends.
@@ -31,6 +33,8 @@ package final class RunPasses {
     /// Requests of the operator, in this pass and in earlier ones.
     package let requests = OperatorRequests()
 
+    /// Start of the first pass; nil before it.
+    private var startedAt: Now?
     /// Statistics of the passes that have ended.
     private(set) var statistics = RunStatistics()
     private(set) var latency = LatencyCounts()
@@ -52,6 +56,14 @@ package final class RunPasses {
             let next = waves.next(after: now)
         else { return }
         dueAt = next
+    }
+
+    /// Returns the work of this process in passes that have ended, for a pass that starts now.
+    func earlierWork(_ now: Now) -> RunSnapshot.EarlierPasses {
+        let start = startedAt ?? now
+        startedAt = start
+        return RunSnapshot.EarlierPasses(
+            statistics, latency, seconds: Double(now.nanoseconds - start.nanoseconds) / 1e9)
     }
 
     /// Rows of the pass; nil: all.

@@ -9,7 +9,22 @@ extension StopAdvice.Circumstances {
             environment: plan.options.environment.rawValue,
             isBinary: plan.options.wireProtocol == .binary, ledger: session.directory.path,
             command: plan.options.command, openStates: summary.openStates)
+        hasDoubt = summary.inDoubt > 0
         hasProxy = plan.route.proxy != nil
+        credential = StopAdvice.CredentialKind(plan.credential)
+        hasRowTopics = plan.namesTopics
+        firstTopic = plan.payloads.firstTopic
         if !hasProxy { proxyHint = ProxyAddress.unusedVariable.map(ProxyAddress.hint) }
+    }
+}
+
+extension StopAdvice.CredentialKind {
+    init(_ credential: Credential) {
+        self =
+            switch credential {
+            case .key: .key
+            case .suppliedToken: .suppliedToken
+            case .certificate: .certificate
+            }
     }
 }

@@ -14,13 +14,15 @@ enum NightCommand {
             or else the name of FILE; the ledger is DIR/NAME/DATE, with today's local date. A start
             begins that ledger, continues it if rows remain, or sends nothing if it is finished. A
             night that was stopped continues after midnight too, unless it began --night-length ago.
-            DIR must exist; DIR/NAME is created.
+            DIR must exist; DIR/NAME is created. If a finished night is started for other rows (another
+            --tokens, --where, --shard or --part), nothing is sent (exit 2).
 
             DIR/NAME/nights notes which dates were begun. A night whose ledger was lost is never begun
             again (exit 2). An earlier night with rows remaining is named in a warning, and continues
             only with --date. --retry never begins a night (exit 2). A --date that was never started and
-            is earlier than one that has begun is a warning. Each start writes the pages
-            DIR/NAME/DATE/report.html and DIR/NAME/index.html.
+            is earlier than one that has begun is a warning. With --deliver-at, rows are due on the date
+            of --on, whose default is not DATE. Each start writes the pages DIR/NAME/DATE/report.html
+            and DIR/NAME/index.html.
 
             Exit codes are those of send: 0 also if the night is finished already, 6 if rows of it are
             failed or unknown, 7 if another process is at work on it or on another night. Started
@@ -86,16 +88,20 @@ enum NightCommand {
     /// Options that only this command has.
     static let ownNames = Set(group.options.map(\.description.name))
 
-    /// Options of `send` that `night` sets itself.
-    private static let decided: Set<String> = [
-        "ledger", "resume", "resume-or-begin", "must-resume",
+    /// Options that apply to a single start, so a campaign file can't have them.
+    static let startNames: Set<String> = ["date"]
+
+    /// Options of `send` that `night` lacks: it determines the ledger itself, and a rehearsal on one
+    /// device would make the date count as sent.
+    private static let excluded: Set<String> = [
+        "ledger", "resume", "resume-or-begin", "must-resume", "to",
     ]
 
     private static var sendSections: [OptionSection] {
         SendCommand.description.sections.map { section in
             OptionSection(
                 title: section.title,
-                options: section.options.filter { !decided.contains($0.name) })
+                options: section.options.filter { !excluded.contains($0.name) })
         }
     }
 
@@ -108,7 +114,7 @@ enum NightCommand {
                 RequiredOption("campaign", "FILE"), RequiredOption("ledgers", "DIR"),
             ])
         }
-        try SendCommand.require(arguments, [])
+        try SendCommand.require(arguments, list: .list, [])
         var options = NightOptions()
         options.campaign = arguments.string("campaign") ?? ""
         options.send.skipDeadIsDefault = true

@@ -34,7 +34,7 @@ package struct MetricsText {
         addArms(snapshot)
         addWaves(snapshot)
         addConnections(snapshot)
-        addLatency(snapshot.latencyCounts)
+        addLatency(snapshot.processLatency)
         family(
             "process_cpu_seconds_total", .counter, "User and system time of the process.")
         sample("process_cpu_seconds_total", [:], number(use.cpuMicroseconds / 1e6))
@@ -60,7 +60,7 @@ package struct MetricsText {
             sample("rows_refused_total", ["reason": reason.name], "\(reason.count)")
         }
         family("run_seconds", .gauge, "Time since this run began to send.")
-        sample("run_seconds", [:], number(snapshot.elapsedSeconds))
+        sample("run_seconds", [:], number(snapshot.processSeconds))
         family("updated_timestamp_seconds", .gauge, "When these numbers were taken.")
         sample("updated_timestamp_seconds", [:], number(Double(snapshot.wallMilliseconds) / 1000))
         family("phase", .gauge, "What the run is doing: 1 for the phase that it is in.")
@@ -86,7 +86,7 @@ package struct MetricsText {
     }
 
     private mutating func addRequests(_ snapshot: RunSnapshot) {
-        let statistics = snapshot.statistics
+        let statistics = snapshot.processStatistics
         family("requests_total", .counter, "Requests sent, retries counted.")
         sample("requests_total", [:], "\(statistics.requests)")
         family("retries_total", .counter, "Requests beyond each row's first.")
@@ -152,7 +152,7 @@ package struct MetricsText {
     }
 
     private mutating func addConnections(_ snapshot: RunSnapshot) {
-        let statistics = snapshot.statistics
+        let statistics = snapshot.processStatistics
         family("connections", .gauge, "Connections that are ready.")
         sample("connections", [:], "\(snapshot.openConnections)")
         family("connections_wanted", .gauge, "Connections that the run aims for.")
@@ -181,7 +181,7 @@ package struct MetricsText {
             let count = counts.count(upTo: UInt64(bound * 1e9))
             assert(
                 count >= below && count <= counts.count,
-                "a bucket holds those of the one before, and no more than there are")
+                "bucket counts never fall and never exceed the total")
             below = count
             sample(name + "_bucket", ["le": number(bound)], "\(count)")
         }
@@ -201,7 +201,7 @@ package struct MetricsText {
 
     private mutating func sample(_ name: String, _ labels: [String: String], _ value: String) {
         assert(
-            name.hasPrefix(lastFamily), "the samples of a metric stand behind its description")
+            name.hasPrefix(lastFamily), "a metric's samples follow its description")
         var line = "broadside_\(name)"
         let labels = labels.merging(campaignLabels) { own, _ in own }
         if !labels.isEmpty {

@@ -119,7 +119,7 @@ struct LiveView {
             Segment(
                 text: snapshot.rateLimit.map { "limit \(rateText($0))/s\(Self.rampText(snapshot))" }
                     ?? "no rate limit"),
-            Segment(text: "\(durationText(snapshot.elapsedSeconds)) so far", emphasis: .faint),
+            Segment(text: "\(durationText(snapshot.processSeconds)) so far", emphasis: .faint),
         ]
     }
 
@@ -145,10 +145,11 @@ struct LiveView {
                     + "\(grouped(snapshot.wantedConnections)) connections",
                 emphasis: snapshot.openConnections == 0 ? .bad : .none))
         segments.append(Segment(text: "\(grouped(snapshot.inFlight)) in flight"))
-        if snapshot.statistics.retries > 0 {
-            segments.append(Segment(text: "\(grouped(snapshot.statistics.retries)) sent again"))
+        let statistics = snapshot.processStatistics
+        if statistics.retries > 0 {
+            segments.append(Segment(text: "\(grouped(statistics.retries)) sent again"))
         }
-        if let shortened = snapshot.statistics.shortened, shortened > 0 {
+        if let shortened = statistics.shortened, shortened > 0 {
             segments.append(Segment(text: "\(grouped(shortened)) shortened"))
         }
         return segments
@@ -160,8 +161,8 @@ struct LiveView {
             return [
                 Segment(
                     text: keys == nil
-                        ? "paused: broadside control --ledger DIR resume continues"
-                        : "paused: r continues", emphasis: .bad)
+                        ? "paused: to continue: broadside control --ledger DIR resume"
+                        : "paused: press r to continue", emphasis: .bad)
             ]
         case .stopping:
             return [

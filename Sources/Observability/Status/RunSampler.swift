@@ -28,13 +28,16 @@ package struct RunSampler {
         /// Size of the list; nil if it is unknown before the list's end.
         var listByteCount: UInt64?
         var wantedConnections: Int
+        /// Work of this process in passes that have ended.
+        var earlierPasses: RunSnapshot.EarlierPasses
 
         package init(
             campaign: String, name: String? = nil, labels: [String: String] = [:],
             acceptsBySilence: Bool = false, split: ArmSplit? = nil, earlier: RowCounts,
             rows: CampaignRows = CampaignRows(),
             knownEnd: UInt64? = nil,
-            listByteCount: UInt64? = nil, wantedConnections: Int
+            listByteCount: UInt64? = nil, wantedConnections: Int,
+            earlierPasses: RunSnapshot.EarlierPasses = .init()
         ) {
             self.campaign = campaign
             self.name = name
@@ -46,6 +49,7 @@ package struct RunSampler {
             self.knownEnd = knownEnd
             self.listByteCount = listByteCount
             self.wantedConnections = wantedConnections
+            self.earlierPasses = earlierPasses
         }
     }
 
@@ -72,6 +76,8 @@ package struct RunSampler {
         snapshot.counts = context.earlier
         snapshot.wallMilliseconds = start.wallMilliseconds
         snapshot.wantedConnections = context.wantedConnections
+        snapshot.earlierPasses = context.earlierPasses
+        if let end = context.rows.part.endRow ?? context.knownEnd { takeRows(upTo: end) }
     }
 
     /// Changes the number of connections that the run maintains.
@@ -188,8 +194,12 @@ package struct RunSampler {
             return
         }
         snapshot.isRowsEstimate = isEstimate
-        snapshot.rows = max(rows.count(upTo: end), snapshot.counts.settled)
+        takeRows(upTo: end)
         assert(list.rows <= end, "\(list.rows) rows were read of \(end)")
+    }
+
+    private mutating func takeRows(upTo end: UInt64) {
+        snapshot.rows = max(context.rows.count(upTo: end), snapshot.counts.settled)
     }
 }
 

@@ -11,7 +11,7 @@ extension RunSnapshot {
         line.add("name", name)
         line.add("labels", CampaignLabel.json(labels))
         line.add("phase", phase.rawValue)
-        line.add("elapsed_seconds", elapsedSeconds, places: 1)
+        line.add("elapsed_seconds", processSeconds, places: 1)
         line.add("rows", rows)
         line.add("rows_estimated", isRowsEstimate)
         line.add("settled", counts.settled)
@@ -30,6 +30,7 @@ extension RunSnapshot {
         line.add("connections", openConnections)
         line.add("connections_wanted", wantedConnections)
         line.add("in_flight", inFlight)
+        let statistics = processStatistics
         line.add("retries", statistics.retries)
         if let shortened = statistics.shortened { line.add("shortened", shortened) }
         line.add("limited_by", limitedBy?.name)

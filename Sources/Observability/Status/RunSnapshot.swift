@@ -26,6 +26,22 @@ package struct RunSnapshot: Sendable {
         }
     }
 
+    /// Work of a process in passes over the list that have ended.
+    package struct EarlierPasses: Sendable {
+        var statistics = RunStatistics()
+        var latency = LatencyCounts()
+        /// Time from the process's start to the beginning of the present pass.
+        var seconds = 0.0
+
+        package init() {}
+
+        package init(_ statistics: RunStatistics, _ latency: LatencyCounts, seconds: Double) {
+            self.statistics = statistics
+            self.latency = latency
+            self.seconds = seconds
+        }
+    }
+
     package var campaign = ""
     /// Name of the campaign; nil if it has none.
     package var name: String?
@@ -40,8 +56,10 @@ package struct RunSnapshot: Sendable {
     /// Counts of the guards; nil after the run's end.
     package var guards: GuardStatus?
     package var phase = Phase.running
-    /// Seconds since this process started sending.
+    /// Seconds since the present pass over the list began.
     package var elapsedSeconds = 0.0
+    /// Work of this process before the present pass: the passes of earlier waves.
+    var earlierPasses = EarlierPasses()
     /// Time of the snapshot, in milliseconds since 1970.
     package var wallMilliseconds: UInt64 = 0
     /// Time of the snapshot on the monotonic clock, in nanoseconds.
@@ -73,7 +91,7 @@ package struct RunSnapshot: Sendable {
     /// Shares of the connections' time in the last second, indexed by `LimitedBy`. All zero before
     /// the first sample.
     var limitedNow = [Double](repeating: 0, count: LimitedBy.allCases.count)
-    /// Counters of this process, without earlier runs.
+    /// Counters of the present pass.
     package var statistics = RunStatistics()
     package var latencyCounts = LatencyCounts()
 
@@ -113,7 +131,24 @@ package struct RunSnapshot: Sendable {
 
     /// Time at which this process started sending, milliseconds since 1970.
     var startedAtMilliseconds: UInt64 {
-        wallMilliseconds - min(wallMilliseconds, UInt64(max(0, elapsedSeconds) * 1000))
+        wallMilliseconds - min(wallMilliseconds, UInt64(max(0, processSeconds) * 1000))
+    }
+
+    /// Seconds since this process started.
+    package var processSeconds: Double { earlierPasses.seconds + elapsedSeconds }
+
+    /// Counters of this process, without earlier runs.
+    package var processStatistics: RunStatistics {
+        var sum = earlierPasses.statistics
+        sum.add(statistics)
+        return sum
+    }
+
+    /// Response times in this process.
+    var processLatency: LatencyCounts {
+        var sum = earlierPasses.latency
+        sum.add(latencyCounts)
+        return sum
     }
 
     /// Settled share of the rows, 0 to 1; nil if the number of rows is unknown.
@@ -169,7 +204,7 @@ extension LimitedBy {
         case .input: "an uncompressed list on a faster disk helps"
         case .rate: "a higher rate helps"
         case .connecting: "broadside doctor shows why connections take long"
-        case .retry: "APNs asks to wait: a lower rate helps"
+        case .retry: "APNs is throttling: a lower rate helps"
         case .streams, .window: "more --connections help"
         case .socket: "--hpack compact sends fewer bytes"
         case .cpu: "more --reactors help if cores are idle"

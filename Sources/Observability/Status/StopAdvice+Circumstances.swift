@@ -22,7 +22,13 @@ extension StopAdvice.Circumstances {
             isBinary: manifest.identity.wireProtocol == CampaignIdentity.binaryProtocol,
             ledger: isHere ? ledger : absolutePath(ledger), command: command,
             openStates: summary?.openStates ?? [])
+        hasDoubt = summary.map { $0.inDoubt > 0 } ?? false
         hasProxy = command?.value("proxy") != nil
+        isBroadcast = manifest.identity.isBroadcast
+        credential =
+            telemetry.credential.flatMap(StopAdvice.CredentialKind.init(rawValue:)) ?? .key
+        hasRowTopics = manifest.identity.hasRowTopics
+        firstTopic = telemetry.firstTopic
     }
 }
 
@@ -40,10 +46,20 @@ extension Summary {
     /// sent.
     private var allSkippedWarning: String? {
         guard skipped > 0, counts.sent == 0, remaining == 0 else { return nil }
-        let counts = SkipReason.allCases.compactMap { skip in
-            self.reasons[skip.reason.text].map { (reason: skip, count: $0) }
+        return Self.allSkippedWarning(skips, invalid: invalid)
+    }
+
+    /// Numbers of skipped rows by reason.
+    private var skips: [(reason: SkipReason, count: UInt64)] {
+        SkipReason.allCases.compactMap { skip in
+            reasons[skip.reason.text].map { (reason: skip, count: $0) }
         }
-        return Self.allSkippedWarning(counts, invalid: invalid)
+    }
+
+    /// Option that skips most of the skipped rows.
+    private static func cause(of skips: [(reason: SkipReason, count: UInt64)]) -> String {
+        let most = skips.max { $0.count < $1.count }?.reason
+        return most == .late ? "--deliver-at and --on" : most?.option ?? "the options"
     }
 
     /// Warning that all rows that could be sent are skipped.
@@ -56,18 +72,9 @@ extension Summary {
     ) -> String {
         let skipped = counts.reduce(0) { $0 + $1.count }
         let reasons = counts.map { "\(grouped($0.count)) \($0.reason.reason.text)" }
-        let advice =
-            switch counts.max(by: { $0.count < $1.count })?.reason {
-            case .filtered: "does --where select the right rows?"
-            case .deadToken: "does --skip-dead name this app's ledgers?"
-            case .frequencyCap: "is --cap the right limit?"
-            case .holdout: "does --split give the arms their shares?"
-            case .late: "are --deliver-at and --on right?"
-            case .suppressed, .duplicate, nil: "is --suppress the right list?"
-            }
         return "broadside: warning: no row was left to send: \(grouped(skipped)) of the "
             + "\(grouped(skipped + invalid)) rows are skipped (\(reasons.joined(separator: ", "))), so "
-            + "no device gets this campaign: \(advice)"
+            + "no device gets this campaign: check \(cause(of: counts))"
     }
 
     /// Warning that APNs refused all rows that were sent; nil if it accepted any. The guard
@@ -83,19 +90,24 @@ extension Summary {
             ].map(\.text) + SkipReason.allCases.map(\.reason.text))
         let refused = reasons.filter { invalid + skipped == 0 || !own.contains($0.key) }
             .sorted { ($1.value, $0.key) < ($0.value, $1.key) }
+        let skipsMost = skipped > rejected
         let names = refused.prefix(3).map { "\(grouped($0.value)) \($0.key)" }
         let advice =
             switch refused.first?.key {
             case "BadDeviceToken", "DeviceTokenNotForTopic": "check --environment and --topic"
+            case "Unregistered" where skipsMost, "ExpiredToken" where skipsMost:
+                "check \(Self.cause(of: skips))"
             case "Unregistered", "ExpiredToken":
                 rejected + invalid + skipped == 1
                     ? "is it the token that the app reports now?" : "is --tokens the right list?"
+            case "Unparsable": "is this APNs? check --endpoint, the options and the payload"
             default: "check the options and the payload"
             }
         let listed = names.isEmpty ? "" : " (\(names.joined(separator: ", ")))"
         let rows = rejected == 1 ? "the only row" : "all \(grouped(rejected)) rows"
+        let others = skipsMost ? ", and \(grouped(skipped)) rows were skipped" : ""
         return "broadside: warning: no device got this campaign: APNs refused \(rows) "
-            + "that \(rejected == 1 ? "was" : "were") sent\(listed): \(advice)"
+            + "that \(rejected == 1 ? "was" : "were") sent\(listed)\(others): \(advice)"
     }
 
     /// Number of rows per open state, as text; nil if there are none.

@@ -1,6 +1,8 @@
 import BroadsideAPNs
 package import BroadsidePolicy
 package import BroadsideRows
+internal import BroadsideSupport
+internal import Glibc
 
 /// Advice after a run. The run's last line, the report and all commands that read a ledger give the
 /// same advice.
@@ -14,6 +16,13 @@ package struct StopAdvice {
         var command: String?
     }
 
+    /// Kind of the run's credential. Raw values are stored with the ledger.
+    package enum CredentialKind: String {
+        case key
+        case suppliedToken = "supplied-token"
+        case certificate
+    }
+
     /// Facts on which the advice depends, in addition to the cause.
     package struct Circumstances {
         /// Whether the run received any response.
@@ -23,12 +32,22 @@ package struct StopAdvice {
         var hasEndpoint: Bool
         var environment: String
         var isBinary: Bool
+        /// Whether the ledger is that of a broadcast.
+        var isBroadcast = false
+        /// Kind of the credential.
+        package var credential = CredentialKind.key
         /// Path of the ledger's directory, for use in advice.
         var ledger: String
         /// Command line of the run; nil if none was kept.
         var command: RunCommand?
         /// States `failed` and `unknown`, if there are rows in them.
         var openStates: [RowState] = []
+        /// Whether rows are in doubt, such as rows that were to be sent again.
+        package var hasDoubt = false
+        /// Whether each row names its topic.
+        package var hasRowTopics = false
+        /// Topic of the first row, if each row names its topic; nil if it is not known.
+        package var firstTopic: String?
         /// Whether the ledger still exists. It is removed if nothing was sent.
         package var hasLedger = true
         /// Whether connections use `--proxy`.
@@ -58,9 +77,9 @@ package struct StopAdvice {
         self.circumstances = circumstances
         switch cause {
         case .complete: retryOpenRows()
-        case .signal, .control, .keyboard: resume("\(again) continues")
+        case .signal, .control, .keyboard: resume("\(again)\(retry) continues")
         case .deadline:
-            add("\(again) continues without it", resuming?.withoutDeadline)
+            add("\(again)\(retry) continues without it", resuming?.withoutDeadline)
         case .gaveUp(let trouble), .brokenServer(let trouble): afterGivingUp(trouble)
         case .noResponse(_, let last): afterGivingUp(last)
         case .canaryWithoutResponses, .failed: afterGivingUp(nil)
@@ -86,7 +105,7 @@ package struct StopAdvice {
             export(
                 "see why, or raise --canary-max-rejected",
                 ["--state", "rejected", "--state", "invalid"])
-            resume("if that is right, continue without this guard") {
+            resume("if these refusals are expected, continue without this guard") {
                 $0.with("canary-max-rejected", "100")
             }
         case .expiredToken(isSupplied: true):
@@ -96,10 +115,10 @@ package struct StopAdvice {
         case .expiredToken(isSupplied: false):
             resume("check the clock of this machine, then --resume continues")
         case .signingFailed: resume("check --auth-key, then --resume continues")
-        case .ledgerFailed: resume("make room on its disk, then --resume continues")
+        case .ledgerFailed(let detail): afterFailedDisk(detail)
         case .ledgerGone:
             resume("put the ledger back, then --resume continues")
-        case .superseded: resume("if the newer attempt ends with rows left, --resume continues")
+        case .superseded: resume("if rows remain when the newer attempt ends, --resume continues")
         case .listFailed, .listFaulty, .listChanged: resume("then --resume continues")
         }
     }
@@ -125,6 +144,12 @@ package struct StopAdvice {
     /// - Parameter message: Message that the run recorded at its end.
     init(outcome: String?, message: String?, _ circumstances: Circumstances) {
         self.circumstances = circumstances
+        guard !circumstances.isBroadcast else {
+            add(
+                "start the broadcast again with the same --ledger; if it may have been sent, only "
+                    + "--retry unknown sends it again", nil)
+            return
+        }
         guard outcome == Summary.Outcome.aborted.rawValue else {
             resume(
                 outcome == nil
@@ -159,17 +184,37 @@ package struct StopAdvice {
     /// the line names its current path.
     private var resuming: RunCommand? {
         circumstances.command.map { command in
-            // The date names the ledger.
-            guard command.nightDate == nil else { return command.resuming }
             let ledger = circumstances.ledger
-            return (command.value("ledger") == ledger ? command : command.with("ledger", ledger))
-                .resuming
+            // The date of a night names the ledger.
+            let isNamed = command.nightDate != nil || command.value("ledger") == ledger
+            let same = (isNamed ? command : command.with("ledger", ledger)).resuming
+            return reopened.map { same.with("retry", $0) } ?? same
         }
     }
+
+    /// Value of the run's `--retry`, while rows that it names may still be open: a resume without
+    /// it would not send them. nil if there are none.
+    private var reopened: String? {
+        guard let states = circumstances.command?.value("retry") else { return nil }
+        let names = states.split(separator: ",")
+        let isOpen =
+            names.contains { $0 == RowState.unknown.name } && circumstances.hasDoubt
+            || circumstances.openStates.contains { state in names.contains { $0 == state.name } }
+        return isOpen ? states : nil
+    }
+
+    /// The option `--retry`, to follow `again`; empty if it is not needed.
+    private var retry: String { reopened.map { " --retry \($0)" } ?? "" }
 
     /// Option with which the same command line continues the campaign.
     private var again: String {
         circumstances.command?.nightDate.map { "--date \($0)" } ?? "--resume"
+    }
+
+    /// What the campaign needs to begin again with other options. The date of a night names its
+    /// ledger, so a night needs another folder.
+    private var newLedger: String {
+        circumstances.command?.nightDate == nil ? "a new ledger" : "a night under another --name"
     }
 
     private mutating func resume(
@@ -181,7 +226,14 @@ package struct StopAdvice {
     private mutating func doctor(_ text: String, _ change: (RunCommand) -> RunCommand = { $0 }) {
         // `doctor` does not support legacy gateways.
         guard !circumstances.isBinary else { return add(text, nil) }
-        add(text, circumstances.command.map { change($0.doctor) })
+        guard circumstances.hasRowTopics else {
+            return add(text, circumstances.command.map { change($0.doctor) })
+        }
+        // `doctor` has no rows that name topics.
+        let command = circumstances.firstTopic.flatMap {
+            circumstances.command?.doctor.with("topic", $0)
+        }
+        add(text, command.map(change))
     }
 
     private mutating func export(_ text: String, _ options: [String]) {
@@ -194,15 +246,35 @@ package struct StopAdvice {
     private mutating func retryOpenRows() {
         guard !circumstances.openStates.isEmpty else { return }
         let names = circumstances.openStates.map(\.name).joined(separator: ",")
+        guard !circumstances.isBroadcast else {
+            add("start the broadcast again with --retry \(names) to send it again", nil)
+            return
+        }
         add(
             "\(again) --retry \(names) sends them again",
             resuming?.with("retry", names))
     }
 
+    /// Adds a step for a failure to write to the ledger's disk.
+    private mutating func afterFailedDisk(_ detail: String) {
+        func isCaused(by numbers: Int32...) -> Bool {
+            numbers.contains { detail.hasSuffix(describe(errno: $0)) }
+        }
+        if isCaused(by: ENOSPC, EDQUOT) {
+            resume("free some space on the ledger's disk, then \(again)\(retry) continues")
+        } else if isCaused(by: EFBIG) {
+            resume(
+                "raise this process's limit on the size of a file (ulimit -f), then "
+                    + "\(again)\(retry) continues")
+        } else {
+            resume("once the ledger's disk accepts data, \(again)\(retry) continues")
+        }
+    }
+
     // MARK: Giving up
 
     private mutating func afterGivingUp(_ trouble: ConnectionTrouble?) {
-        guard !circumstances.wasAnswered else { return resume("\(again) continues") }
+        guard !circumstances.wasAnswered else { return resume("\(again)\(retry) continues") }
         switch trouble?.kind ?? .silent {
         case .resolve:
             let option =
@@ -260,33 +332,57 @@ package struct StopAdvice {
                     + "which rows may have been sent", ["--state", "unknown"])
             return
         }
+        if let refusal, refusal.isFromOtherServer { return afterOtherServer() }
         guard let refusal, refusal.isCredential else {
             export(
-                "\(Self.refusedOption(refusal?.reason)), and begin a new ledger: rows refused so far "
+                "\(Self.refusedOption(refusal)), and begin \(newLedger): rows refused so far "
                     + "stay rejected; see which rows these are", ["--state", "rejected"])
             return
         }
         switch refusal.reason {
+        case .topicDisallowed where circumstances.hasRowTopics: afterRefusedTopics(refusal)
         case .topicDisallowed:
             doctor(
-                "the credential is not for this --topic; the topic is part of the campaign, so begin "
-                    + "a new ledger with the right one; doctor tries one without sending to a device"
+                "the credential is not for this --topic; the topic is part of the campaign, so "
+                    + "begin \(newLedger) with the right one; doctor checks a topic without "
+                    + "sending to a device"
             )
         case .badEnvironmentKeyInToken, .badEnvironmentKeyIDInToken, .badCertificateEnvironment:
             afterForeignCredential()
         case .invalidProviderToken:
-            doctor(
-                "check --auth-key, --key-id and --team-id, which must belong together (are the two IDs "
-                    + "swapped?); doctor tries them without sending to a device")
+            doctor("\(invalidToken); doctor checks this without sending to a device")
             afterFixing()
         case .badCertificate:
-            doctor("use a --certificate that is neither expired nor revoked; doctor tries it")
+            doctor("use a --certificate that is neither expired nor revoked; doctor checks it")
             afterFixing()
         default:
             doctor(
-                "use a credential that is valid for this topic and environment; doctor tries it "
+                "use a credential that is valid for this topic and environment; doctor checks it "
                     + "without sending to a device")
             afterFixing()
+        }
+    }
+
+    /// Adds steps for a server that is not APNs. No row was processed, so all can still be sent.
+    private mutating func afterOtherServer() {
+        doctor("is this APNs? check --endpoint and any proxy in between; doctor shows more")
+        steps.append(
+            Step(
+                text: "these rows remain to be sent: run the same command line with the right "
+                    + "--endpoint and --resume to send them", command: nil))
+    }
+
+    /// Advice about InvalidProviderToken, which has several causes.
+    private var invalidToken: String {
+        switch circumstances.credential {
+        case .key:
+            "check the key, --key-id and --team-id, which must belong together (are the two IDs "
+                + "swapped?), and this machine's clock"
+        case .suppliedToken:
+            "check the program that makes the provider token: its key, key ID and team ID, which must "
+                + "belong together, and its machine's clock"
+        case .certificate:
+            "APNs saw no certificate: check --endpoint and any proxy in between that decrypts TLS"
         }
     }
 
@@ -297,8 +393,8 @@ package struct StopAdvice {
                 ["--state", "remaining"])
         } else {
             export(
-                "correct the topics of these rows, which makes another list and needs a new ledger; see "
-                    + "which rows were refused", ["--state", "rejected"])
+                "correct the topics of these rows, and send the corrected list with \(newLedger); "
+                    + "see which rows were refused", ["--state", "rejected"])
         }
         resume("once that is fixed, --resume tries these topics again")
     }
@@ -306,17 +402,17 @@ package struct StopAdvice {
     private mutating func afterFixing() {
         steps.append(
             Step(
-                text: "these rows stay remaining: once doctor finds nothing wrong, run "
-                    + "the same command line with the right credential and --resume to "
-                    + "send them", command: nil))
+                text: "these rows remain to be sent: once doctor finds nothing wrong, run the same "
+                    + "command line with the right credential and --resume to send "
+                    + "them", command: nil))
     }
 
     private mutating func afterForeignCredential() {
         let text =
             "the credential is for the other environment: check --environment, which is part of the "
-            + "campaign, so another environment needs a new ledger"
+            + "campaign, so another environment needs \(newLedger)"
         guard let other else {
-            doctor(text + "; doctor tries it without sending to a device")
+            doctor(text + "; doctor checks it without sending to a device")
             return
         }
         doctor(text + "; doctor tries the other one") { $0.with("environment", other) }
@@ -330,7 +426,7 @@ package struct StopAdvice {
         switch refusal?.reason {
         case nil:
             export(
-                "see why, fix it, and begin a new ledger: rows refused so far stay rejected",
+                "see why, fix it, and begin \(newLedger): rows refused so far stay rejected",
                 ["--state", "rejected"])
         case .badDeviceToken, .deviceTokenNotForTopic:
             refusal.map { afterStrangeTokens($0) }
@@ -342,14 +438,14 @@ package struct StopAdvice {
         guard refusal.reason == .badDeviceToken else {
             export(
                 "these are tokens of another app: check --topic against the list; the topic is part of "
-                    + "the campaign, so begin a new ledger with the right one; see which rows were "
+                    + "the campaign, so begin \(newLedger) with the right one; see which rows were "
                     + "refused",
                 ["--state", "rejected"])
             return
         }
         let text =
             "check --environment and --topic against the list; both are part of the campaign, so "
-            + "begin a new ledger with the right ones"
+            + "begin \(newLedger) with the right ones"
         guard let other else {
             export(text + "; see which rows were refused", ["--state", "rejected"])
             return
@@ -367,8 +463,8 @@ package struct StopAdvice {
     }
 
     /// Advice on the option that caused a refusal.
-    private static func refusedOption(_ reason: Reason?) -> String {
-        switch reason {
+    private static func refusedOption(_ refusal: StopCause.Refusal?) -> String {
+        switch refusal?.reason {
         case .badCollapseID: "fix --collapse-id"
         case .badExpirationDate: "fix --expiration"
         case .badPriority: "fix --priority"
@@ -377,6 +473,9 @@ package struct StopAdvice {
         case .payloadEmpty: "fix --payload"
         case .payloadTooLarge: "make the payload shorter, as this server's limit is lower"
         case .badPath, .methodNotAllowed: "is this APNs? fix --endpoint"
+        case nil where refusal?.status == 413:
+            "make the payload shorter, as this server's limit is lower"
+        case nil: "is this APNs? fix --endpoint, or the request's headers"
         default: "fix the request's headers"
         }
     }

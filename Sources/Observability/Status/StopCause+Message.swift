@@ -17,22 +17,32 @@ extension StopCause {
         case .gaveUp(let trouble): Self.gaveUp(trouble, endpoint: endpoint)
         case .noResponse(let seconds, let last):
             Self.gaveUp(
-                "no response for \(seconds) s" + (last.map { " (\($0.sentence))" } ?? ""), endpoint)
+                (seconds == 0
+                    ? "no response within --give-up-after" : "no response for \(seconds) s")
+                    + (last.map { " (\($0.sentence))" } ?? ""), endpoint)
         case .brokenServer(let trouble):
             Self.gaveUp("one connection after another breaks: \(trouble.sentence)", endpoint)
         case .refused(let refusal) where ResponseClass.isStrangeSuccess(refusal.status):
             "the server responds to one request after another with "
                 + "\(refusal.status), which APNs never does: the outcome of these rows "
                 + "is unknown"
+        case .refused(let refusal) where refusal.isFromOtherServer:
+            "the server responds to one request after another with \(refusal.text), which APNs never "
+                + "does"
         case .refused(let refusal):
             refusal.status == 0
                 ? "APNs refuses the credential (\(refusal.text))"
                 : "APNs refuses one request after another: \(refusal.text)"
+        case .heldBack(let rows, let refusal?) where refusal.isFromOtherServer:
+            (rows == 1
+                ? "1 row got a response that APNs never sends, and remains "
+                : "\(grouped(rows)) rows got a response that APNs never sends, and remain ")
+                + "to be sent with --resume: \(refusal.text)"
         case .heldBack(let rows, let refusal):
             (rows == 1
-                ? "1 row was refused because of the credential, and stays "
-                : "\(grouped(rows)) rows were refused because of the credential, and stay ")
-                + "remaining for --resume"
+                ? "1 row was refused because of the credential, and remains "
+                : "\(grouped(rows)) rows were refused because of the credential, and remain ")
+                + "to be sent with --resume"
                 + (refusal.map { ": \($0.text)" } ?? "")
         case .allRefused(let rows, let refusal):
             "APNs refused every row of this part that was sent, \(grouped(rows)) in all"
@@ -41,8 +51,8 @@ extension StopCause {
             "APNs accepts none of the first tokens (\(refusal.text))"
         case .tooManyBadTokens: "too many of the last 10,000 responses are BadDeviceToken"
         case .topicsRefused(let detail, _):
-            "APNs refuses some of the topics that rows name: their rows stay "
-                + "remaining, and those of the other topics were sent: \(detail)"
+            "APNs refuses some of the topics that rows name: the rows of these topics remain to be "
+                + "sent, those of the other topics were sent: \(detail)"
         case .tooManyInvalid(let count, let rows):
             "\(grouped(count)) of the first \(grouped(rows)) rows are invalid"
         case .canaryRefused(let count, let answered):

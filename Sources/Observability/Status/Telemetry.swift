@@ -107,8 +107,16 @@ package struct Telemetry: Codable, Sendable {
     private(set) var reportPath: String?
     /// Whether `--endpoint` named the server.
     package var hasEndpoint: Bool?
+    /// Kind of the latest run's credential, a raw value of `StopAdvice.CredentialKind`; nil if an
+    /// earlier version wrote the file.
+    package var credential: String?
     /// Text of the alert. For a template, the text of the first row.
     package var alert: AlertText?
+    /// Topic of the first row, if each row names its topic.
+    package var firstTopic: String?
+    /// Absolute path of the list as the options of the latest run named it; links are not resolved.
+    /// nil for standard input, or if an earlier version wrote the file.
+    package var givenListPath: String?
     /// Modification time of the list at the first run, in milliseconds since 1970. nil for standard
     /// input, or if an earlier version wrote the file.
     package var listModifiedAtMilliseconds: UInt64?
@@ -332,7 +340,7 @@ package struct Telemetry: Codable, Sendable {
     /// version did not know are missing then.
     private var isOfFirstVersion: Bool {
         command == nil && hasEndpoint == nil && alert == nil && reportPath == nil
-            && listModifiedAtMilliseconds == nil && ramp == nil
+            && givenListPath == nil && listModifiedAtMilliseconds == nil && ramp == nil
             && runs.allSatisfy {
                 $0.stop == nil && $0.pauses == nil && $0.failed == nil && $0.unknown == nil
                     && $0.shortened == nil

@@ -1,3 +1,4 @@
+import BroadsideAPNs
 import BroadsideLists
 import BroadsideObservability
 import BroadsidePolicy
@@ -73,6 +74,22 @@ import Testing
         #expect(left(1)?.contains(" 12 rows are due after --deadline") == true)
         #expect(left(1.01)?.contains(" 8 rows are due after --deadline") == true)
         #expect(left(2.01) == nil)
+    }
+
+    @Test func `A wave at the expiration has expired, and one before it has not`() throws {
+        let plan = try plan([(0, 1), (1, 4), (2, 8)])
+        func expired(_ expiration: Expiration?) -> String? {
+            let lines = plan.planLines(deadline: nil, expiration: expiration)
+            let warning = plan.expirationWarning(expiration)
+            #expect((warning == nil) == !lines.contains { $0.contains("--expiration") })
+            return warning
+        }
+        #expect(expired(.after(3_600))?.contains("--expiration +3600s ends before 12 rows") == true)
+        #expect(expired(.after(3_601))?.contains("ends before 8 rows are due") == true)
+        #expect(expired(.at(Self.start / 1_000 + 1))?.contains("ends before 12 rows") == true)
+        #expect(expired(.after(7_201)) == nil)
+        #expect(expired(.at(.max)) == nil && expired(nil) == nil)
+        #expect(expired(.at(0)) == nil, "0 asks for no storage")
     }
 
     @Test func `A night that ends with its last wave is long enough`() throws {

@@ -161,6 +161,19 @@ struct StoppingTests {
         #expect(run.time >= 440 * second && run.time <= 540 * second + Self.slack)
     }
 
+    @Test(arguments: [(900, 1_000), (300, 500)])
+    func `A slow rate is not silence if --give-up-after is a second or less`(
+        milliRate: UInt64, milliseconds: UInt64
+    ) throws {
+        let run = try ScriptedRun(rows: 20) { $0.giveUpAfter = milliseconds * millisecond }
+        run.coordinator.milliRate = milliRate
+        run.run { run.requests.count == 4 || run.coordinator.stopCause != nil }
+        #expect(run.coordinator.stopCause == nil && run.requests.count == 4)
+        run.reply = { _ in .silence }
+        run.run { run.coordinator.stopCause != nil }
+        #expect(run.coordinator.stopCause?.isGivingUp == true)
+    }
+
     /// Each request is refused at once, and the next one waits for the rate.
     @Test(arguments: ["in all", "per connection"])
     func `Requests that are refused as fast as the rate allows them are silence`(

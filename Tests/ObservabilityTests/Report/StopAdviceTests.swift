@@ -107,6 +107,72 @@ import Testing
         #expect(topic.steps.map(\.command) == [doctor])
     }
 
+    @Test(
+        arguments: [
+            ("unknown", [], true, true), ("failed,unknown", [], true, true),
+            ("failed", [.failed], false, true), ("failed", [], true, false),
+            ("unknown", [.failed], false, false),
+        ] as [(states: String, open: [RowState], hasDoubt: Bool, isKept: Bool)], [false, true])
+    func `An interrupted retry is advised to go on with --retry while its rows are open`(
+        retry: (states: String, open: [RowState], hasDoubt: Bool, isKept: Bool), isNight: Bool
+    ) {
+        let own =
+            isNight
+            ? ["night", "--campaign", "c.json5", "--date", "2026-11-20"]
+            : ["send", "--campaign", "c.json5", "--ledger", "tonight", "--resume"]
+        let command = RunCommand(
+            program: "broadside", arguments: own + ["--retry", retry.states],
+            directory: RunCommand.workingDirectory)
+        var circumstances = StopAdvice.Circumstances(
+            wasAnswered: true, hasEndpoint: false, environment: "production", isBinary: false,
+            ledger: "tonight", command: command, openStates: retry.open)
+        circumstances.hasDoubt = retry.hasDoubt
+        let advice = StopAdvice(.signal, circumstances).steps
+        let option = isNight ? "--date 2026-11-20" : "--resume"
+        #expect(
+            advice.map(\.text)
+                == ["\(option)\(retry.isKept ? " --retry \(retry.states)" : "") continues"])
+        #expect(advice[0].command?.contains("--retry") == retry.isKept)
+        #expect(advice[0].command?.contains(option) == true)
+        // A run that is complete names what is open itself.
+        let complete = StopAdvice(.complete, circumstances).lastLine ?? ""
+        #expect(complete.ranges(of: "--retry").count <= 2, "\(complete)")
+    }
+
+    @Test(
+        arguments: [
+            .refused(refusal(.topicDisallowed, 400)),
+            .refused(refusal(.badEnvironmentKeyInToken)),
+            .refused(refusal(.badPriority, 400, isCredential: false)),
+            .onlyBadTokens(refusal(.badDeviceToken, 400, isCredential: false)),
+            .onlyBadTokens(refusal(.deviceTokenNotForTopic, 400, isCredential: false)),
+            .allRefused(rows: 3, nil),
+        ] as [StopCause])
+    func `A refused night is advised to use another name, as its date names its ledger`(
+        cause: StopCause
+    ) {
+        let command = RunCommand(
+            program: "broadside",
+            arguments: ["night", "--campaign", "c.json5", "--date", "2026-11-20"],
+            directory: RunCommand.workingDirectory)
+        let texts = Self.advice(cause, command: command).steps.map(\.text)
+        #expect(texts.contains { $0.contains("a night under another --name") }, "\(texts)")
+        #expect(!texts.contains { $0.contains("new ledger") }, "\(texts)")
+    }
+
+    @Test(arguments: [
+        ("No space left on device", "free some space on the ledger's disk"),
+        ("/srv/tonight: File too large", "(ulimit -f)"),
+        ("Input/output error", "once the ledger's disk accepts data"),
+    ])
+    func `The advice after a failed disk depends on what the disk lacks`(
+        detail: String, step: String
+    ) {
+        let advice = Self.advice(.ledgerFailed(detail: detail))
+        #expect(advice.steps.map(\.command) == [Self.resume])
+        #expect(advice.steps[0].text.contains(step), "\(advice.steps)")
+    }
+
     @Test func `A refusing proxy leads to advice about the proxy`() {
         func text(_ kind: ConnectionTrouble.Kind, hasProxy: Bool, hint: String? = nil) -> String {
             var circumstances = StopAdvice.Circumstances(
@@ -125,6 +191,32 @@ import Testing
             let words = text(kind, hasProxy: false, hint: "HTTPS_PROXY is set")
             #expect(words.hasSuffix("HTTPS_PROXY is set; doctor shows more"), "\(words)")
         }
+    }
+
+    @Test(arguments: ["com.example.news", nil])
+    func `If rows name their topics, doctor gets the first row's topic`(first: String?) {
+        let command = RunCommand(
+            program: "broadside",
+            arguments: ["send", "--topic", "{{app}}", "--auth-key", "k.p8", "--ledger", "tonight"],
+            directory: RunCommand.workingDirectory)
+        var circumstances = StopAdvice.Circumstances(
+            wasAnswered: true, hasEndpoint: false, environment: "production", isBinary: false,
+            ledger: "tonight", command: command)
+        circumstances.hasRowTopics = true
+        circumstances.firstTopic = first
+        let advice = StopAdvice(.refused(Self.refusal(.invalidProviderToken)), circumstances)
+        #expect(
+            advice.steps[0].command
+                == first.map { "broadside doctor --auth-key k.p8 --topic \($0)" })
+        // Earlier versions recorded this cause for the rows of a refused topic.
+        let old = StopAdvice(
+            .heldBack(rows: 3, Self.refusal(.topicDisallowed, 400)), circumstances)
+        #expect(!old.steps.contains { $0.text.contains("new ledger") })
+        #expect(
+            old.steps.map(\.command) == [
+                "broadside ledger export --ledger tonight --state remaining",
+                "broadside send --topic '{{app}}' --auth-key k.p8 --ledger tonight --resume",
+            ])
     }
 
     @Test(arguments: ["old", "old/", "old//", "a/old/"])
@@ -158,6 +250,57 @@ import Testing
         #expect(
             StopCause.refused(refusal).message.hasPrefix(
                 "the server responds to one request after another with 202"))
+    }
+
+    @Test func `Advice about an invalid provider token depends on the credential's kind`() {
+        func text(_ kind: StopAdvice.CredentialKind) -> String {
+            var circumstances = StopAdvice.Circumstances(
+                wasAnswered: true, hasEndpoint: false, environment: "production", isBinary: false,
+                ledger: "tonight", command: Self.command)
+            circumstances.credential = kind
+            let cause = StopCause.refused(Self.refusal(.invalidProviderToken))
+            return StopAdvice(cause, circumstances).steps[0].text
+        }
+        #expect(text(.key).contains("--key-id and --team-id") && text(.key).contains("clock"))
+        #expect(text(.suppliedToken).contains("check the program that makes the provider token"))
+        #expect(text(.certificate).contains("APNs saw no certificate"))
+        for kind in [StopAdvice.CredentialKind.suppliedToken, .certificate] {
+            #expect(!text(kind).contains("--key-id"))
+        }
+    }
+
+    @Test(arguments: [RowState.failed, .unknown])
+    func `Advice about a broadcast names only options that broadcast has`(state: RowState) {
+        var circumstances = StopAdvice.Circumstances(
+            wasAnswered: true, hasEndpoint: false, environment: "production", isBinary: false,
+            ledger: "goal", openStates: [state])
+        circumstances.isBroadcast = true
+        for (advice, option) in [
+            (StopAdvice(.complete, circumstances), "--retry \(state.name)"),
+            (StopAdvice(outcome: nil, message: nil, circumstances), "--retry unknown"),
+        ] {
+            #expect(advice.steps.count == 1 && advice.steps[0].text.contains(option))
+            #expect(!advice.steps[0].text.contains("--resume"))
+        }
+    }
+
+    @Test(arguments: [302, 401, 404] as [UInt16])
+    func `A response that APNs never sends is advised to resume at the right endpoint`(
+        status: UInt16
+    ) {
+        let refusal = Self.refusal(nil, status)
+        for cause: StopCause in [.refused(refusal), .heldBack(rows: 3, refusal)] {
+            let advice = Self.advice(cause, hasEndpoint: true)
+            #expect(advice.steps[0].text.hasPrefix("is this APNs? check --endpoint"))
+            #expect(advice.steps[0].command?.hasPrefix("broadside doctor") == true)
+            #expect(advice.steps.count == 2 && advice.steps[1].text.contains("--resume"))
+            #expect(!advice.steps.contains { $0.text.contains("new ledger") })
+            #expect(cause.message.contains("\(status) without a known reason"))
+            #expect(!cause.message.contains("credential"))
+        }
+        #expect(!Self.refusal(nil, 403).isFromOtherServer)
+        #expect(!Self.refusal(.topicDisallowed, 400).isFromOtherServer)
+        #expect(!Self.refusal(nil, 404, isCredential: false).isFromOtherServer)
     }
 
     @Test func `A run without a recorded end gets advice about what may have ended it`() {

@@ -64,7 +64,7 @@ import Testing
                 == "canary: 40 responses, 3 refused · p pause, q stop, ? help")
         snapshot.phase = .paused
         let paused = Self.plain.lines(snapshot, width: 80, keys: keys)
-        #expect(paused[4] == "paused: r continues")
+        #expect(paused[4] == "paused: press r to continue")
         #expect(paused[5].hasSuffix("r resume, q stop, ? help"))
         #expect(keys.take([UInt8(ascii: "q")], now: 1).isEmpty)
         #expect(

@@ -46,6 +46,43 @@ import Testing
         #expect(series.points.allSatisfy { $0.p99 == one.p99 && $0.p50 == one.p50 })
     }
 
+    @Test func `The counters of a process with waves go on from one wave to the next`() throws {
+        var report = ReactorReport()
+        var latency = LatencyHistogram()
+        for _ in 0..<4 { latency.record(1_000_000) }
+        report.latency = latency.counts
+        report.statistics.requests = 5
+        report.statistics.retries = 2
+        report.statistics.connectionsOpened = 1
+        var sampler = RunSampler(
+            RunSampler.Context(
+                campaign: "", earlier: .init(), knownEnd: 30, wantedConnections: 1,
+                earlierPasses: .init(report.statistics, report.latency, seconds: 7)),
+            start: Now(nanoseconds: 0, wallMilliseconds: 0))
+        func metrics() -> String {
+            MetricsText(
+                sampler.snapshot, use: ProcessUse(cpuMicroseconds: 1, peakResidentBytes: 2)
+            ).text
+        }
+        #expect(metrics().contains("broadside_requests_total 5\n"), "before the first sample")
+        #expect(sampler.snapshot.rows == 30, "the zones of all rows are known")
+        report.statistics.requests = 3
+        sampler.sample(
+            report, list: .init(), phase: .running, milliRate: nil,
+            now: Now(nanoseconds: 2 * second, wallMilliseconds: 0))
+        #expect(sampler.snapshot.processSeconds == 9 && sampler.snapshot.elapsedSeconds == 2)
+        for line in [
+            "broadside_requests_total 8", "broadside_retries_total 4",
+            "broadside_connections_opened_total 2", "broadside_answer_latency_seconds_count 8",
+            "broadside_run_seconds 9.0",
+        ] {
+            #expect(metrics().contains("\n\(line)\n"), "\(line)")
+        }
+        let progress = sampler.snapshot.json.object
+        #expect(progress.contains("\"elapsed_seconds\":9") && progress.contains("\"retries\":4"))
+        #expect(sampler.snapshot.rateNow == 2, "the rate is that of the present wave")
+    }
+
     @Test func `The list's rows are estimated until its end is read`() {
         var sampler = RunSampler(
             RunSampler.Context(
@@ -200,6 +237,22 @@ import Testing
         #expect(try #require(Telemetry(decoding: bytes)).encoded == bytes)
         #expect(Telemetry(decoding: Array("{\"version\":2}".utf8)) == nil)
         #expect(Telemetry(decoding: Array(bytes.dropLast(9))) == nil)
+    }
+
+    /// A short run has one sample, taken before its first request or behind its last response.
+    @Test func `Rows in doubt are not said to be unsent because few were seen in flight`() {
+        var telemetry = Telemetry()
+        telemetry.begin(1, atMilliseconds: 1_000_000, settings: [])
+        var series = TimeSeries()
+        series.append(Self.point(0))
+        telemetry.take(RunSnapshot(), series, ReactorReport())
+        var counts = RowCounts()
+        counts[.inDoubt] = 300
+        var summary = Summary(campaign: 1, outcome: .stopped)
+        summary.take(counts, rows: 300)
+        summary.take(telemetry, run: 1)
+        #expect(summary.countsText.contains("in doubt    300 of them\n"), "\(summary.countsText)")
+        #expect(summary.doubtAdvice?.contains("may have been sent") == true)
     }
 
     @Test func `The log has a limited number of lines per second and counts the rest`() throws {
