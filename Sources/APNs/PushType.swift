@@ -65,6 +65,14 @@ public enum Expiration: Sendable, Equatable {
         }
     }
 
+    /// The value as an option: Unix seconds, or `+7200s` from the first start.
+    public var text: String {
+        switch self {
+        case .at(let seconds): "\(seconds)"
+        case .after(let seconds): "+\(seconds)s"
+        }
+    }
+
     /// Returns the header's value for a campaign first started at `startUnixSeconds`.
     public func unixSeconds(startUnixSeconds: UInt64) -> UInt64 {
         switch self {

@@ -29,7 +29,7 @@ func endOutput(_ code: Int32) -> Int32 {
     // poll(2): the read end of a pipe was closed.
     if number == EPIPE || polled.revents & Int16(POLLERR) != 0 { return code }
     standardErrorLine(
-        "broadside: standard output: it can't be written: free space on its "
-            + "disk, or name another place")
+        "broadside: standard output can't be written: free space on its disk, or redirect it "
+            + "elsewhere")
     return code == ExitCode.complete ? ExitCode.disk : code
 }

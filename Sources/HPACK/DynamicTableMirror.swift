@@ -107,7 +107,7 @@ public struct DynamicTableMirror: Sendable {
     private mutating func changed() {
         assert(
             size == (0..<count).reduce(0) { $0 + entries[$1].size },
-            "the size is that of the entries")
+            "the size is the sum of the entries' sizes")
         generation &+= 1
         names = 0
         tokenRevision = 0

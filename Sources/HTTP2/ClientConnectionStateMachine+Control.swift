@@ -183,7 +183,7 @@ extension ClientConnectionStateMachine {
         while slotsToCheck > 0 {
             assert(
                 slotsToCheck <= streams.slotCount,
-                "the table does not change while requests are disowned")
+                "the stream table does not change while requests are disowned")
             let slot = streams.slot(of: streams.nextID) + streams.slotCount - slotsToCheck
             slotsToCheck -= 1
             let stream = streams[slot]

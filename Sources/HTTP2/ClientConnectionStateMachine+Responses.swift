@@ -169,7 +169,7 @@ extension ClientConnectionStateMachine {
         if stream.status != 403 { isGateOpen = true }
         assert(
             !stream.isIdentified || responseByteCount == UniqueID.textCount,
-            "the kept bytes are the ID alone")
+            "only the bytes of the ID are kept")
         return .response(tag: stream.tag, status: stream.status)
     }
 

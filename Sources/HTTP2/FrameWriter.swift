@@ -73,7 +73,7 @@ enum FrameWriter {
     mutating func begin(
         _ type: FrameType, flags: FrameFlags = [], streamID: UInt32 = 0, length: Int
     ) -> Bool {
-        assert(length >= 0 && streamID >> 31 == 0, "a frame header that can be written")
+        assert(length >= 0 && streamID >> 31 == 0, "the frame header can be written")
         let size = FrameHeader.byteCount + length
         // SAFETY: the waiting bytes are within the storage, and so is the same count from its
         // start; memmove permits the overlap.

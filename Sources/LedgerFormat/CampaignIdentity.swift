@@ -8,9 +8,9 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
     /// Part of a list that one campaign sends (`--shard`).
     public struct Shard: Codable, Hashable, Sendable {
         /// Number of the shard, from 1.
-        var index: UInt32
+        public internal(set) var index: UInt32
         /// Number of shards.
-        var count: UInt32
+        public internal(set) var count: UInt32
         /// Whether rows are assigned by their number; otherwise the list is divided by bytes.
         var isByRow: Bool
 
@@ -21,11 +21,19 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
             self.isByRow = isByRow
         }
 
-        /// The shard's rows, within its byte range of the list.
+        /// The shard's rows, by row number; all rows if shards are byte ranges of the list.
         public var selection: RowSelection {
             guard isByRow, count > 1, index >= 1, index <= count else { return .all }
             return RowSelection(divisor: UInt64(count), remainder: UInt64(index - 1))
         }
+
+        /// Whether another shard belongs to the same division of a list.
+        func isOfSameDivision(as other: Shard) -> Bool {
+            count == other.count && isByRow == other.isByRow
+        }
+
+        /// Text of the shard and how its list is divided.
+        var division: String { "\(index)/\(count) by \(isByRow ? "rows" : "bytes")" }
     }
 
     /// Bytes of the decoded list; nil if unknown at the start.
@@ -63,7 +71,7 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
     /// Conditions that rows must meet, as the filter formats them; nil if there are none.
     public var filter: [String]?
     /// Rules that skip rows because of earlier ledgers; nil if there are none.
-    var earlier: EarlierRules?
+    public var earlier: EarlierRules?
     /// `no` if the ledger has neither tokens nor fingerprints; nil if it has them.
     public var keepTokens: String?
     /// Rules about when rows are sent; nil if all rows are sent immediately.
@@ -81,7 +89,7 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
         listByteCount: UInt64?, listFormat: String, columns: [String], payloadSHA256: String,
         topic: String?, pushType: String, priority: Int, expiration: String?, collapseID: String?,
         environment: String, shard: Shard?, part: CampaignPart? = nil, campaignID: String? = nil,
-        suppressSHA256: String?, duplicates: String? = nil, filter: [String]? = nil,
+        suppressSHA256: String?, duplicates: String? = nil,
         earlier: EarlierRules? = nil, delivery: DeliveryRules? = nil, keepTokens: String? = nil,
         wireProtocol: String? = nil, channel: String? = nil
     ) {
@@ -100,7 +108,6 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
         self.campaignID = campaignID
         self.suppressSHA256 = suppressSHA256
         self.duplicates = duplicates
-        self.filter = filter
         self.earlier = earlier
         self.delivery = delivery
         self.keepTokens = keepTokens
@@ -113,20 +120,22 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
 
     /// Whether the ledger has tokens and fingerprints.
     public var keepsTokens: Bool { keepTokens != Self.noTokens }
-    /// `keepTokens` of a ledger without them.
+    /// Value of `keepTokens` for a ledger without tokens.
     public static let noTokens = "no"
 
     /// Whether each row names its topic: the topic has columns to fill in.
     public var hasRowTopics: Bool { topic?.contains("{{") ?? false }
 
-    /// Whether the server sends no response to an accepted notification, as a legacy gateway does.
-    /// Such a gateway accepts notifications for removed apps, too.
+    /// Whether an accepted notification gets no response. This is true for a legacy gateway, which
+    /// also accepts notifications for removed apps.
     public var acceptsBySilence: Bool { wireProtocol == Self.binaryProtocol }
-    /// `wireProtocol` of a campaign for a legacy gateway.
+    /// Whether the ledger is that of a broadcast.
+    public var isBroadcast: Bool { wireProtocol == Self.broadcastProtocol }
+    /// Value of `wireProtocol` for a campaign that is sent to a legacy gateway.
     public static let binaryProtocol = "binary"
-    /// `wireProtocol` of the reports of a feedback service.
+    /// Value of `wireProtocol` for the reports of a feedback service.
     public static let feedbackProtocol = "feedback"
-    /// `wireProtocol` of a broadcast.
+    /// Value of `wireProtocol` for a broadcast.
     public static let broadcastProtocol = "broadcast"
 
     /// Whether each row's request has an apns-id, from which the row can be found.
@@ -134,7 +143,7 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
         wireProtocol == nil || wireProtocol == Self.broadcastProtocol
     }
 
-    /// Rows of the campaign.
+    /// The list's rows that belong to the campaign, by row number.
     var selection: RowSelection { shard?.selection ?? .all }
 
     /// Describes the first difference from another identity; nil if it is the same campaign.

@@ -51,7 +51,7 @@ internal import BroadsideSupport
     /// Appends finished text.
     mutating func append(_ text: [UInt8]) {
         precondition(
-            text.count <= ExportText.byteCountMax - count, "a row has more bytes than it may have")
+            text.count <= ExportText.byteCountMax - count, "a row exceeds its limit of bytes")
         // SAFETY: there is room for the text from `count` on.
         unsafe UnsafeMutableRawBufferPointer(rebasing: memory[count...]).copyBytes(from: text)
         count += text.count

@@ -95,7 +95,7 @@ extension LedgerError.Code {
         case .unsettledRow: "a finished run left a row open"
         case .badManifest: "the manifest cannot be read"
         case .faultyList: "the list cannot be read further"
-        case .badList: "the list cannot be read or is another one"
+        case .badList: "the list cannot be read, or is a different list"
         }
     }
 }

@@ -85,8 +85,8 @@ enum RecordKind: UInt64 {
     case topic = 8
 }
 
-/// First word of a record: row (40 bits), milliseconds after the clock (16 bits), a small number (4
-/// bits), kind (4 bits).
+/// First word of a record: row (40 bits), milliseconds since the latest clock record (16 bits), a
+/// small number (4 bits), kind (4 bits).
 @usableFromInline
 struct FirstWord {
     @usableFromInline let bits: UInt64

@@ -105,7 +105,7 @@ public struct LedgerIndex {
             if chunkTable[middle].endRow <= row { low = middle + 1 } else { high = middle }
         }
         guard low < chunkTable.count, chunkTable[low].firstRow <= row else { return nil }
-        assert(row < chunkTable[low].endRow, "the chunk that was found holds the row")
+        assert(row < chunkTable[low].endRow, "the row is in the chunk that was found")
         return low
     }
 

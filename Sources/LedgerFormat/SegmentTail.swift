@@ -97,7 +97,7 @@ package struct SegmentTail {
             scannedClock = reader.clock
         }
         noteDurable(min(reader.latestSyncedPosition, scanned))
-        assert(scanned <= end, "only what is there is scanned")
+        assert(scanned <= end, "no bytes beyond the end are scanned")
     }
 
     /// Emits the records of released blocks, whole blocks only.

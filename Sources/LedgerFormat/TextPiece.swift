@@ -155,7 +155,7 @@ struct DecimalThousands {
     fileprivate let value: UInt64
     fileprivate let text: TextPiece
 
-    /// Creates the thousands of a number below a thousand.
+    /// Creates the value 0: a number below 1,000 has no thousands.
     init() { self.init(0) }
 
     fileprivate init(_ value: UInt64) {

@@ -75,7 +75,7 @@ public struct ValidatedSegment {
         } else {
             isTorn = recordedByteCount == nil
         }
-        assert(soundByteCount <= available, "what is sound is there")
+        assert(soundByteCount <= available, "the sound bytes are within the segment")
         if let recordedByteCount, soundByteCount < recordedByteCount {
             let code: LedgerError.Code =
                 available < recordedByteCount

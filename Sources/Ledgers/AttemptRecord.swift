@@ -22,7 +22,7 @@ struct AttemptRecord: Equatable {
     var encoded: [UInt8] { Array("\(confirmed) \(claimed) \(nonce) \(parent)\n".utf8) }
 
     init(confirmed: UInt32, claimed: UInt32, nonce: String, parent: String) {
-        assert(nonce.utf8.count == 16 && parent.hasPrefix("/"), "a record that can be read back")
+        assert(nonce.utf8.count == 16 && parent.hasPrefix("/"), "the record can be read back")
         assert(confirmed <= claimed, "an attempt is claimed before it is confirmed")
         self.confirmed = confirmed
         self.claimed = claimed

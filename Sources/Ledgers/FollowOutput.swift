@@ -136,7 +136,7 @@ final class FollowOutput {
                 FollowCursor.Output.tailByteCountMax))
         assert(
             tail.count == min(Int(clamping: byteCount), FollowCursor.Output.tailByteCountMax),
-            "the tail is the output's end")
+            "the tail is as long as its limit, or as the whole output")
     }
 
     /// Syncs the written bytes to disk.

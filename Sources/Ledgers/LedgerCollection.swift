@@ -25,7 +25,8 @@ public struct LedgerCollection {
 
     /// - Parameters:
     ///   - directories: Directories that the user named.
-    ///   - option: The option with these directories, for messages; nil: the command itself.
+    ///   - option: Name of the option with these directories, for messages; nil if they are the
+    ///     command's arguments.
     ///   - mayBeEmpty: Whether a directory may contain no ledger or be missing.
     /// - Throws: Exit code 2 if one of them contains no ledger, or if there are too many.
     public init(
@@ -101,7 +102,7 @@ public struct LedgerCollection {
         return found.ledgers
     }
 
-    /// Directories below another one.
+    /// Directories found below a directory.
     private struct Found {
         var ledgers: [String] = []
         /// Directories that can't be listed.
@@ -111,9 +112,8 @@ public struct LedgerCollection {
         var others: [String] = []
     }
 
-    /// Returns the directories up to `levels` levels below a directory. Inside ledgers, inside the
-    /// remains of an interrupted merge or repair, and inside hidden directories (such as snapshots)
-    /// nothing is searched.
+    /// Returns the directories up to `levels` levels below a directory. Ledgers, the remains of an
+    /// interrupted merge or repair, and hidden directories (such as snapshots) are not searched.
     private mutating func search(
         _ directory: String, option: String?, levels: Int
     ) throws(BroadsideError) -> Found {
@@ -151,11 +151,11 @@ public struct LedgerCollection {
     }
 
     /// One-line note about directories without a ledger; nil if there are none.
-    public var note: String? { line("left out, no ledger is in it", leftOut) }
+    public var note: String? { line("skipped (no ledger)", leftOut) }
 
     /// One-line note about directories that this user can't read; nil if there are none.
     public var closedNote: String? {
-        line("left out, \(describe(errno: EACCES)) (a ledger there is its owner's)", closed)
+        line("skipped (\(describe(errno: EACCES)); only its owner can read a ledger there)", closed)
     }
 
     /// Prints the notes as warnings to standard error.

@@ -39,7 +39,8 @@ extension LedgerDirectory {
     func refuseCopies() throws(BroadsideError) {
         if try hasManifest, try readManifest().shards != nil {
             throw .usage(
-                "ledger", "\(path) was merged from several: resume each of them\(try originals())")
+                "ledger",
+                "\(path) was merged from several ledgers: resume each of those\(try originals())")
         }
         let origin = try origin()
         if origin == nil, try !liesInMerged { return }

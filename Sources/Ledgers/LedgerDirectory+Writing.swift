@@ -109,7 +109,9 @@ extension LedgerDirectory {
 
     func failure(_ name: String) -> BroadsideError {
         BroadsideError(
-            "\(path)/\(name) can't be written: \(describe(errno: errno))", exitCode: 5)
+            "\(path)/\(name) can't be written: "
+                + FileFailure.message(errno: errno, "the ledger must belong to this user"),
+            exitCode: 5)
     }
 
     /// Makes added and replaced names durable.

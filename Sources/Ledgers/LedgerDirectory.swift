@@ -2,11 +2,15 @@ package import BroadsideLedgerFormat
 package import BroadsideSupport
 internal import Glibc
 
-/// Directory of a ledger: its manifest, its segments, its lock. Private to its owner.
+/// Directory of a ledger, with its manifest, its segments and its lock. Only the directory's owner
+/// has access.
 package final class LedgerDirectory {
     package let path: String
     /// Whether this process created the directory.
     var isNew = false
+    /// Whether a run only reads the ledger, as that of an earlier campaign. Its damage is then no
+    /// reason to resume it.
+    var isEarlier = false
     /// Whether reads of segments end on a stop signal.
     package let patience: ReadingPatience
     /// Descriptor of the lock; -1 if not locked.
@@ -56,6 +60,7 @@ package final class LedgerDirectory {
             }
             throw error
         }
+        assert(directory.isNew && directory.lockDescriptor >= 0, "a new ledger is locked")
         return directory
     }
 
@@ -92,6 +97,7 @@ package final class LedgerDirectory {
         // preparations.
         try directory.check(begins: begins)
         if try !directory.hasManifest { try directory.prepare() }
+        assert(directory.lockDescriptor >= 0, "no two runs use a ledger at once")
         return directory
     }
 
@@ -110,6 +116,7 @@ package final class LedgerDirectory {
 
     /// Removes a campaign whose list turned out to be wrong before anything was sent.
     package func discardCampaign() {
+        assert(lockDescriptor >= 0, "only the process that locked a ledger removes it")
         guard let names = try? names() else { return }
         discardClaim()
         for name in names.sorted() where Self.isOwn(name) && name != Self.lockName {
@@ -162,19 +169,19 @@ package final class LedgerDirectory {
         }
     }
 
-    /// The list, if it was spooled from standard input.
+    /// Name of the file with the list, if the list was spooled from standard input.
     package static let spoolName = "tokens"
-    /// Description of the campaign and its runs.
+    /// Name of the file that describes the campaign and its runs.
     package static let manifestName = "manifest.json"
     /// Limit on the bytes of a manifest.
     static let manifestLimit = 1 << 24
-    /// Second copy of the manifest, for a repair.
+    /// Name of the second copy of the manifest, which a repair can use.
     package static let manifestCopyName = "manifest.copy"
-    /// Throughput and other figures of the runs, for reports.
+    /// Name of the file with the runs' throughput and other figures, for reports.
     package static let telemetryName = "telemetry.json"
-    /// Control socket of a run.
+    /// Name of a run's control socket.
     package static let controlName = "control"
-    /// Rows that are skipped because their token is suppressed or a duplicate.
+    /// Name of the file with the rows that are skipped, for example as suppressed or as duplicates.
     static let skipsName = "skips"
 
     /// Lock file: the first file that is created in a ledger, and the last one that is removed. Its
@@ -236,25 +243,29 @@ package final class LedgerDirectory {
                     + "sent, name another directory",
                 exitCode: 5)
         }
-        let first =
-            hasCopy
-            ? ""
-            : "put a backup of manifest.json there, of any time since the first start, then "
         return BroadsideError(
             option: "ledger",
-            "\(path): its manifest.json is missing: \(first)\(repairAdvice)", exitCode: 5)
+            "\(path): its manifest.json is missing: \(manifestAdvice(hasCopy: hasCopy))",
+            exitCode: 5)
+    }
+
+    /// Advice for a ledger whose manifest is missing or damaged.
+    private func manifestAdvice(hasCopy: Bool) -> String {
+        let first = "put a backup of manifest.json there, of any time since the first start, then "
+        return (hasCopy ? "" : first) + repairAdvice
     }
 
     /// Command that recovers a new ledger from the remains of this one.
     var repairAdvice: String {
         "broadside ledger repair --ledger \(shellWord(path)) --output "
-            + "\(shellWord(path + "-repaired")) keeps what is provably sound, then resume that"
+            + "\(shellWord(path + "-repaired")) writes what is provably sound to a new ledger"
+            + (isEarlier ? "; then move the damaged one elsewhere" : ", which you then resume")
     }
 
     /// Message that the ledger has no tokens, because its run had `--keep-tokens no`.
     package var withoutTokens: String {
-        "\(path) keeps no tokens (--keep-tokens no), so it can't say which are dead or how often one "
-            + "was sent to: leave it out"
+        "\(path) keeps no tokens (--keep-tokens no), so it does not show which tokens are dead or "
+            + "how often each got a notification: leave this ledger out"
     }
 
     package func readManifest() throws(BroadsideError) -> Manifest {
@@ -262,9 +273,8 @@ package final class LedgerDirectory {
             if let lost = try lostManifest() { throw lost }
             throw .request(
                 try content().isPreparation
-                    ? "--ledger \(path) contains no campaign yet, because its run "
-                        + "ended before the first row: send with --resume-or-begin "
-                        + "begins it"
+                    ? "--ledger \(path) contains no campaign yet, because its run ended before the "
+                        + "first row: to begin it, send with --resume-or-begin"
                     : "--ledger \(path) contains no manifest.json, so it is not a "
                         + "ledger: name a ledger")
         }
@@ -273,7 +283,11 @@ package final class LedgerDirectory {
             return try Manifest(decoding: bytes)
         } catch {
             if let newer = Self.newerVersion(error, path) { throw newer }
-            throw BroadsideError(option: "ledger", "\(path)/manifest.json: \(error)", exitCode: 5)
+            // Many programs use that file name, so the directory may not be a ledger.
+            let hasCopy = try names().contains(Self.manifestCopyName)
+            let advice = try content() == .ledger ? ": \(manifestAdvice(hasCopy: hasCopy))" : ""
+            throw BroadsideError(
+                option: "ledger", "\(path)/manifest.json: \(error)\(advice)", exitCode: 5)
         }
     }
 

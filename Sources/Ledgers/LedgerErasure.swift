@@ -19,8 +19,8 @@ public enum LedgerErasure {
     ///   - report: Receives a line about each ledger once its erasure is durable, and a final line
     ///     about all ledgers.
     /// - Throws: Exit code 2 if the list or a directory is wrong or the person does not confirm, 5
-    ///   if a disk fails, 7 if another process uses a ledger. Earlier ledgers are done then. The
-    ///   failing ledger is unchanged or done.
+    ///   if a disk fails, 7 if another process uses a ledger. In each case, the erasure from
+    ///   earlier ledgers is complete, and a second call completes it for the failing one.
     public static func run(
         tokens: TokenSource, tokenColumn: String? = nil, ledgers directories: [String],
         isDryRun: Bool = false, isConfirmed: Bool = true, report: (String) -> Void
@@ -83,7 +83,7 @@ public enum LedgerErasure {
             "\(found(devices)) in \(Erasure.counted(ledgerCount, "ledger")). Erased devices can't be "
                 + "restored. Type yes to erase them:")
         guard readLine() == "yes" else {
-            throw .request("not confirmed: nothing was erased; a script confirms with --yes")
+            throw .request("not confirmed: nothing was erased; in a script, confirm with --yes")
         }
     }
 
@@ -111,8 +111,8 @@ public enum LedgerErasure {
             if let refusal {
                 throw .request(
                     list.name,
-                    ": line \(row.line) has no device token (\(refusal.text)), and nothing was changed: "
-                        + "correct it")
+                    ": line \(row.line) has no device token (\(refusal.text)), so nothing was "
+                        + "changed: correct that line")
             }
             guard devices.insert(digits.bytes) else {
                 throw .request(
@@ -148,14 +148,14 @@ private final class Erasure {
         var segments: [SegmentErasure]
     }
 
-    /// File of text with its new content.
+    /// Text file and its new content.
     private struct Text {
         var directory: LedgerDirectory
         var name: String
         var content: [UInt8]
     }
 
-    /// Locked directory.
+    /// The locked directory of the ledger.
     private let directory: LedgerDirectory
     private var manifest: Manifest
     private var parts: [Part] = []
@@ -309,7 +309,7 @@ private final class Erasure {
     func preview(_ devices: borrowing DeviceSet) -> String {
         isAffected
             ? "would forget \(description(devices.foundCount))"
-            : "none of the devices, nothing would change"
+            : "contains none of the devices: nothing would change"
     }
 
     /// Writes the files that contain data of a device.
@@ -320,7 +320,7 @@ private final class Erasure {
         assert(foundCount <= devices.count, "a device is found once")
         guard isAffected else {
             try finish()
-            return "none of the devices, nothing changed"
+            return "contains none of the devices: nothing changed"
         }
         let key = (randomWord(), randomWord())
         for part in parts {

@@ -220,6 +220,10 @@ extension ShardSet.Problem {
         switch self {
         case .noShard(let ledgerIndex):
             "\(path(ledgerIndex)) was sent without --shard: name the ledgers of one campaign's shards"
+        case .otherDivision(let ledgerIndex, let shards):
+            "\(path(ledgerIndex)) and \(path(0)) divide the list differently (\(shards)): name the "
+                + "ledgers of one campaign's shards, all with the same N and from the same file (a "
+                + "compressed list, or one from standard input, is divided by rows)"
         case .otherCampaign(let ledgerIndex, let difference):
             "\(path(ledgerIndex)) belongs to another campaign than \(path(0)): "
                 + "\(difference): name the ledgers of one campaign's shards"
@@ -241,6 +245,9 @@ extension PartSet.Problem {
         switch self {
         case .noPart(let ledgerIndex):
             "\(path(ledgerIndex)) was sent without --part: name the ledgers of one campaign's parts"
+        case .otherDivision(let ledgerIndex, let parts):
+            "\(path(ledgerIndex)) and \(path(0)) divide the campaign differently (\(parts)): name "
+                + "the ledgers of its parts, all with the same N"
         case .otherCampaign(let ledgerIndex, let difference):
             "\(path(ledgerIndex)) belongs to another campaign than \(path(0)): "
                 + "\(difference): name the ledgers of one campaign's parts"

@@ -37,7 +37,8 @@ extension SpooledInput {
         guard let spool = try directory.spool() else {
             throw .usage(
                 "tokens",
-                "are a sequence, and the campaign of \(directory.path) was begun with a file: name it"
+                "are a sequence, and the campaign of \(directory.path) began with a file: name "
+                    + "that file"
             )
         }
         return spool

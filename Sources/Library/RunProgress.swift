@@ -80,7 +80,7 @@ public struct RunProgress: Sendable {
             case .finished: .finished
             }
         date = Date(milliseconds: snapshot.wallMilliseconds)
-        elapsed = .seconds(snapshot.elapsedSeconds)
+        elapsed = .seconds(snapshot.processSeconds)
         counts = CampaignCounts(snapshot.counts)
         rows = snapshot.rows
         isRowsEstimate = snapshot.isRowsEstimate

@@ -150,8 +150,8 @@ final class RunState: RunObserver {
                     return .failure(
                         CampaignError(
                             .unavailable,
-                            "\(Self.waitingLimit) tasks wait for the result already: let one of them "
-                                + "pass it on"))
+                            "\(Self.waitingLimit) tasks wait for the result already: let one of "
+                                + "them share it"))
                 }
                 state.waiting.append(continuation)
                 return nil

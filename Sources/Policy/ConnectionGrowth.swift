@@ -64,7 +64,7 @@ public struct ConnectionGrowth: Sendable {
         case threadsBusy
         /// The rest of the list is too short.
         case fewRows
-        /// The maximum for runs whose operator set no number is reached.
+        /// The default maximum is reached; the operator set no number.
         case most
         /// The gain of the last step was too small.
         case noGain(from: Int, percent: Int)

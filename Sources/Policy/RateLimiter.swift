@@ -114,7 +114,7 @@ public struct RateLimiter: Sendable {
     public func nextAllowed(_ count: Int = 1, now: UInt64) -> UInt64? {
         guard let milliRate else { return now }
         if milliRate == 0 { return nil }
-        precondition(count > 0 && count <= burst, "a burst never holds so many")
+        precondition(count > 0 && count <= burst, "the count is from 1 to the burst")
         if allowance(now: now) >= count { return now }
         // The first t with (usedUntil - t) * milliRate + remainder <= (burst - count) * unit.
         let room = (burst - UInt64(count)) * RateLimiter.unit

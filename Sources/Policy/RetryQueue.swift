@@ -31,7 +31,7 @@ public struct RetryQueue: ~Copyable {
 
     /// - Parameter capacity: Maximum number of rows; allocated at once.
     public init(capacity: Int) {
-        precondition(capacity > 0, "a queue holds something")
+        precondition(capacity > 0, "a queue has room for at least one row")
         self.capacity = capacity
         // SAFETY: an entry is two integers. Memory that no row ever needed is never touched.
         entries = unsafe FixedBuffer(zeroed: capacity)

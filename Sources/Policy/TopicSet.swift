@@ -16,6 +16,6 @@ public struct TopicSet: Sendable, Equatable {
     /// Adds a topic to the set.
     public mutating func insert(_ topic: UInt8) {
         bits[Int(topic >> 6)] |= 1 << UInt64(topic & 63)
-        assert(contains(topic), "what was taken in is there")
+        assert(contains(topic), "the set has the topic that was added")
     }
 }

@@ -227,10 +227,23 @@ struct ArmTests {
         #expect(!own.isEmpty && own.allSatisfy { $0[4] == "a" })
     }
 
+    @Test func `An export without rows says that --arm excludes those with the reason`() throws {
+        let server = try RecordingServer()
+        let sent = try campaign.send(to: server.endpoint, options([]))
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        let none = try campaign.ledger("export", ["--reason", "Holdout", "--arm", "a"])
+        let held = "the ledger has \(count("holdout")) Holdout"
+        #expect(
+            none.errors.contains("\(held), but no row with this --reason meets --arm a"),
+            "\(none.errors)")
+        let own = try campaign.ledger("export", ["--reason", "Holdout", "--arm", "holdout"])
+        #expect(own.exitCode == 0 && own.errors.isEmpty, "\(own.errors)")
+    }
+
     @Test(arguments: [
-        (["--split", "a=50"], "--split goes with --split-salt"),
-        (["--split-salt", "x"], "--split-salt goes with --split"),
-        (["--arm", "a=x.json"], "--arm goes with --split"),
+        (["--split", "a=50"], "--split requires --split-salt"),
+        (["--split-salt", "x"], "--split-salt requires --split"),
+        (["--arm", "a=x.json"], "--arm requires --split"),
         (["--split", "a=50,a=1", "--split-salt", "x"], "--split 'a=50,a=1' has arm a twice"),
         (["--split", "a=50", "--split-salt", ""], "--split-salt takes 1 to 200 bytes"),
         (

@@ -89,7 +89,7 @@ struct DryRunLedgerTests {
             let other = try send(["--resume"] + more)
             #expect(other.exitCode == 2, "\(other.errors)")
             #expect(
-                other.errors.contains("is not the list this campaign was begun with")
+                other.errors.contains("is not the list with which this campaign began")
                     || other.errors.contains("the list's content differs"), "\(other.errors)")
         }
         #expect(try server.finish().count == 1_200)

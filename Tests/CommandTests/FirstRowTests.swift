@@ -116,6 +116,15 @@ struct FirstRowTests {
         }
     }
 
+    @Test func `An alert that is empty in the first row that is sent is a warning`() throws {
+        let few = try Campaign(rows: 0, payload: #"{"aps":{"alert":"{{body}}"}}"#)
+        let rows = ["", "", "Hi"].enumerated().map { "\(hexToken($0.offset)),\($0.element)\n" }
+        let list = try few.directory.write("token,body\n" + rows.joined(), to: "list.csv")
+        let dry = try few.send(to: "localhost:1", ["--tokens", list, "--dry-run"])
+        #expect(dry.exitCode == 0 && dry.errors.split(separator: "\n").count == 1)
+        #expect(dry.errors.contains("filled in by line 2 of the list: 'alert' is empty"))
+    }
+
     @Test(arguments: [999, 2500])
     func `More suppressed rows than the first check reads do not hide the first row that is sent`(
         count: Int

@@ -108,7 +108,7 @@ struct FollowTests {
         #expect(stopped.exitCode == 3, "\(stopped.errors)")
         let first = try follow(campaign, more)
         #expect(first.exitCode == 0)
-        #expect(first.errors.contains("rows are left") && first.errors.contains("same --cursor"))
+        #expect(first.errors.contains("rows remain") && first.errors.contains("same --cursor"))
         let count = try String(contentsOfFile: output, encoding: .utf8).count
         #expect(count > 0)
         #expect(try campaign.send(to: server.endpoint, ["--resume"]).exitCode == 0)
@@ -170,6 +170,12 @@ struct FollowTests {
         try expect(
             ["--follow", "--output", foreign, "--cursor", cursor], "shorter than", of: campaign)
         try expect(["--follow", "--output", "x.csv.gz"], "not compressed", of: campaign)
+        let place = "\(campaign.directory.path)/nowhere/cursor"
+        try expect(
+            ["--follow", "--output", "x.csv", "--cursor", place],
+            "--cursor \(place): No such file or directory: name a place to write to", of: campaign)
+        #expect(
+            !FileManager.default.fileExists(atPath: "\(campaign.directory.path)/x.csv"))
         try expect(["--follow", "--state", "remaining"], "settled", of: campaign)
         try expect(["--cursor", cursor], "--follow", of: campaign)
         #expect(try Data(contentsOf: URL(filePath: output)) == whole)
@@ -207,7 +213,7 @@ struct FollowTests {
                     /"segment-0001-00" : [0-9]+/, with: "\"segment-0001-00\" : \(place)"),
                 to: "cursor")
             let refused = try follow(campaign, more)
-            #expect(refused.exitCode == 2 && refused.errors.contains("does not fit"), "\(refused)")
+            #expect(refused.exitCode == 2 && refused.errors.contains("is ahead of"), "\(refused)")
         }
     }
 }

@@ -48,6 +48,7 @@ struct HintTests {
         .init("probe --keep 3", "broadside night --campaign FILE --ledgers DIR"),
         .init("night --ledger x", "--ledgers DIR"),
         .init("night --resume", "leave it out"),
+        .init("night --to aabb", "broadside send --to TOKEN"),
         .init("send --channel x", "broadside channel and broadside broadcast"),
         .init("send --storage newest", "broadside channel"),
         .init("ledger export --tail", "write --follow"),
@@ -101,6 +102,10 @@ struct HintTests {
     /// A value of an option that is wrong, and what the error advises.
     static let values: [Hint] = [
         .init("bench --connections 10,000", "from 1 to 10,000: did you mean 10000?"),
+        .init("bench --connections 10.0", "from 1 to 10,000: did you mean 10?"),
+        .init("bench --connections 2.5", "from 1 to 10,000: write digits, such as 10"),
+        .init("bench --connections 2,5", "from 1 to 10,000: write digits, such as 10"),
+        .init("bench --connections 1.000", "from 1 to 10,000: write digits, such as 10"),
         .init("bench --connections 10001", "from 1 to 10,000: write 10000 or less"),
         .init("bench --connections -5", "from 1 to 10,000: write 1 or more"),
         .init("bench --connections many", "write digits, such as 10"),

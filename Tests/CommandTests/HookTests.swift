@@ -254,7 +254,7 @@ struct HookTests {
         let dry = try campaign.send(
             to: server.endpoint, ["--dry-run"] + hook("touch ran"))
         #expect(dry.exitCode == 0, "\(dry.errors)")
-        #expect((dry.output + dry.errors).contains("hook         run when"), "\(dry.output)")
+        #expect((dry.output + dry.errors).contains("hook         called when"), "\(dry.output)")
         #expect(try !campaign.directory.names(in: campaign.directory.path).contains("ran"))
         let empty = try campaign.send(to: server.endpoint, ["--hook", ""])
         #expect(empty.exitCode == 2 && empty.errors.contains("--hook is empty"), "\(empty.errors)")

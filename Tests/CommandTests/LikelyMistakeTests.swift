@@ -41,6 +41,12 @@ struct LikelyMistakeTests {
             name: "a byte-order mark and CRLF", list: "\u{feff}\(token)\r\n\(token)\r\n", code: 0,
             says: []),
         .init(
+            name: "two byte-order marks", list: "\u{feff}\u{feff}token,a\u{a0}b\n\(token),x\n",
+            more: ["--format", "csv"], code: 2,
+            says: [
+                "did you mean '\\u{feff}token'?", "its columns are \\u{feff}token, a\\u{a0}b:",
+            ]),
+        .init(
             name: "one good row of three", list: "x\ny\n\(token)\n", code: 2,
             says: ["2 (66.7%) of the 3 rows", "raise --max-invalid, which is 10"]),
         .init(

@@ -47,6 +47,7 @@ extension MalformedRequest {
         .init(["@list"], says: ["takes no word", "did you mean --tokens /", "/list?"]),
         .init(["topic"], says: ["'topic'", "did you mean --topic?"]),
         .init(["--ledger", ""], says: ["--ledger is empty", "variable"]),
+        .init(["--where", ""], says: ["--where is empty", "variable"]),
         .init(["--environment", "Sandbox"], says: ["'Sandbox'", "did you mean development?"]),
         .init(["--environment", "prod"], says: ["'prod'", "did you mean production?"]),
         .init(
@@ -175,6 +176,12 @@ extension MalformedCall {
             ["probe", "--tokens", "@list", "--then-prune", "@list"],
             says: ["--then-prune", "--tokens reads"]),
         .init(["doctor", "--tokens", "x"], says: ["--tokens", "it is one of send"]),
+        .init(
+            ["doctor", "--print-token", "--json"],
+            says: ["--print-token and --json exclude each other"]),
+        .init(
+            ["doctor", "--print-token", "--survey", "x"],
+            says: ["--print-token and --survey exclude each other"]),
         .init(["feedback", "--auth-key", "x"], says: ["--auth-key", "it is one of send"]),
         .init(
             [

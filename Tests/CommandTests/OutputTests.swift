@@ -188,6 +188,59 @@ struct OutputTests {
         }
     }
 
+    @Test func `A complete campaign whose summary can't be written says so`() throws {
+        let server = try RecordingServer()
+        let campaign = try Campaign(rows: 20)
+        let sent = try campaign.send(to: server.endpoint, ["--summary", "/dev/full"])
+        #expect(sent.exitCode == 5, "\(sent.errors)")
+        #expect(
+            sent.errors.contains("every row is settled, but an output file is missing: /dev/full: ")
+                && sent.errors.contains("broadside ledger stats --ledger \(campaign.ledger)"),
+            "\(sent.errors)")
+        #expect(try campaign.statistics().accepted == 20)
+    }
+
+    @Test func `A run that can't begin writes its summary, unless another process has the ledger`()
+        throws
+    {
+        let server = try RecordingServer()
+        let campaign = try Campaign(rows: 20)
+        let file = "\(campaign.directory.path)/summary.json"
+        let wrong = try campaign.directory.write(
+            String(repeating: "no token\n", count: 20), to: "wrong.txt")
+        let taken = campaign.directory.fresh("taken")
+        try FileManager.default.createDirectory(
+            atPath: taken, withIntermediateDirectories: false)
+        func send(_ more: [String], code: Int32) throws -> Data {
+            try campaign.directory.write("yesterday", to: "summary.json")
+            let sent = try campaign.send(
+                to: server.endpoint, ["--summary", file, "--name", "evening"] + more)
+            #expect(sent.exitCode == code && sent.errorLines.count == 1, "\(sent.errors)")
+            return try Data(contentsOf: URL(filePath: file))
+        }
+        for (more, accepted) in [
+            (["--tokens", wrong], 0), (["--tokens", "nowhere.txt"], 0), (["--ledger", taken], 0),
+            // Nothing shows what earlier runs sent.
+            (["--resume", "--ledger", "nowhere"], nil),
+        ] as [([String], Int?)] {
+            let failed = try object(send(more, code: 2))
+            #expect(Set(failed.keys) == Self.summaryKeys)
+            #expect(failed["outcome"] as? String == "error" && failed["campaign"] is NSNull)
+            #expect(failed["accepted"] as? Int == accepted, "\(more)")
+            #expect(failed["name"] as? String == "evening")
+        }
+        let printed = try campaign.send(
+            to: server.endpoint, ["--summary", "-", "--tokens", "nowhere.txt"])
+        #expect(try object(Data(printed.output.utf8))["outcome"] as? String == "error")
+        #expect(
+            try send(["--tokens", wrong, "--dry-run"], code: 2) == Data("yesterday".utf8))
+        #expect(try campaign.send(to: server.endpoint, ["--limit", "5"]).exitCode == 0)
+        let lock = open("\(campaign.ledger)/lock", O_RDWR | O_CLOEXEC)
+        defer { close(lock) }
+        #expect(flock(lock, LOCK_EX | LOCK_NB) == 0)
+        #expect(try send(["--resume"], code: 7) == Data("yesterday".utf8))
+    }
+
     private func object(_ json: Data) throws -> [String: Any] {
         try #require(try JSONSerialization.jsonObject(with: json) as? [String: Any])
     }

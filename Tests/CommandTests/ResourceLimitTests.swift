@@ -71,6 +71,19 @@ struct ResourceLimitTests {
         }
     }
 
+    @Test func `A file size limit below a claim's size is named as the cause`() throws {
+        let campaign = try Campaign(rows: 3)
+        let refused = try Subprocess(
+            "bash",
+            ["-c", "ulimit -f 8 && exec \"$0\" \"$@\"", Broadside.path()]
+                + campaign.arguments(to: "127.0.0.1:\(Ports.free())"), in: campaign.directory
+        ).wait(limit: 60)
+        #expect(refused.exitCode == 5, "\(refused.errors)")
+        #expect(
+            refused.errors.contains("File too large: raise this process's limit on the size"),
+            "\(refused.errors)")
+    }
+
     @Test func `Soft limits of files and locked memory are raised`() throws {
         let server = try Nghttpd(isVerbose: false)
         let campaign = try Campaign(rows: 300)

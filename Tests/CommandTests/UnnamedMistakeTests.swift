@@ -25,9 +25,18 @@ struct UnnamedMistakeTests {
             (["--reason", "Foo"], "0 rows are exported: the ledger has 3 Unregistered"),
             (["--state", "failed"], "0 rows are exported: ledger stats"),
             (["--state", "failed", "--format", "jsonl"], "0 rows are exported"),
+            (
+                ["--reason", "Unregistered", "--state", "failed"],
+                "the ledger has 3 Unregistered, but no row with this --reason meets --state failed"
+            ),
         ] {
             let none = try campaign.ledger("export", more)
             #expect(none.exitCode == 0 && none.errors.contains(says), "\(none.errors)")
+        }
+        for name in ["--reason", "--state"] {
+            let refused = try campaign.ledger("export", [name, ""])
+            #expect(refused.exitCode == 2 && refused.output.isEmpty, "\(refused.output)")
+            #expect(refused.errors.contains("\(name) is empty"), "\(refused.errors)")
         }
         _ = try server.finish()
     }

@@ -88,6 +88,30 @@ struct PartTests {
         for line in journal { #expect(sent[line[3]]?.row.token == line[4]) }
     }
 
+    @Test(arguments: [["Evening", "Evening"], ["Evening", "Morning"]])
+    func `A merged ledger has the name of its parts only if all parts have it`(names: [String])
+        throws
+    {
+        let server = try LocalAPNs()
+        let lists = try Lists()
+        for part in 1...2 {
+            let more = lists.options(part, of: 2) + ["--name", names[part - 1]]
+            #expect(try lists.campaign.send(to: server.endpoint, more).exitCode == 0)
+        }
+        let merged = "\(lists.campaign.directory.path)/merged"
+        let result = try lists.run(
+            ["ledger", "merge", "--output", merged, lists.ledger(1), lists.ledger(2)])
+        #expect(result.exitCode == 0, "\(result.errors)")
+        let name = names[0] == names[1] ? names[0] : nil
+        let stats = try lists.run(["ledger", "stats", "--json", "--ledger", merged])
+        #expect(stats.output.contains(name.map { "\"name\" : \"\($0)\"" } ?? "\"name\" : null"))
+        let page = try lists.run(["report", "--ledger", merged])
+        let title = name ?? "Campaign \(Self.id.lowercased())"
+        #expect(page.output.contains("<title>\(title): "), "\(page.output.prefix(300))")
+        let nights = try lists.run(["report", "--all", merged, "--json"])
+        #expect(nights.output.contains("\"\(name ?? Self.id.lowercased())\""), "\(nights.output)")
+    }
+
     /// The merged ledger says what the parts say, one after the other.
     private func expectWhole(
         _ merged: String, _ lists: Lists, _ sent: [String: (part: Int, row: ExportedRow)]

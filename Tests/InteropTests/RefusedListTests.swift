@@ -24,6 +24,22 @@ struct RefusedListTests {
         _ = try other.finish()
     }
 
+    @Test func `A campaign that skipped most rows and whose others are dead names both`() throws {
+        let server = try LocalAPNs(["--unregistered", "1"])
+        let campaign = try Campaign(rows: 20)
+        let list = try String(contentsOfFile: campaign.list, encoding: .utf8)
+        let most = list.split(separator: "\n").prefix(17).joined(separator: "\n") + "\n"
+        let sent = try campaign.send(
+            to: server.endpoint,
+            ["--suppress", campaign.directory.write(most, to: "most.txt")])
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        #expect(
+            sent.errors.contains(
+                "APNs refused all 3 rows that were sent (3 Unregistered), and 17 rows were skipped: "
+                    + "check --suppress"), "\(sent.errors)")
+        _ = try server.finish()
+    }
+
     @Test func `A campaign that reached no device says so for mixed reasons`() throws {
         let server = try LocalAPNs(["--bad-token", "0.2", "--unregistered", "0.8"])
         let campaign = try Campaign(rows: 80)

@@ -169,12 +169,13 @@ struct ShardTests {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 30_000)
         let isByBytes = kind == "bytes"
+        let metricsFile = "\(campaign.directory.path)/metrics"
         let run = try Broadside.start(
             campaign.arguments(
                 to: server.endpoint,
                 [
                     "--tokens", isByBytes ? campaign.list : "-", "--shard", shard, "--rate", "200",
-                    "--metrics", "\(campaign.directory.path)/metrics",
+                    "--metrics", metricsFile,
                 ]),
             in: campaign.directory, input: isByBytes ? nil : campaign.list)
         func ask(_ words: String...) throws -> Said {
@@ -182,7 +183,10 @@ struct ShardTests {
             return (try? JSONDecoder().decode(Said.self, from: Data(finished.output.utf8)))
                 ?? Said()
         }
-        try run.wait { try ask("status", campaign.ledger).rows != nil }
+        try run.wait {
+            try FileManager.default.fileExists(atPath: metricsFile)
+                && ask("status", campaign.ledger).rows != nil
+        }
         let status = try ask("status", campaign.ledger)
         let control = try ask("control", "--ledger", campaign.ledger, "status")
         for said in [status, control] {
@@ -190,8 +194,7 @@ struct ShardTests {
             #expect(isEstimate || said.rows == 10_000)
             #expect(said.rows_estimated == isEstimate)
         }
-        let metrics = try String(
-            contentsOfFile: "\(campaign.directory.path)/metrics", encoding: .utf8)
+        let metrics = try String(contentsOfFile: metricsFile, encoding: .utf8)
         let gauge = try #require(metrics.firstMatch(of: /\nbroadside_list_rows ([0-9]+)\n/))
         #expect((9900...10_100).contains(try #require(Int(gauge.1))))
         run.send(signal: SIGINT)

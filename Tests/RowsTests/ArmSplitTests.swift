@@ -62,7 +62,7 @@ import Testing
         ("a=60,holdout=30", "adds up to 90 percent: with holdout named, the sum must be 100"),
         ("a=10,a=20", "has arm a twice"), ("holdout=100", "has no arm that is sent"),
         (String(repeating: "x", count: 33) + "=5", "is not ARM=PERCENT"),
-        ((1...15).map { "a\($0)=1" }.joined(separator: ","), "has 16 arms with the holdout"),
+        ((1...15).map { "a\($0)=1" }.joined(separator: ","), "has 16 arms including the holdout"),
     ])
     func `A text that is no split is refused with what is wrong`(_ text: String, _ words: String) {
         #expect {

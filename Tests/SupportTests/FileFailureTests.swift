@@ -7,7 +7,7 @@ import Testing
 @Suite struct FileFailureTests {
     @Test(arguments: [
         ENOENT, ENOTDIR, EACCES, EPERM, EISDIR, ELOOP, ENAMETOOLONG, EEXIST, ENOTEMPTY, EXDEV,
-        EBADF, EINVAL, ENXIO, ENODEV, ESPIPE, EFBIG, EOVERFLOW, EILSEQ, EADDRINUSE, ECONNREFUSED,
+        EBADF, EINVAL, ENXIO, ENODEV, ESPIPE, EOVERFLOW, EILSEQ, EADDRINUSE, ECONNREFUSED,
         EADDRNOTAVAIL, EAFNOSUPPORT, EPROTONOSUPPORT,
     ])
     func `A wrong path in a request is exit 2 with advice`(number: Int32) {
@@ -19,8 +19,8 @@ import Testing
     }
 
     @Test(arguments: [
-        EIO, ESTALE, EMFILE, ENFILE, ENOSPC, EDQUOT, ETIMEDOUT, EROFS, ENOMEM, ENOLCK, EHOSTDOWN,
-        EREMOTEIO, ENOTCONN, 200,
+        EIO, ESTALE, EMFILE, ENFILE, ENOSPC, EDQUOT, EFBIG, ETIMEDOUT, EROFS, ENOMEM, ENOLCK,
+        EHOSTDOWN, EREMOTEIO, ENOTCONN, 200,
     ])
     func `A failing machine is exit 5 with other advice`(number: Int32) {
         let error = BroadsideError.file(
@@ -32,8 +32,9 @@ import Testing
 
     @Test(arguments: [
         (EMFILE, "ulimit -n"), (ENFILE, "this machine has too many open files"),
-        (ENOSPC, "make room there"), (EDQUOT, "make room there"), (EROFS, "read-only"),
+        (ENOSPC, "free some space there"), (EDQUOT, "free some space there"), (EROFS, "read-only"),
         (ENOMEM, "too little memory"), (EAGAIN, "too little memory"), (ESTALE, "mounted again"),
+        (EFBIG, "ulimit -f"),
         (EIO, "its disk or file system failed"),
     ])
     func `The advice follows what the machine lacks`(number: Int32, step: String) {

@@ -51,8 +51,9 @@ public enum ControlClient {
                         + "shows how the last one ended", exitCode: 1)
             }
             throw BroadsideError(
-                "the run that writes \(path) cannot be reached (\(describe(errno: code))): it may be "
-                    + "starting or ending, or belong to another user: try again, as its owner",
+                "the run that writes \(path) cannot be reached (\(describe(errno: code))): it may "
+                    + "be starting or ending, or belong to another user: try again, or as that "
+                    + "user",
                 exitCode: 1)
         }
     }
@@ -97,7 +98,7 @@ public enum ControlClient {
         let message =
             failure == .silent
             ? "\(process) does not respond within \(UnixLineClient.timeoutSeconds) s: if it is suspended, "
-                + "continue it with kill -CONT and its process ID"
+                + "continue it with kill -CONT PID, where PID is its process ID"
             : "\(path) does not respond: the process may just have ended"
         return BroadsideError(message, exitCode: 1)
     }
@@ -110,7 +111,7 @@ public enum ControlClient {
         return isRefused ? "the request was refused" : nil
     }
 
-    /// Formats a response for people: one line per field.
+    /// Formats a response as human-readable text, one line per field.
     public static func text(of response: String) -> String {
         let fields = Self.fields(of: response).filter { $0.name != "ok" }
         guard !fields.isEmpty else { return ForeignText.escaped(response) + "\n" }

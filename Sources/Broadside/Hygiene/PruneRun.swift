@@ -10,7 +10,7 @@ public import BroadsideSupport
 public enum PruneRun {
     /// Runs a prune with the options.
     ///
-    /// - Returns: A summary for people, a few lines.
+    /// - Returns: A human-readable summary, a few lines.
     /// - Throws: The cause of the failure, with its exit code; the output is unchanged then.
     public static func run(_ options: PruneOptions) throws(BroadsideError) -> String {
         var options = options
@@ -144,10 +144,10 @@ public enum PruneRun {
         guard !wanted.isEmpty, responses.isMismatch else { return }
         throw .usage(
             "ledger",
-            "\(path): \(responses.mismatchCount) of \(responses.count) responses are BadDeviceToken or "
-                + "DeviceTokenNotForTopic, so nothing was written: most likely its run was for the wrong "
-                + "environment or topic, where good tokens are refused as well: leave this ledger out, "
-                + "or leave "
+            "\(path): \(responses.mismatchCount) of \(responses.count) responses are "
+                + "BadDeviceToken or DeviceTokenNotForTopic, so nothing was written: most likely "
+                + "the run had the wrong environment or topic, for which APNs refuses valid "
+                + "tokens, too: leave this ledger out, or leave "
                 + wanted.map(\.text).sorted().joined(separator: " and ") + " out of --reasons")
     }
 
@@ -216,12 +216,13 @@ public enum PruneRun {
         window.consume(outcome.consumedCount)
     }
 
-    /// Copies everything outside the given ranges, which are in order.
+    /// Copies everything outside the given ranges, which are sorted.
     private static func copy(
         _ text: RawSpan, without holes: [Range<Int>], to output: OutputFile
     ) throws(BroadsideError) {
         var offset = 0
         for hole in holes {
+            assert(hole.lowerBound >= offset, "the holes are in the order of the text")
             try output.write(text.extracting(offset..<hole.lowerBound))
             offset = hole.upperBound
         }
@@ -249,6 +250,7 @@ public enum PruneRun {
     private static func summary(
         _ counts: PruneCounts, _ options: PruneOptions, hasSilence: Bool
     ) -> String {
+        assert(counts.removed <= counts.rows, "a removed row is a row of the list")
         var text = "rows         \(grouped(counts.rows))\nremoved      \(grouped(counts.removed))"
         var separator = ": "
         for reason in Reason.allCases where counts.removedByReason[Int(reason.rawValue)] > 0 {
@@ -264,11 +266,12 @@ public enum PruneRun {
             if let line = counts.firstUnreadableLine { text += ", the first on line \(line)" }
         }
         if hasSilence, options.registeredColumn == nil {
-            text += "\n  not counted as alive: tokens that a legacy gateway accepted by silence; "
+            text += "\n  not counted as alive: tokens that a legacy gateway accepted "
+            text += "by sending no error; "
             text += "--registered-column keeps tokens that were registered again"
         }
         if counts.withoutTopic > 0 {
-            text += "\n  dead for some topic, but the row names none: "
+            text += "\n  dead for some topic, but the row names no topic: "
             text += grouped(counts.withoutTopic)
         }
         if counts.withoutToken > 0 {

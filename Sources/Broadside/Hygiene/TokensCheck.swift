@@ -61,10 +61,13 @@ public struct TokensCheck {
             invalid.rowCount == survey.counts.rows && invalid.invalidCount == survey.counts.invalid,
             "both count each row")
         list.warn(of: survey.counts.lengths)
+        list.warn(of: survey.counts.headers)
         MissingValues.warn(of: missing, in: list.layout, of: list)
         encoding.warn(list)
         MissingValues.warnOfOtherColumns(of: list, header: rows.source.header)
-        refusal = invalid.finish().map { invalid.refusal($0, of: list, options.maxInvalid) }
+        refusal =
+            list.refusal(of: survey.counts.headers)
+            ?? invalid.finish().map { invalid.refusal($0, of: list, options.maxInvalid) }
         report = TokensReport(
             file: options.tokens, format: list.format, compression: list.bytes.compression,
             byteCount: list.byteCount ?? 0,

@@ -25,7 +25,7 @@ public struct TokensReport {
         static let keptExampleCount = 5
 
         mutating func count(line: UInt64, firstLine: UInt64) {
-            assert(firstLine < line, "a duplicate stands behind the first of its token")
+            assert(firstLine < line, "a duplicate comes after its token's first row")
             count += 1
             if examples.count == Self.keptExampleCount {
                 if line >= examples[examples.count - 1].line { return }
@@ -67,7 +67,7 @@ public struct TokensReport {
         }
         text += "\n"
         for row in counts.firstBadRows {
-            text += "  line \(row.line): \(row.reason.text) \(JSONLine.quoted(row.excerpt))\n"
+            text += "  line \(row.line): \(row.reason.text) '\(row.excerpt)'\n"
         }
         if counts.invalid > UInt64(counts.firstBadRows.count) { text += "  and others\n" }
         // Without a token there are no lengths.
@@ -82,7 +82,8 @@ public struct TokensReport {
         text += "capitals     \(grouped(counts.withCapitals)), sent in lower case\n"
         if counts.decorated > 0 {
             text +=
-                "decorated    \(grouped(counts.decorated)), with blanks or brackets that are left out\n"
+                "decorated    \(grouped(counts.decorated)), with blanks or brackets, which are "
+                + "ignored\n"
         }
         if let duplicates {
             text += "duplicates   \(grouped(duplicates.count))\n"

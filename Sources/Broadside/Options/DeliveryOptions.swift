@@ -29,12 +29,13 @@ public struct DeliveryOptions: Sendable, Equatable {
     public func check() throws(BroadsideError) {
         let dependent = [("on", date != nil), ("late", late != nil)]
         if deliverAt == nil, let (name, _) = dependent.first(where: \.1) {
-            throw .usage(name, "goes with --deliver-at: add --deliver-at HH:MM")
+            throw .usage(name, "requires --deliver-at: add --deliver-at HH:MM")
         }
         let zones = [("zone-column", zoneColumn != nil), ("zone-default", zoneDefault != nil)]
         if !isUsed, let (name, _) = zones.first(where: \.1) {
             throw .usage(
-                name, "goes with --deliver-at or --quiet: add --deliver-at HH:MM, or leave it out")
+                name,
+                "requires --deliver-at or --quiet: add --deliver-at HH:MM, or remove this option")
         }
         if isUsed, zoneColumn == nil, zoneDefault == nil {
             throw .usage(

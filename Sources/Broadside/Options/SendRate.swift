@@ -55,13 +55,13 @@ public struct SendRate: Equatable, Sendable, ExpressibleByIntegerLiteral,
         else {
             throw Problem(
                 isRamp: true,
-                "'\(text)' is not a rate that rises: write it like \(Self.rampForm), from 100 to "
-                    + "5,000 requests per second within 10 minutes")
+                "'\(text)' is not a rising rate: write it like \(Self.rampForm), which rises from "
+                    + "100 to 5,000 requests per second within 10 minutes")
         }
         guard let within = parseDuration(String(parts[1])), within > 0 else {
             throw Problem(
                 isRamp: true,
-                "'\(text)' does not say how long the rate rises: write it like \(Self.rampForm)")
+                "'\(text)' does not say how long the rise takes: write it like \(Self.rampForm)")
         }
         guard first <= last else {
             throw Problem(

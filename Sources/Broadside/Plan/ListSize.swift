@@ -133,7 +133,7 @@ enum ListSize: Equatable {
         let rounded = (count + scale / 2) / scale * scale
         assert(
             max(rounded, count) - min(rounded, count) <= scale / 2,
-            "a rounded number is the nearest of its scale")
+            "the rounded number is the nearest multiple of its scale")
         return rounded
     }
 }

@@ -20,7 +20,7 @@ extension NotificationHeaders.Problem {
         switch kind {
         case .needsProviderToken(let type):
             "\(type.rawValue) works with a provider token only: add --auth-key"
-        case .topicMissing: "is missing: a provider token needs it: write the app's bundle ID"
+        case .topicMissing: "is missing, but provider tokens need it: write the app's bundle ID"
         case .topicIsTemplate(let topic):
             "'\(topic)' has a placeholder: name one topic, because only send and "
                 + "probe replace placeholders, over HTTP/2"
@@ -46,7 +46,7 @@ extension NotificationHeaders.Problem {
                 + type.rules.priorities.all.reversed().map { "\($0.rawValue)" }
                 .joined(separator: " or ")
                 + ": \(priority.rawValue) is refused"
-        case .pushToTalkAdvice: "10 and expiration 0 are Apple's advice for pushtotalk"
+        case .pushToTalkAdvice: "10 and expiration 0 are what Apple recommends for pushtotalk"
         case .expirationInMilliseconds: "is in seconds; this looks like milliseconds"
         case .collapseIDLength(let count): "must have 1 to 64 bytes; this has \(count)"
         case .collapseIDCharacters:

@@ -53,7 +53,7 @@ struct RunShape: Equatable {
         reactorsAtFirst = options.reactors == nil ? 1 : min(reactors, connections)
         assert(
             reactorsAtFirst <= connections && reactorsAtFirst <= self.reactors,
-            "each reactor that begins has a connection")
+            "each reactor that starts at first has a connection")
     }
 
     /// Number of files that a run has open.

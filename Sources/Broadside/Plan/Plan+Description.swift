@@ -23,13 +23,17 @@ extension Plan {
             lines.append("part         \(part.text) of campaign \(hexadecimal(campaign))")
         }
         lines.append("rows         \(size.text)")
-        if let filter = options.filter {
-            lines.append("where        \(filter.canonicalTexts.joined(separator: "; "))")
+        for rule in options.rules.descriptions {
+            let blanks = String(repeating: " ", count: max(1, 13 - rule.option.count))
+            lines.append(rule.option + blanks + rule.text)
         }
         if let text = options.armsDescription { lines.append("arms         \(text)") }
         if let text = options.earlierDescription { lines.append("skipped      \(text)") }
         if let text = options.delivery.description { lines.append("delivery     \(text)") }
-        if let waves { lines += waves.planLines(deadline: options.deadline) }
+        if let waves {
+            lines += waves.planLines(
+                deadline: options.deadline, expiration: options.expiration)
+        }
         lines.append(
             "endpoint     \(hostAndPort)\(whose)\(protocolDescription)"
                 + (route.proxy.map { " through the proxy \($0.hostAndPort)" } ?? ""))
@@ -51,7 +55,7 @@ extension Plan {
         if let end = endDescription { lines.append("at the end   \(end)") }
         if options.hook != nil {
             lines.append(
-                "hook         run when the run has started, stopped or finished"
+                "hook         called when the run has started, stopped or finished"
                     + (options.delivery.isUsed ? ", and at each wave" : ""))
         }
         let text = ForeignText.escapedLines(lines.joined(separator: "\n"))
@@ -79,7 +83,7 @@ extension Plan {
         return lines
     }
 
-    /// Minimum time for the rows if the rate rises; empty otherwise.
+    /// Text about the minimum time that the rows take if the rate rises; empty otherwise.
     private func rampTime(_ ahead: RowsAhead?) -> String {
         guard let ramp = options.rate?.ramp, let ahead, ahead.count > 0 else { return "" }
         let seconds = ramp.seconds(for: Double(ahead.count), after: ahead.sentSeconds)
@@ -108,7 +112,7 @@ extension Plan {
 }
 
 extension PayloadFiles {
-    /// Sizes of the payloads, for people.
+    /// Human-readable sizes of the payloads.
     var description: String {
         guard set.isPersonal else { return "\(set.templates[0].constantCount) bytes" }
         let counts = set.templates.map(\.constantCount)

@@ -3,6 +3,7 @@ import BroadsideEngine
 internal import BroadsideHPACK
 import BroadsideHTTP2
 internal import BroadsideLedgerFormat
+internal import BroadsideLists
 internal import BroadsidePayloads
 internal import BroadsidePolicy
 
@@ -14,6 +15,9 @@ extension Plan {
             connections: shape.connections, reactors: shape.reactors,
             active: shape.reactorsAtFirst)
     }
+
+    /// Whether the list comes from standard input, so that the ledger has a copy of it.
+    var isOfStandardInput: Bool { options.tokens == .file(ListBytes.standardInput) }
 
     /// Settings of the run's reactors.
     func reactorSettings(manifest: Manifest) -> ReactorSettings {
@@ -47,6 +51,7 @@ extension Plan {
         settings.pace = options.pace
         settings.canaryCountsInvalid = !options.delivery.isUsed
         settings.keepsTokens = options.keepsTokens
+        settings.mayHaveMaskedRows = isOfStandardInput && manifest.epochs.count > 1
         settings.nameToResolve = route.nameToResolve.host
         settings.tunnelTarget = route.tunnel?.target
         settings.sendsContentLength = options.sendsContentLength

@@ -80,6 +80,21 @@ struct Plan {
     /// Topic or its template; nil: the certificate's topic.
     var topicText: String? { namesTopics ? options.topic : headers.topic }
 
+    /// Limit on the topics that are warned about. A few show the mistake.
+    private static let topicWarningLimit = 4
+
+    /// Warns about the topics that rows have named so far.
+    func warnOfRowTopics() {
+        let problems = (payloads.set.topic?.topics.names ?? []).flatMap { topic in
+            NotificationHeaders(topic: topic, pushType: options.pushType)
+                .validate(credential: credential.kind).filter { $0.field == .topic }
+        }
+        assert(problems.allSatisfy { !$0.isError }, "a row with a wrong topic is invalid")
+        for problem in problems.prefix(Self.topicWarningLimit) {
+            standardErrorLine("broadside: warning: \(problem.asError.message)")
+        }
+    }
+
     /// Refuses a topic per row with a certificate, because a certificate is valid only for its own
     /// topics.
     private static func checkRowTopics(
@@ -122,37 +137,45 @@ struct Plan {
 
     /// Apple's environment that connections go to, by option or by host name; nil for other
     /// servers.
-    var appleEnvironment: Endpoints.Environment? {
-        options.endpoint == nil
-            ? options.environment : Endpoints.environment(ofHost: route.host)
-    }
+    var appleEnvironment: Endpoints.Environment? { options.appleEnvironment }
 
     // MARK: Files and names
 
     static func endpoint(
         _ options: SendOptions
     ) throws(BroadsideError) -> (host: String, port: UInt16) {
+        let port =
+            options.port
+            ?? (options.wireProtocol == .binary ? gatewayPort : Endpoints.defaultPort)
         guard let endpoint = options.endpoint else {
-            return (Endpoints.host(options.environment), options.port)
+            return (Endpoints.host(options.environment), port)
         }
-        let port = options.wireProtocol == .binary ? gatewayPort : 443
-        guard let parsed = parseEndpoint(endpoint, defaultPort: port) else {
+        guard let parsed = parseEndpoint(endpoint) else {
             throw .usage(
                 "endpoint",
                 "'\(endpoint)' is not HOST[:PORT]: write it like localhost:2197 or [::1]:2197"
                     + (endpoint.contains("://") ? ", without the scheme" : "")
             )
         }
-        return parsed
+        if let port = options.port, let named = parsed.port, named != port {
+            throw .usage("port", "\(port) contradicts --endpoint \(endpoint): remove --port")
+        }
+        if let chosen = options.chosenEnvironment,
+            let environment = Endpoints.environment(ofHost: parsed.host), environment != chosen
+        {
+            throw .usage(
+                "environment",
+                "\(chosen) contradicts --endpoint \(endpoint), which is Apple's "
+                    + "\(environment): remove one of the two")
+        }
+        return (parsed.host, parsed.port ?? port)
     }
 }
 
-/// Parses `HOST`, `HOST:PORT`, `[IPv6]` or `[IPv6]:PORT`.
-func parseEndpoint(
-    _ text: String, defaultPort: UInt16 = 443
-) -> (host: String, port: UInt16)? {
+/// Parses `HOST`, `HOST:PORT`, `[IPv6]` or `[IPv6]:PORT`. The port is nil if the text has none.
+func parseEndpoint(_ text: String) -> (host: String, port: UInt16?)? {
     var host = text[...]
-    var port = defaultPort
+    var port: UInt16?
     if text.hasPrefix("[") {
         guard let end = text.firstIndex(of: "]") else { return nil }
         host = text[text.index(after: text.startIndex)..<end]
@@ -169,7 +192,7 @@ func parseEndpoint(
         host = text[..<colon]
         port = number
     }
-    guard !host.isEmpty, port > 0,
+    guard !host.isEmpty, port != 0,
         host.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f && $0 != 0x2f })
     else { return nil }
     return (String(host), port)

@@ -29,7 +29,7 @@ final class RunRows {
         return part
     }
 
-    /// Returns the rows of part, shard and limit, including skipped ones.
+    /// Returns the rows within the part, the shard and the limit, including skipped rows.
     func rows() throws(BroadsideError) -> CampaignRows { plan.rows(of: list, part: try part()) }
 
     /// Returns the rows of the run and the rows to skip. This requires reading the whole list.
@@ -56,19 +56,20 @@ final class RunRows {
         if let knownFirst { return knownFirst }
         guard plan.payloads.set.isPersonal else { return nil }
         var first = try FirstRow.find(plan, list, firstSelection())
-        // If all of these are skipped, the search needs the skips of the whole list.
+        // If all of the first rows are skipped, the search needs the skips of the whole list.
         if first == nil, search != nil { first = try FirstRow.find(plan, list, selection()) }
         knownFirst = .some(first)
         return first
     }
 
-    /// Returns the rows in which to look for the first row to send. Later rows do not affect which of
-    /// these rows are skipped.
+    /// Returns the rows in which to look for the first row to send. Later rows do not affect which
+    /// of these rows are skipped.
     private func firstSelection() throws(BroadsideError) -> ListSelection {
         var rows = try rows()
         guard let search else { return ListSelection(rows: rows) }
         let end = rows.part.firstRow + (FirstRow.searchLimit + 1) * rows.selection.divisor
         rows.limit = min(rows.end, end)
+        assert(end > rows.part.firstRow, "the first rows are at least one")
         return ListSelection(rows: rows, skips: try search.listAside(of: list, upTo: rows.end))
     }
 

@@ -109,6 +109,7 @@ enum DryRun {
             earlier: (settled ?? 0, earlier?.kept[.invalid] ?? 0))
         var lengths = TokenLengths()
         var missing = MissingWords(list.layout)
+        var escapes = TabEscapes(list.layout)
         while let row = try rows.next() {
             if rows.disposition.isPassedOver { continue }
             tally.rows += 1
@@ -126,6 +127,7 @@ enum DryRun {
             if finding == nil, rows.disposition == .invalid(.badZone) { finding = .badZone }
             _ = invalid.note(finding, row, of: rows.reader)
             missing.take(row, of: rows.reader)
+            escapes.take(row, of: rows.reader)
             guard let finding else {
                 lengths.note(inspector.tokenDigitCount, line: row.line)
                 tally.countSent(arm: inspector.arm)
@@ -133,9 +135,14 @@ enum DryRun {
             }
             tally.countInvalid(finding.reason, line: row.line)
         }
-        assert(invalid.rowCount == tally.rows, "both count each row")
+        assert(invalid.rowCount == tally.rows + (settled ?? 0), "both count each row")
+        if let refusal = list.refusal(of: invalid.headers) { throw refusal }
         list.warn(of: lengths)
+        plan.warnOfRowTopics()
+        // A scan for skipped rows has read all headers.
+        if run.skips == nil { list.warn(of: invalid.headers) }
         MissingValues.warn(of: missing, in: list.layout, of: list)
+        MissingValues.warn(of: escapes, in: list.layout, of: list)
         let alert = AlertText(plan, firstRow: try FirstRow.find(plan, list, selection))
         print(
             plan.description(

@@ -178,7 +178,7 @@ struct Preview {
             switch (field.name, field.value) {
             case (.path, _): value = "/3/device/\(token.text)"
             case (.authorization, _): value = "bearer … (\(plan.credential.summary))"
-            case (.identifier, _): value = "… (from the campaign's number and the row's)"
+            case (.identifier, _): value = "… (made from the numbers of the campaign and the row)"
             case (.contentLength, _): value = "\(payloadCount)"
             case (.priority, .hole): value = priority.map { "\($0.rawValue)" } ?? ""
             case (.topic, .hole): value = String(decoding: topic ?? [], as: UTF8.self)

@@ -35,11 +35,11 @@ struct RunConclusion {
                 .deadline where isWhole:
                 .complete
             case let stop?: stop
-            case nil where !TopicReport.stopped(coordinator.topicReports).isEmpty:
+            case nil:
                 TopicReport.stopCause(coordinator.topicReports)
-            case nil where statistics.refusedByCredential > 0:
-                .heldBack(rows: statistics.refusedByCredential, coordinator.lastRefusal)
-            case nil: .complete
+                    ?? (statistics.refusedByCredential > 0
+                        ? .heldBack(rows: statistics.refusedByCredential, coordinator.lastRefusal)
+                        : .complete)
             }
     }
 
@@ -113,8 +113,8 @@ struct RunConclusion {
                 + "broadside tokens check, or raise --max-invalid"
         }
         if cause == .complete, let rest = summary.remaining, rest > 0, plan.options.limit != nil {
-            return "\(rest) rows beyond --limit are in doubt: a resume with a higher "
-                + "limit sends them, --on-lost record records them as unknown"
+            return "\(rest) rows beyond --limit are in doubt: to send them, resume with a higher "
+                + "limit; to record them as unknown, resume with --on-lost record"
         }
         if cause == .complete, summary.openRowsText == nil { return summary.lengthAdvice }
         let what =
@@ -128,6 +128,6 @@ extension Plan {
     /// `--resume-or-begin` and continues with `--resume`, by the other parts of a campaign, or
     /// because it has the only copy of a list from standard input.
     var expectsLedger: Bool {
-        options.ledgerUse != .begin || options.part != nil || options.tokens == .file("-")
+        options.ledgerUse != .begin || options.part != nil || isOfStandardInput
     }
 }

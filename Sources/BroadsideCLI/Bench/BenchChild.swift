@@ -27,7 +27,7 @@ final class BenchChild {
     init(
         _ arguments: [String], name: String, in directory: String, program: String? = nil
     ) throws(BroadsideError) {
-        assert(!name.utf8.contains(UInt8(ascii: "/")), "a child's name is part of a file's name")
+        assert(!name.utf8.contains(UInt8(ascii: "/")), "a child's name fits into a file's name")
         outputPath = "\(directory)/\(name).stdout"
         errorsPath = "\(directory)/\(name).stderr"
         // SAFETY: actions and attributes are initialized before they are used and destroyed once,

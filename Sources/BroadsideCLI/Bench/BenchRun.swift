@@ -82,7 +82,7 @@ struct BenchRun {
             try finish(
                 BenchChild(["--version"], name: "h2load-version", in: files.path, program: program)
             ).text.split(separator: "\n").first.map(String.init) ?? "h2load"
-        standardErrorLine("broadside: \(version) sends the same for comparison")
+        standardErrorLine("broadside: \(version) sends the same requests for comparison")
         let (simulator, target) = try startSimulator("h2load-simulator")
         defer { simulator.stop(SIGTERM) }
         let arguments = try BenchReference.arguments(
@@ -94,7 +94,8 @@ struct BenchRun {
             let found = BenchReference(
                 done.text, version: version, cpuMicroseconds: done.end.cpuMicroseconds)
         else {
-            standardErrorLine("broadside: warning: h2load failed: the comparison leaves it out")
+            standardErrorLine(
+                "broadside: warning: h2load failed, so the comparison does not include it")
             return nil
         }
         return found

@@ -45,6 +45,12 @@ enum CampaignOptions {
         let overridden = overridden(by: arguments)
         var passedOver: [String] = []
         for entry in file.entries {
+            guard !NightCommand.startNames.contains(entry.name) else {
+                throw .request(
+                    "\(entry.nameLocation): '\(entry.name)' in a campaign file would apply to every "
+                        + "night: remove it, and write --\(entry.name) on the command line when you "
+                        + "need it")
+            }
             // One file can serve the night and the commands that check it by day.
             if NightCommand.ownNames.contains(entry.name), command.name != NightCommand.name {
                 continue
@@ -85,6 +91,8 @@ enum CampaignOptions {
                 for other in kinds where other != kind { names.formUnion(other) }
             }
         }
+        // A port in the file belongs to the server that the file names.
+        if arguments.has("endpoint") { names.insert("port") }
         return names
     }
 
@@ -161,7 +169,9 @@ enum CampaignOptions {
     static func text(_ arguments: ParsedArguments, of command: CommandDescription) -> String {
         var lines: [String] = []
         for option in command.options
-        where !section.options.contains(where: { $0.name == option.name }) {
+        where !section.options.contains(where: { $0.name == option.name })
+            && !NightCommand.startNames.contains(option.name)
+        {
             let texts = arguments.strings(option.name)
             guard !texts.isEmpty else { continue }
             let values = texts.map { json($0, of: option) }

@@ -95,7 +95,7 @@ enum ReportCommand {
             let output = try OutputFile(arguments.string("output"))
             guard let receipts = arguments.string("receipts") else {
                 if let name = columnOptions.first(where: { arguments.has($0) }) {
-                    throw .usage(name, "goes with --receipts: add --receipts FILE")
+                    throw .usage(name, "requires --receipts: add --receipts FILE")
                 }
                 try ledger.writeReport(to: output)
                 return 0

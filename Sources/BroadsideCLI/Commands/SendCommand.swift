@@ -71,7 +71,7 @@ enum SendCommand {
             Option(
                 .init(
                     "keep-tokens", .choice(TokenKeeping.allCases.map(\.rawValue)), "yes|no",
-                    "no: the ledger has no token, and nothing from which one could be recognized; then prune, --skip-dead and --cap can't use it, export and ledger find need the list, and a list from standard input is refused (default: yes)"
+                    "no: the ledger stores neither tokens nor hashes of them (default: yes). Then prune, --skip-dead and --cap can't use it; export and ledger find need the list; report --receipts needs apns-ids; a list from standard input is refused"
                 )
             ) { (arguments, options) throws(BroadsideError) in
                 if let keeping = try arguments.choice("keep-tokens", TokenKeeping.self) {
@@ -106,18 +106,9 @@ enum SendCommand {
             .priority(["1", "5", "10"], "apns-priority (default: 10; 5 for background)") {
                 (priority, options) in options.priority = priority
             },
-            .custom(
-                "expiration", .number, "WHEN",
+            .expiration(
                 "apns-expiration: 0, Unix seconds, a date (ISO 8601, UTC unless it has an offset), or +90s, +2h after the first start"
-            ) { (text, options) throws(BroadsideError) in
-                guard let value = BroadsideCampaigns.expiration(text) else {
-                    throw .usage(
-                        "expiration",
-                        "'\(text)' is unknown: use 0, Unix seconds, +90s, +2h, or a date like "
-                            + "2030-01-31T18:00Z")
-                }
-                options.expiration = value
-            },
+            ) { (expiration, options) in options.expiration = expiration },
             .text(
                 "collapse-id", "ID", \.collapseID,
                 "apns-collapse-id: at most 64 bytes; {{column}} is replaced"),
@@ -208,7 +199,7 @@ enum SendCommand {
                 "longest wait for a response; after that it counts as lost"),
             .duration(
                 "give-up-after", \.giveUpAfter, default: SendOptions.defaultGiveUpAfter, least: 1,
-                "stop after this long without a response; pauses, and waits of over a second for --rate, do not count"
+                "stop after this long without a response; pauses, and long waits for --rate, do not count"
             ),
             .integer(
                 "abort-after", 1...1_000_000, \.abortAfter,
@@ -231,7 +222,8 @@ enum SendCommand {
             FleetOptions.assumeCanary,
             .duration(
                 "deadline", \.deadline,
-                "stop this long after the first start; --resume without it continues"),
+                "stop this long after the first start; --resume without this option continues later"
+            ),
             .choice(
                 "payload-check", \.payloadCheck,
                 "error: do not send a payload that payload check rejects; warnings go to stderr"),
@@ -282,12 +274,16 @@ enum SendCommand {
 
     /// Checks that the options of a campaign are complete, and names missing ones.
     ///
-    /// - Parameter more: Options required besides those of the campaign.
+    /// - Parameters:
+    ///   - list: Option that names the devices.
+    ///   - more: Options required besides those of the campaign.
     static func require(
-        _ arguments: ParsedArguments, _ more: [RequiredOption]
+        _ arguments: ParsedArguments,
+        list: RequiredOption = RequiredOption("tokens", "FILE", or: [("to", "TOKEN")]),
+        _ more: [RequiredOption]
     ) throws(BroadsideError) {
         var required = [
-            RequiredOption("tokens", "FILE", or: [("to", "TOKEN")]),
+            list,
             RequiredOption(
                 "payload", "FILE", or: [("payload-by", "COLUMN=DIR")], rare: ["arm"]),
         ]

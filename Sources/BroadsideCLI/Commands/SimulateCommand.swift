@@ -92,7 +92,8 @@ enum SimulateCommand {
                     "listen", "ADDRESS:PORT", \.listen, "numeric address; port 0 picks a free port"),
                 .custom(
                     "state", .file(.read), "DIR",
-                    "certificates and keys; filled on first use, then reused"
+                    "certificates and keys; a new or empty directory, filled on first use, then "
+                        + "reused"
                 ) { (text, options) throws(BroadsideError) in options.state = text },
                 Option(
                     .init(

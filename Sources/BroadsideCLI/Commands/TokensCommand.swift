@@ -117,7 +117,7 @@ enum TokensCommand {
             ),
             .text(
                 "by", "COLUMN", \.byColumn,
-                "dedupe: keep one row per value of this column, such as a user's ID, instead of one per token; rows without a value stay"
+                "dedupe: keep one row per value of this column, such as a user's ID, instead of one per token; rows without a value, or with a word such as NULL, stay"
             ),
             .text(
                 "newest", "COLUMN", \.newestColumn,

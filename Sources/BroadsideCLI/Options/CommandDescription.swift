@@ -44,15 +44,15 @@ struct CommandDescription: Sendable {
     /// Checks that the parts of the command fit together. Without effect in release builds.
     func checkParts() {
         assert(
-            Set(options.map(\.name)).count == options.count, "\(name): an option is there twice")
+            Set(options.map(\.name)).count == options.count, "\(name): an option is listed twice")
         assert(
             essentials.allSatisfy { options.named($0) != nil },
-            "\(name): -h shows an option that is not there")
+            "\(name): -h shows an option that does not exist")
         assert(essentials.count <= 10, "\(name): -h fits on a screen")
         assert(
-            Set(subcommands).count == subcommands.count, "\(name): a subcommand is there twice")
+            Set(subcommands).count == subcommands.count, "\(name): a subcommand is listed twice")
         assert(
             passedOverInCampaign.allSatisfy { options.named($0) == nil },
-            "\(name): an option of the command is not passed over")
+            "\(name): an option of the command itself is never ignored in a campaign file")
     }
 }

@@ -41,7 +41,7 @@ enum FleetOptions {
         if options.part != nil, options.campaignID == nil {
             throw .usage(
                 "part",
-                "goes with --campaign-id: add --campaign-id ID, the same 16 hexadecimal digits for "
+                "requires --campaign-id: add --campaign-id ID, the same 16 hexadecimal digits for "
                     + "all parts")
         }
         if options.assumesCanary, options.part == nil {

@@ -74,7 +74,7 @@ struct LikelyGuess {
                 + "provider token"),
         .init(
             "config conf config-file settings yaml", "campaign",
-            "write --campaign FILE, a file of JSON5 with options by their names"),
+            "write --campaign FILE, a JSON5 file that contains options by their names"),
         .init("list file input csv devices to-file to-list", "tokens", "write --tokens FILE"),
         .init(
             "message alert title body text notification badge sound data", "payload",
@@ -104,7 +104,7 @@ struct LikelyGuess {
             "write --cap N/D with --history DIR, such as --cap 3/7d"),
         .init(
             "webhook slack callback on-complete on-finish", "hook",
-            "write --hook COMMAND, which gets each event as JSON, such as a curl to the webhook"),
+            "write --hook COMMAND, such as a curl to the webhook, which gets each event as JSON"),
         .init("key-command", "auth-key-command", "write --auth-key-command COMMAND"),
         .init(
             "token-command jwt-command", "auth-token-command",
@@ -117,10 +117,14 @@ struct LikelyGuess {
         ),
         .init(
             "ledger", "ledgers",
-            "write --ledgers DIR: the ledger of each night is in it, as NAME/DATE"),
+            "write --ledgers DIR: the ledger of each night is DIR/NAME/DATE"),
         .init(
             "resume resume-or-begin must-resume", "ledgers",
             "a night continues without it: leave it out"),
+        .init(
+            "to", "ledgers",
+            "a night sends to a list, not to one device: write broadside send --to TOKEN, with a ledger of its own"
+        ),
         .init("dedupe dedup unique", "duplicates", "write --duplicates skip"),
         .init("type", "push-type", "write --push-type TYPE"),
         .init("collapse", "collapse-id", "write --collapse-id ID"),

@@ -230,6 +230,21 @@ struct Option<Values: OptionValues>: Sendable {
         }
     }
 
+    /// Value of apns-expiration.
+    static func expiration(
+        _ help: String, _ set: @escaping @Sendable (Expiration, inout Values) -> Void
+    ) -> Option {
+        custom("expiration", .number, "WHEN", help) { (text, values) throws(BroadsideError) in
+            guard let value = BroadsideCampaigns.expiration(text) else {
+                throw .usage(
+                    "expiration",
+                    "'\(text)' is unknown: use 0, Unix seconds, +90s, +2h, or a date like "
+                        + "2030-01-31T18:00Z")
+            }
+            set(value, &values)
+        }
+    }
+
     // MARK: Help
 
     private static func withDefault(_ help: String, _ value: String) -> String {

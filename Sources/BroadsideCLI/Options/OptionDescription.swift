@@ -30,6 +30,10 @@ struct OptionDescription: Sendable {
     /// Option with its placeholder, such as `--ledger DIR`.
     var call: String { "--\(name)" + (placeholder.map { " \($0)" } ?? "") }
 
+    /// Whether a value of this option may be empty. A path may not, nor one of several values,
+    /// which would select nothing.
+    var mayBeEmpty: Bool { !isPath("") && !isRepeatable }
+
     /// Whether a value of this option is a path of a file or directory.
     func isPath(_ text: String) -> Bool { kind.fileUse(of: text) != nil }
 

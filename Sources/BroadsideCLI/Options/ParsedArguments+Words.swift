@@ -45,8 +45,8 @@ extension ParsedArguments {
                 string(name).map { !FileValue.isShown($0, option: name) } ?? false
             })
         {
-            return "\(path) takes no further words, and the value of --\(secret) is not "
-                + "the name of a file: name one, in quotes if its name contains spaces"
+            return "\(path) takes no further arguments, and the value of --\(secret) is not the "
+                + "name of a file: name one, in quotes if its name contains spaces"
         }
         func has(_ name: String) -> Bool { command.options.contains { $0.name == name } }
         let advice: String

@@ -87,7 +87,7 @@ struct ParsedArguments {
             try refuseContent(next, of: option)
         }
         if let value = attached ?? (isMissing ? nil : rest.popFirst()) {
-            guard !value.isEmpty || !option.isPath(value) else {
+            guard !value.isEmpty || option.mayBeEmpty else {
                 throw .usage(
                     option.name,
                     "is empty: write --\(option.name) \(valueName) (is a variable "
@@ -150,6 +150,9 @@ struct ParsedArguments {
         return failure.located(at: location)
     }
 
+    /// Whether the option is from the campaign file, not from the command line.
+    func isFromFile(_ name: String) -> Bool { locations[name] != nil }
+
     func has(_ name: String) -> Bool { !strings(name).isEmpty }
 
     func string(_ name: String) -> String? { strings(name).last }
@@ -185,11 +188,21 @@ struct ParsedArguments {
             return "write \(value < range.lowerBound ? range.lowerBound : range.upperBound) or "
                 + (value < range.lowerBound ? "more" : "less")
         }
-        let digits = text.filter { !",._' ".contains($0) }
-        if let value = Int(digits), range.contains(value), digits != text {
+        if let value = wholeNumber(text), range.contains(value) {
             return "did you mean \(value)?"
         }
         return "write digits, such as \(min(max(10, range.lowerBound), range.upperBound))"
+    }
+
+    /// Returns the number of a text such as `10.0`, or `10,000` with marks between thousands; nil if
+    /// the text may be a fraction.
+    private static func wholeNumber(_ text: String) -> Int? {
+        for zeros in [".0", ".00"] where text.hasSuffix(zeros) {
+            return Int(text.dropLast(zeros.count))
+        }
+        let groups = text.split(omittingEmptySubsequences: false) { ",_' ".contains($0) }
+        guard groups.dropFirst().allSatisfy({ $0.utf8.count == 3 }) else { return nil }
+        return Int(groups.joined())
     }
 
     /// Upper bound on numbers: more requests per second than any machine can send.

@@ -47,7 +47,7 @@ enum SplitOptions {
         guard let salt = arguments.string("split-salt") else {
             throw .usage(
                 "split",
-                "goes with --split-salt: add --split-salt TEXT; the same text puts each device into "
+                "requires --split-salt: add --split-salt TEXT; the same text puts each device into "
                     + "the same arm again, another text into other arms")
         }
         try checkSalt(salt)
@@ -107,6 +107,6 @@ enum SplitOptions {
             let name = names.first(where: { $0 != "split" && arguments.has($0) })
         else { return }
         throw .usage(
-            name, "goes with --split: add --split ARM=PERCENT,..., such as --split a=45,b=45")
+            name, "requires --split: add --split ARM=PERCENT,..., such as --split a=45,b=45")
     }
 }

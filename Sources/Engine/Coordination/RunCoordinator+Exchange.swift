@@ -250,9 +250,10 @@ extension RunCoordinator.State {
         return .fatal
     }
 
-    /// Handles TooManyProviderTokenUpdates: returns to the previous token and renews none for 20
-    /// minutes. Apple accepts a new token by then. A run that gets only this response for longer
-    /// ends. Otherwise it would retry its rows forever, because these attempts do not count.
+    /// Handles TooManyProviderTokenUpdates: returns to the previous token and does not renew it
+    /// for 20 minutes. After that, Apple accepts a new token. If the run still gets only this
+    /// response, it ends. Otherwise it would retry its rows forever, because these attempts do not
+    /// count.
     ///
     /// - Parameter giveUpAfter: Additional nanoseconds to wait.
     private mutating func freezeRenewal(_ now: Now, usedVersion: UInt32, giveUpAfter: UInt64) {

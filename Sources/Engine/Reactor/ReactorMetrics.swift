@@ -30,7 +30,7 @@ struct ReactorMetrics: ~Copyable {
         let total = canaryTotal
         defer { canaryReport.reported = total }
         assert(
-            total.answered + total.lost <= total.done, "more responses than rows that are done")
+            total.answered + total.lost <= total.done, "more responses than finished rows")
         assert(total.refused <= total.answered, "a refusal is a response")
         return .init(
             done: total.done - canaryReport.reported.done,

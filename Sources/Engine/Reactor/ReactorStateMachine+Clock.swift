@@ -42,8 +42,9 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// Longest delay by the rate limiter that still counts as time in which a response could have
     /// come. If these delays did not count, only the time in flight would, and a server that
-    /// refuses each request without a response could keep a slow run alive forever.
-    private static var countedRateWait: UInt64 { second }
+    /// refuses each request without a response could keep a slow run alive forever. A short limit
+    /// of the run leaves most of its time for the response.
+    private var countedRateWait: UInt64 { min(second, settings.giveUpAfter / 4) }
 
     /// Whether rows wait only for the server, and not for a pause, a slow rate, a read of the list or
     /// the renewal of the provider token.
@@ -53,7 +54,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
         // Rows may come from other reactors although the list's disk is slow.
         if rows.waitsForList, !run.resources.handoff.hasRows { return false }
-        let soon = now.nanoseconds + Self.countedRateWait
+        let soon = now.nanoseconds + countedRateWait
         guard admission.limiter.allowance(now: soon) > 0 else { return false }
         guard settings.milliRatePerConnection != nil, connections.hasReady else { return true }
         return (0..<connections.count).contains {

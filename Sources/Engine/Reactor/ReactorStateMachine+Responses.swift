@@ -100,7 +100,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         let reason = body.reason
         let retryAfter = connections[index].session
             .retryAfter(from: now.wallMilliseconds / 1000).map { $0 * second }
-        let meaning = ResponseClass.classify(status: status, reason: reason)
+        let meaning = ResponseClass.classify(status: status, body: body)
         rows.slab[tag].lastStatus = status
         rows.slab[tag].lastReason = reason?.rawValue ?? 0
 

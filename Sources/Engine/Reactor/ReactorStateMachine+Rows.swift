@@ -1,5 +1,6 @@
 import BroadsideAPNs
 import BroadsideLedgerFormat
+import BroadsideLists
 import BroadsidePayloads
 import BroadsidePolicy
 import BroadsideRows
@@ -121,7 +122,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
         assert(
             position > recorder.ledger.syncedPosition,
-            "a reservation is durable after it is written")
+            "a new reservation is not durable yet")
         releaseBeyondLimit(chunk, now)
         rows.chunks.markReserved(at: position)
         return position
@@ -295,6 +296,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     private mutating func recordTokenless(
         _ row: ListRow, _ refusal: Reason, _ tag: RowTag, now: Now
     ) {
+        noteHeader(now: now)
         var (state, reason) = (RowState.invalid, refusal)
         // A filter skips a row even if its token is invalid.
         if case .skipped(let skip) = row.disposition { (state, reason) = (.skipped, skip.reason) }
@@ -302,7 +304,14 @@ extension ReactorStateMachine where Records: ~Copyable {
         // `copyText` sets the first `count`, which the ledger copies.
         let room = unsafe UnsafeMutableRawBufferPointer(
             start: rows.slab.token(tag), count: RowSlab.tokenDigitsLimit)
-        let count = unsafe rows.chunks.copyText(row.token, into: room)
+        var count = unsafe rows.chunks.copyText(row.token, into: room)
+        let isMasked =
+            settings.mayHaveMaskedRows && state == .invalid && rows.chunks.isMasked(row.token)
+        if isMasked {
+            // A resume recognizes the row by this text.
+            unsafe room[0] = DeviceSet.mask
+            count = 1
+        }
         unsafe recorder.ledger.settled(
             row: row.number, state: state, status: 0, reason: reason.rawValue,
             reasonText: nil, attempts: 0,
@@ -310,7 +319,20 @@ extension ReactorStateMachine where Records: ~Copyable {
             tokenIsText: true, nowMilliseconds: now.wallMilliseconds)
         metrics.statistics.counts.count(state, reason: reason.rawValue)
         rows.slab.free(tag)
-        countRead(isInvalid: state == .invalid)
+        countRead(isInvalid: state == .invalid && !isMasked)
+    }
+
+    /// Records an event if the row without a token that was read last is a header with other
+    /// columns. A list that is read before the run is refused for such a header.
+    private mutating func noteHeader(now: Now) {
+        guard let header = rows.chunks.reader.repeatedHeader, !header.isSame else { return }
+        metrics.events.append(
+            RunEvent(
+                .listHeader, .warning,
+                "line \(header.line) of the list is another header, with the columns "
+                    + "\(shownColumns(header.columns)): the values of later rows belong to other "
+                    + "columns: stop the run and correct the list",
+                milliseconds: now.wallMilliseconds))
     }
 
     /// Counts a row for `--max-invalid`. A check that is due is made before the next row.

@@ -216,7 +216,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     private mutating func recordSent(_ tag: RowTag, now: Now) {
         assert(
             rows.slab[tag].firstSentNanoseconds <= now.nanoseconds,
-            "a row is sent again after it was sent")
+            "a row is not sent before its first attempt")
         rows.slab[tag].sentNanoseconds = now.nanoseconds
         rows.slab[tag].authorizationVersion = writer.authorizationVersion
         let isRetry = rows.slab[tag].firstSentNanoseconds != 0

@@ -80,8 +80,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         rows.slab.free(tag)
     }
 
-    /// Leaves a row `remaining` because its credential was refused; it is not sent again in this
-    /// run.
+    /// Leaves a row `remaining` because its credential was refused or the server is not APNs; it is
+    /// not sent again in this run.
     mutating func leaveUnsettled(_ tag: RowTag, now: Now) {
         metrics.statistics.refusedByCredential += 1
         release(tag, now: now)

@@ -34,6 +34,7 @@ package struct RunEvent: Sendable, Equatable {
         case tokenHeld = "token-held"
         case topicStopped = "topic-stopped"
         case listSilent = "list-silent"
+        case listHeader = "list-header"
         case retries
         case pace
         case control

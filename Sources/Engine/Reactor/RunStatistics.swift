@@ -34,8 +34,8 @@ package enum LimitedBy: Int, CaseIterable, Sendable {
 package struct RunStatistics: Sendable {
     /// Rows settled by this process.
     package var counts = RowCounts()
-    /// Number of rows whose credential was refused. They are not settled, and not sent again in
-    /// this run.
+    /// Number of rows whose credential was refused, or that were sent to a server that is not APNs.
+    /// They are not settled, and not sent again in this run.
     package var refusedByCredential: UInt64 = 0
     /// Number of requests beyond the first one of each row.
     package var retries: UInt64 = 0

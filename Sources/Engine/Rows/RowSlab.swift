@@ -156,7 +156,7 @@ struct RowQueue: Sendable {
     mutating func append(_ tag: RowTag, in slab: borrowing RowSlab) {
         assert(
             (head == .max) == (count == 0) && (tail == .max) == (count == 0),
-            "an empty queue has no ends")
+            "only an empty queue has neither head nor tail")
         slab[tag].next = .max
         if tail == .max {
             head = tag
@@ -171,7 +171,7 @@ struct RowQueue: Sendable {
     mutating func prepend(_ tag: RowTag, in slab: borrowing RowSlab) {
         assert(
             (head == .max) == (count == 0) && (tail == .max) == (count == 0),
-            "an empty queue has no ends")
+            "only an empty queue has neither head nor tail")
         slab[tag].next = head
         head = tag
         if tail == .max { tail = tag }
@@ -186,7 +186,7 @@ struct RowQueue: Sendable {
         count -= 1
         assert(
             (head == .max) == (count == 0) && (tail == .max) == (count == 0),
-            "an empty queue has no ends")
+            "only an empty queue has neither head nor tail")
         return tag
     }
 }

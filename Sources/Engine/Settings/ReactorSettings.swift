@@ -83,6 +83,9 @@ package struct ReactorSettings: Sendable {
     /// Whether an invalid row counts as refused for the canary. False with `--deliver-at` or
     /// `--quiet`, because the canary then sends only some of the valid rows around an invalid row.
     package var canaryCountsInvalid = true
+    /// Whether rows of the list may be masked, because `ledger forget` erased their devices. Such
+    /// rows do not count as invalid for `--max-invalid`.
+    package var mayHaveMaskedRows = false
     /// Row limits of the reactor.
     package var limits = ReactorLimits()
     /// Settings of the legacy gateway's protocol; nil: HTTP/2.

@@ -192,7 +192,7 @@ final class ClientLoop {
             }
             putBack(request)
         case .response(let request, let status, let body, let reason, let uniqueID):
-            let response = ResponseClass.classify(status: status, reason: body.reason)
+            let response = ResponseClass.classify(status: status, body: body)
             if response.connection != .none { connection.drain() }
             if response.row == .retryWithRenewedToken,
                 request.attempts < PushRequest.attemptsLimit,

@@ -53,7 +53,7 @@ public struct PushResponse: Sendable, Equatable {
         case deadToken
         /// The notification is wrong: token, topic or payload. Sending it again changes nothing.
         case refused
-        /// The credential is wrong.
+        /// The credential is wrong, or the server is not APNs.
         case refusedCredential
         /// The server is busy or in trouble: the notification may be sent again later.
         case tryLater

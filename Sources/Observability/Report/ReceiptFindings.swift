@@ -102,7 +102,7 @@ package struct ReceiptFindings: Sendable {
         let armCount = shownArms.count
         assert(
             pairs.count == sent.count * (sent.count - 1) / 2 + (armCount - sent.count) * sent.count,
-            "each two arms are compared once, but not two holdouts")
+            "each pair of arms is compared once, except a pair of holdouts")
         return pairs.map { first, second in
             Comparison(
                 first: first, second: second,
@@ -120,7 +120,7 @@ package struct ReceiptFindings: Sendable {
         }
         let decided = comparisons.filter { !$0.difference.isInconclusive }
         guard !decided.isEmpty else {
-            return "No difference between arms is large enough to tell."
+            return "No difference between arms is large enough to be conclusive."
         }
         return decided.map { comparison in
             let difference = comparison.difference
@@ -137,8 +137,8 @@ package struct ReceiptFindings: Sendable {
         let parts = [
             (repeated, "are repeats for a device"),
             (foreign, "belong to no row that was accepted or held out"),
-            (early, "are from before the notification"),
-            (unreadable, "have no readable name or time"),
+            (early, "came before the notification"),
+            (unreadable, "have no readable ID or time"),
         ].filter { $0.0 > 0 }.map { "\(grouped($0.0)) \($0.1)" }
         return parts.isEmpty ? nil : parts.joined(separator: ", ")
     }

@@ -38,7 +38,8 @@ public enum CampaignLabel {
     public static func check(_ labels: [String: String]) throws(BroadsideError) {
         for (key, value) in labels.sorted(by: { $0.key < $1.key }) { try check(key, value) }
         guard labels.count <= countMax else {
-            throw .usage("label", "is given for \(labels.count) keys: \(countMax) are allowed")
+            throw .usage(
+                "label", "is given for \(labels.count) keys, but at most \(countMax) are allowed")
         }
     }
 
@@ -58,7 +59,7 @@ public enum CampaignLabel {
             throw .usage(
                 "label",
                 "'\(key)' can't be a key: use 1 to \(keyByteCountMax) letters, digits and "
-                    + "underscores, not a digit first")
+                    + "underscores, with no digit at the start")
         }
         guard !reservedKeys.contains(key), !key.starts(withBytes: "__") else {
             throw .usage("label", "'\(key)' is reserved in metrics: use another key")

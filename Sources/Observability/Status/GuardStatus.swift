@@ -55,7 +55,7 @@ public struct GuardStatus: Sendable, Equatable, Encodable {
         guard let gate = coordinator.canary else { return }
         (canaryResponses, canaryRefused) = gate.counts
         assert(
-            canaryRefused ?? 0 <= canaryResponses ?? 0, "a refusal of the canary is a response")
+            canaryRefused ?? 0 <= canaryResponses ?? 0, "a canary's refusals are responses")
         canary =
             switch gate.verdict {
             case .pending: .pending

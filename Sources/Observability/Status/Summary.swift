@@ -100,8 +100,8 @@ public struct Summary: Sendable, Encodable {
     package var uniqueID: String?
     /// Whether rows in doubt were counted. If not, their number is null in the JSON.
     package var isInDoubtKnown = true
-    /// Highest recorded number of requests in flight. Not a key of the JSON.
-    var inFlightMost: Int?
+    /// Whether the rows were counted. If not, all counts over all runs are null in the JSON.
+    package var areCountsKnown = true
     /// Rows that are not settled; nil if `rows` is nil.
     public var remaining: UInt64?
     /// Rows that were not accepted, by reason.
@@ -134,6 +134,8 @@ public struct Summary: Sendable, Encodable {
     /// Whether the server was a legacy gateway, which sends no response to an accepted
     /// notification. Not a key of the JSON.
     public var acceptsBySilence = false
+    /// Whether the ledger is that of a broadcast. Not a key of the JSON.
+    var isBroadcast = false
     /// Why fewer requests were in flight than the server allowed; nil if this was not the case. Not
     /// a key of the JSON.
     public var paced: String?
@@ -194,20 +196,21 @@ public struct Summary: Sendable, Encodable {
         try container.encode(labels, forKey: .labels)
         try container.encode(outcome, forKey: .outcome)
         try container.encode(rows, forKey: .rows)
-        try container.encode(accepted, forKey: .accepted)
-        try container.encode(rejected, forKey: .rejected)
-        try container.encode(invalid, forKey: .invalid)
-        try container.encode(skipped, forKey: .skipped)
-        try container.encode(failed, forKey: .failed)
-        try container.encode(unknown, forKey: .unknown)
-        try container.encode(isInDoubtKnown ? inDoubt : nil, forKey: .inDoubt)
+        func known<Value>(_ count: Value) -> Value? { areCountsKnown ? count : nil }
+        try container.encode(known(accepted), forKey: .accepted)
+        try container.encode(known(rejected), forKey: .rejected)
+        try container.encode(known(invalid), forKey: .invalid)
+        try container.encode(known(skipped), forKey: .skipped)
+        try container.encode(known(failed), forKey: .failed)
+        try container.encode(known(unknown), forKey: .unknown)
+        try container.encode(isInDoubtKnown ? known(inDoubt) : nil, forKey: .inDoubt)
         try container.encode(remaining, forKey: .remaining)
-        try container.encode(reasons, forKey: .reasons)
-        try container.encode(retries, forKey: .retries)
+        try container.encode(known(reasons), forKey: .reasons)
+        try container.encode(known(retries), forKey: .retries)
         // This key exists only if a payload shortens a value.
         if let shortened { try container.encode(shortened, forKey: .shortened) }
         try container.encode(connections, forKey: .connections)
-        try container.encode(reconnects, forKey: .reconnects)
+        try container.encode(known(reconnects), forKey: .reconnects)
         try container.encode(elapsedSeconds, forKey: .elapsedSeconds)
         try container.encode(notificationsPerSecond, forKey: .notificationsPerSecond)
         try container.encode(
@@ -330,18 +333,18 @@ public struct Summary: Sendable, Encodable {
     /// if the run that reserved them is still active.
     package var doubtAdvice: String? {
         guard inDoubt > 0, outcome != .running else { return nil }
+        guard !isBroadcast else {
+            return "the broadcast may have been sent: start it again with the same --ledger to "
+                + "record it as unknown, or with --retry unknown to send it again\n"
+        }
         return "rows in doubt may have been sent: --resume records them as unknown, or sends them "
             + "again with --on-lost resend\n"
     }
 
-    /// Text after the number of rows in doubt, with what is known about them.
+    /// Text after the number of rows in doubt. No record shows how many of them were sent.
     private var inDoubtText: String {
-        guard outcome != .running else { return " of them, being sent right now" }
-        let words = remaining == nil ? "" : " of them"
-        // Rows are reserved well before they are sent.
-        guard let inFlightMost, UInt64(inFlightMost) < inDoubt / 2 else { return words }
-        return "\(words), most of them reserved and never sent: at most \(grouped(inFlightMost)) "
-            + "requests were seen in flight at a time"
+        if outcome == .running { return " of them, being sent right now" }
+        return remaining == nil ? "" : " of them"
     }
 
     /// Advice for rows that a relay rejected because they have no content-length; nil if there are

@@ -81,7 +81,7 @@ public struct BroadsideError: Error, Sendable {
     /// Returns an error for a file that changed while it was read.
     package static func changed(_ name: InputName, _ how: String) -> BroadsideError {
         var error = BroadsideError(
-            name, " has changed while it was read, \(how): put it back as it was",
+            name, " has changed while it was read (\(how)): restore it",
             exitCode: ExitCode.disk)
         error.isChange = true
         return error

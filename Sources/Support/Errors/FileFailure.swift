@@ -14,7 +14,7 @@ package enum FileFailure: Sendable {
         assert(number >= 0, "an error number is not the negative result of a call")
         switch number {
         case ENOENT, ENOTDIR, EACCES, EPERM, EISDIR, ELOOP, ENAMETOOLONG, EEXIST, ENOTEMPTY, EXDEV,
-            EBADF, EINVAL, ENXIO, ENODEV, ESPIPE, EFBIG, EOVERFLOW, EILSEQ, EADDRINUSE,
+            EBADF, EINVAL, ENXIO, ENODEV, ESPIPE, EOVERFLOW, EILSEQ, EADDRINUSE,
             ECONNREFUSED, EADDRNOTAVAIL, EAFNOSUPPORT, EPROTONOSUPPORT:
             self = .unusable
         // An unknown error is more likely caused by a disk or a network than by the request.
@@ -45,7 +45,8 @@ package enum FileFailure: Sendable {
         switch number {
         case EMFILE: "raise this process's limit of open files (ulimit -n), then try again"
         case ENFILE: "this machine has too many open files: try again later, or elsewhere"
-        case ENOSPC, EDQUOT: "make room there, then try again"
+        case ENOSPC, EDQUOT: "free some space there, then try again"
+        case EFBIG: "raise this process's limit on the size of a file (ulimit -f), then try again"
         case EROFS:
             "its file system is read-only, as after a disk error: try again once "
                 + "it is writable, or name another place"

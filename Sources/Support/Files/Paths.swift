@@ -5,6 +5,25 @@ package func absolutePath(_ path: String) -> String {
     SystemCall.realPath(path) ?? path
 }
 
+/// Returns an absolute path without `.`, `..` and repeated slashes. Links are not resolved, because
+/// the target of a link may change.
+package func normalizedPath(_ path: String) -> String {
+    let isAbsolute = path.starts(withBytes: "/")
+    let path = isAbsolute ? path : "\(SystemCall.workingDirectory ?? "")/\(path)"
+    var parts: [Substring] = []
+    for part in path.split(separator: "/") where part != "." {
+        if part == ".." { _ = parts.popLast() } else { parts.append(part) }
+    }
+    return "/" + parts.joined(separator: "/")
+}
+
+/// Returns whether two paths lead to the same file or directory, or would if it existed.
+package func areSamePaths(_ first: String, _ second: String) -> Bool {
+    if normalizedPath(first) == normalizedPath(second) { return true }
+    guard let identity = FileIdentity(path: first) else { return false }
+    return identity == FileIdentity(path: second)
+}
+
 /// Returns whether a path exists, including as a dangling link.
 ///
 /// - Throws: If a failure, such as that of a disk, prevents the check. The path may exist in that

@@ -12,6 +12,22 @@ package func writeAll(_ bytes: RawSpan, to descriptor: Int32, name: String) thro
     }
 }
 
+/// Writes all bytes to a file.
+///
+/// - Returns: The error number; nil if all bytes were written. A disk or a limit that allows only
+///   part of them is thus named by its error, although the first call wrote that part.
+package func writeWhole(_ bytes: RawSpan, to descriptor: Int32) -> Int32? {
+    assert(descriptor >= 0, "only an open file is written to")
+    var written = 0
+    while written < bytes.byteCount {
+        let count = SystemCall.write(descriptor, bytes.extracting(written...))
+        if count < 0, errno == EINTR { continue }
+        guard count > 0 else { return count < 0 ? errno : ENOSPC }
+        written += count
+    }
+    return nil
+}
+
 /// Writes all bytes to a descriptor whose reader may close it.
 ///
 /// - Returns: False if the reader closed it.

@@ -129,7 +129,7 @@ package final class OutputQueue: @unchecked Sendable {
             }
             assert(
                 texts.reduce(0) { $0 + $1.utf8.count } == byteCount,
-                "the size is that of the waiting texts")
+                "the size is the sum of the waiting texts' sizes")
             defer {
                 texts = []
                 byteCount = 0

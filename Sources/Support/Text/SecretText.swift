@@ -10,7 +10,7 @@ package enum SecretText {
         while let secret = firstSecret(in: bytes, from: offset) {
             assert(
                 secret.lowerBound >= offset && !secret.isEmpty && secret.upperBound <= bytes.count,
-                "a secret is in the rest of its text")
+                "each secret is within the rest of the text")
             result += bytes[offset..<secret.lowerBound]
             result += "…".utf8
             offset = secret.upperBound

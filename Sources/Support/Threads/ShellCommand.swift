@@ -256,7 +256,7 @@ extension ShellCommand {
                     Self.read(&ours.errors, &result.errors, most: Limits.errorBytes)
                 }
                 assert(
-                    result.errors.count <= Limits.errorBytes, "what is kept of errors has a limit")
+                    result.errors.count <= Limits.errorBytes, "kept error output has a limit")
                 if let most = limits.outputBytes, result.output.count > most { return }
             }
         }

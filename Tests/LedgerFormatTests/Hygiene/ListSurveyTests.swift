@@ -89,4 +89,24 @@ import Testing
         let long = try survey(String(repeating: "x", count: 5_000), format: .lines).counts
         #expect(long.firstBadRows.first?.text.count == 1_024)
     }
+
+    @Test(arguments: [
+        ("token,country,opted", true), ("Token, COUNTRY,opted ", true), ("token", true),
+        ("\"token\",\"country\",\"opted\"", true), ("token,,", true),
+        ("token,opted,country", false), ("country,token,opted", false), ("opted,token", false),
+        ("token,age", false), ("country,x,y", nil), (",,", nil), ("tokens,country,opted", nil),
+        ("token,country,opted,more", nil), ("oops", nil),
+    ])
+    func `A row that names columns is a header, and its columns are compared with the list's`(
+        row: String, isSame: Bool?
+    ) throws {
+        let text = "\(digits),FR,yes\n\"\",\"a\nb\",no\n\(row)\n\(digits),BE,no\n"
+        let headers = try survey(text, format: .csv, header: "token,country,opted").counts.headers
+        #expect(headers.first?.isSame == isSame)
+        #expect(headers.count == (isSame == nil ? 0 : 1))
+        #expect(headers.other?.line == (isSame == false ? 5 : nil))
+        let tabs = text.replacing(",", with: "\t").replacing("\"a\nb\"", with: "a")
+        let other = try survey(tabs, format: .tsv, header: "token\tcountry\topted").counts.headers
+        #expect(other.first?.isSame == isSame && other.first?.line == (isSame == nil ? nil : 4))
+    }
 }

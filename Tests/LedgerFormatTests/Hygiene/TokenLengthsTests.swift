@@ -29,4 +29,24 @@ import Testing
         // A sum that is usual itself is a length of its own.
         #expect(glued(usual + Array(repeating: 128, count: 8)) == nil)
     }
+
+    @Test func `Lengths that another list does not have are counted, with their first line`() {
+        func lengths(_ lengths: [Int]) -> TokenLengths {
+            var all = TokenLengths()
+            for (index, length) in lengths.enumerated() {
+                all.note(length, line: UInt64(index + 1))
+            }
+            return all
+        }
+        let list = lengths([64, 64, 160])
+        #expect(lengths([64, 160, 64]).absent(from: list) == nil)
+        #expect(lengths([]).absent(from: list) == nil)
+        let damaged = lengths([64, 128, 62, 128])
+        #expect(
+            damaged.absent(from: list)
+                == TokenLengths.Absent(digits: [62, 128], rows: 3, line: 2))
+        #expect(
+            damaged.absent(from: list, except: 128)
+                == TokenLengths.Absent(digits: [62], rows: 1, line: 3))
+    }
 }

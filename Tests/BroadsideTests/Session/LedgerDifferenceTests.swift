@@ -1,0 +1,67 @@
+import BroadsideLedgerFormat
+import BroadsideLedgers
+import BroadsideTestSupport
+import Foundation
+import Testing
+
+@testable import BroadsideCampaigns
+
+/// Folders of earlier ledgers in a campaign's identity: the same one under each of its paths.
+@Suite struct LedgerDifferenceTests {
+    private let directory: TemporaryDirectory
+    /// Folder of a night's ledgers.
+    private var folder: String { "\(directory.path)/nights/evening" }
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        try FileManager.default.createDirectory(
+            atPath: "\(folder)/2026-11-20", withIntermediateDirectories: true)
+        try FileManager.default.createSymbolicLink(
+            atPath: "\(directory.path)/link", withDestinationPath: "nights")
+    }
+
+    private func identity(skipDead: [String]? = nil, history: [String]? = nil) -> CampaignIdentity {
+        var rules = EarlierRules()
+        (rules.skipDead, rules.history) = (skipDead, history)
+        return CampaignIdentity(
+            listByteCount: 1, listFormat: "lines", columns: ["token"], payloadSHA256: "",
+            topic: "app", pushType: "alert", priority: 10, expiration: nil, collapseID: nil,
+            environment: "production", shard: nil, suppressSHA256: nil, earlier: rules)
+    }
+
+    private func difference(
+        _ known: CampaignIdentity, _ own: CampaignIdentity, isDefault: Bool = true
+    ) -> String? {
+        var options = SendOptions()
+        options.skipDeadIsDefault = isDefault
+        return LedgerSession.difference(
+            known, own, in: .unlocked("\(folder)/2026-11-20"), options)
+    }
+
+    @Test func `A night's own folder is the same one where it was moved, and under its path`() {
+        let night = identity(skipDead: [EarlierRules.ownFolder])
+        #expect(difference(night, night) == nil)
+        // By hand, `send` gets the path, which may lead through a link.
+        for path in [folder, "\(directory.path)/link/evening"] {
+            let byHand = identity(skipDead: [path])
+            #expect(difference(night, byHand, isDefault: false) == nil)
+            #expect(difference(byHand, night) == nil)
+        }
+        // Earlier versions recorded the path that the folder had.
+        let moved = identity(skipDead: ["/before/nights/evening"])
+        #expect(difference(moved, night) == nil)
+        #expect(
+            difference(moved, night, isDefault: false)
+                == "--skip-dead was /before/nights/evening, now it is the night's own folder")
+        #expect(difference(identity(skipDead: ["/before/morning"]), night) != nil)
+        #expect(
+            difference(night, identity())
+                == "--skip-dead was the night's own folder, now it is not set")
+    }
+
+    @Test func `A folder of --history is the same one under each path that leads to it`() {
+        let known = identity(history: ["\(directory.path)/link"])
+        #expect(difference(known, identity(history: ["\(directory.path)/nights"])) == nil)
+        #expect(difference(known, identity(history: [folder])) != nil)
+    }
+}
