@@ -136,7 +136,7 @@ struct WatchTests {
                 ["--rate", "100", "--connections", "1", "--progress", "auto", "--yes"]),
             columns: 80,
             keys: [
-                ("p", "paused: r continues"), ("r", "bottleneck"), ("-", "limit 80/s"),
+                ("p", "paused: press r"), ("r", "bottleneck"), ("-", "limit 80/s"),
                 ("?", "pauses the run"), ("q", "q stops it"), ("x", "p pause, q stop"),
                 ("q", "q stops it"), ("q", "no new requests"),
             ])

@@ -166,7 +166,7 @@ struct ControlEndpointTests {
             [
                 .request(
                     IndependentClient.fields(harness, bearer: try harness.providerToken()),
-                    body: "{}"), .read(seconds: 20),
+                    body: "{}"), .read(seconds: 60),
             ])
         let (output, done) = (harness.folder.file("events"), harness.folder.file("done"))
         let command = words.map { "'\($0)'" }.joined(separator: " ")
