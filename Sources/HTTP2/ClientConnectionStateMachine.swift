@@ -170,8 +170,8 @@ internal import Synchronization
         self.output.take(into: &output)
     }
 
-    /// First 512 bytes of the body of the response in the last event; the text of its
-    /// apns-unique-id with `identifiedStatus`.
+    /// First 512 bytes of the response's body in the last event. If the event is
+    /// `identifiedStatus`, this is the text of the response's apns-unique-id instead.
     public var responseBody: RawSpan {
         @_lifetime(borrow self)
         get {

@@ -111,7 +111,7 @@ public struct ResumePlan: ~Copyable {
         return work.sendCount + work.unknownCount > 0 ? work : nil
     }
 
-    /// - Parameter states: States that the reservation of the row's chunk reopens.
+    /// - Parameter states: States in which a row is open again once its chunk is reserved again.
     private func disposition(
         of row: RowVerdict, number: UInt64, reopening states: ReopenedStates
     ) -> RowDisposition {

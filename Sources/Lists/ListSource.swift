@@ -203,8 +203,8 @@ internal import Synchronization
         return nil
     }
 
-    /// Returns the hash of the whole list. Reads the parts that were not read in order. Call after
-    /// `countRows`.
+    /// Returns the hash of the whole list. Reads everything after the beginning that was read in
+    /// order, some of it again. Call after `countRows`.
     ///
     /// - Returns: nil if the reading was cancelled, or if rows beyond a limit were not read.
     package func contentHash(isCancelled: () -> Bool) throws(BroadsideError) -> String? {

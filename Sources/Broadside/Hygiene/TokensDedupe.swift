@@ -250,7 +250,8 @@ public enum TokensDedupe {
             return standardErrorLine(
                 "broadside: warning: --by '\(shownColumn(column))': \(grouped(shared.mostRows)) "
                     + "rows have the value '\(value)', and only the one on line \(row.line) "
-                    + "stays\(others): leave the field empty if it is not the ID of one user")
+                    + "stays\(others): if it is not the ID of one user, leave the field empty in these rows"
+            )
         }
     }
 

@@ -71,7 +71,7 @@ import Testing
         #expect(
             try dedupe(["9", "1"] + usual).warnings == [
                 "broadside: warning: --by 'user': 101 rows have the value '1', and only the one on line "
-                    + "3 stays: leave the field empty if it is not the ID of one user"
+                    + "3 stays: if it is not the ID of one user, leave the field empty in these rows"
             ])
         let guests = Array(repeating: "guest", count: 150) + ["0", "2"]
         let found = try dedupe(usual + guests)
