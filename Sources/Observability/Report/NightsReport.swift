@@ -8,8 +8,10 @@ public struct NightsReport {
     /// Reads the ledgers one after the other. The memory in use grows with the number of ledgers,
     /// not with the number of rows.
     ///
-    /// - Parameter own: Path of the ledger that this process has just sent, whose lock it may still
-    ///   hold; nil: none.
+    /// - Parameters:
+    ///   - collection: The ledgers.
+    ///   - own: Path of the ledger that this process has just sent, whose lock it may still hold;
+    ///     nil: none.
     public init(_ collection: LedgerCollection, own: String? = nil) throws(BroadsideError) {
         for path in collection.paths {
             // A run may have preceded this, and its signals may still be pending.
