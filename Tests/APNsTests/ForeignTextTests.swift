@@ -8,7 +8,7 @@ import Testing
         ("\u{9b}31m", "\\u{9b}31m"), ("a\u{85}b", "a\\u{85}b"), ("\u{2028}", "\\u{2028}"),
         ("\u{2029}", "\\u{2029}"), ("\u{202e}gpj.exe", "\\u{202e}gpj.exe"),
         ("\u{2066}x\u{2069}", "\\u{2066}x\\u{2069}"), ("\u{200f}", "\\u{200f}"),
-        ("\u{61c}", "\\u{61c}"), ("C:\\new", "C:\\new"), ("\u{feff}a", "\\u{feff}a"),
+        ("\u{61c}", "\\u{61c}"), ("C:\\new", "C:\\new"), ("\u{feff}a", "\u{feff}a"),
         // In an alert, these are part of the text.
         ("Bonjour\u{a0}!", "Bonjour\u{a0}!"), ("می\u{200c}خواهم", "می\u{200c}خواهم"),
         // A control that a letter's cluster would hide.

@@ -47,8 +47,7 @@ package enum ForeignText {
         return result
     }
 
-    /// Returns whether a scalar moves the cursor, ends a line, changes the display order, or is a
-    /// byte-order mark.
+    /// Returns whether a scalar moves the cursor, ends a line or changes the display order.
     package static func isInvisible(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         // C0, DEL and C1.
@@ -57,7 +56,6 @@ package enum ForeignText {
         case 0x2028, 0x2029: true
         // Unicode Standard Annex 9, section 2: marks, embeddings, overrides, isolates.
         case 0x061c, 0x200e, 0x200f, 0x202a...0x202e, 0x2066...0x2069: true
-        case 0xfeff: true
         default: false
         }
     }
