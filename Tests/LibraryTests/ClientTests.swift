@@ -90,7 +90,7 @@ struct ClientTests {
         // The first push of a client is on its way at once.
         let other = try await Self.client(apns)
         let cut = Task { try await other.send(Self.push(3, apns)) }
-        try await Task.sleep(for: .milliseconds(300))
+        try await Task.sleep(for: .seconds(2))
         apns.stop()
         let lost = await #expect(throws: CampaignError.self) { try await cut.value }
         #expect(lost?.code == .responseLost)
