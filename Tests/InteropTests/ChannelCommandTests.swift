@@ -61,6 +61,20 @@ struct ChannelCommandTests {
         }
     }
 
+    /// Starts a broadcast, and waits until a server has its request, which never gets a response.
+    private static func startBroadcastWithoutResponse(
+        _ caller: Caller
+    ) throws -> (started: Subprocess, silent: RecordingServer) {
+        let silent = try server("silent-channel")
+        let started = try Broadside.start(
+            [
+                "broadcast", "--channel", channel, "--payload", caller.payload, "--ledger",
+                caller.ledger,
+            ] + caller.credential(silent.endpoint), in: caller.directory)
+        for _ in 0..<3000 where try seen(silent).isEmpty { usleep(10_000) }
+        return (started, silent)
+    }
+
     private static func server(_ answers: String) throws -> RecordingServer {
         try RecordingServer(answers, script: "channels.py", python: "/usr/bin/python3")
     }
@@ -377,14 +391,9 @@ struct ChannelCommandTests {
     func `A signal before the response says how to continue, and so does the ledger`(
         signal: Int32
     ) throws {
-        let silent = try Self.server("silent-channel")
         let caller = try Caller()
-        let started = try Broadside.start(
-            [
-                "broadcast", "--channel", Self.channel, "--payload", caller.payload, "--ledger",
-                caller.ledger,
-            ] + caller.credential(silent.endpoint), in: caller.directory)
-        for _ in 0..<3000 where try Self.seen(silent).isEmpty { usleep(10_000) }
+        let (started, silent) = try Self.startBroadcastWithoutResponse(caller)
+        defer { withExtendedLifetime(silent) {} }
         started.send(signal: signal)
         let ended = try started.wait(limit: 60)
         #expect(ended.exitCode == -signal && ended.errorLines.count == 1, "\(ended.errors)")
@@ -408,15 +417,9 @@ struct ChannelCommandTests {
     func `A start that is killed before the response leaves unknown, and nothing is repeated`()
         throws
     {
-        // Silent: the first request never gets a response.
-        let silent = try Self.server("silent-channel")
         let caller = try Caller()
-        let started = try Broadside.start(
-            [
-                "broadcast", "--channel", Self.channel, "--payload", caller.payload, "--ledger",
-                caller.ledger,
-            ] + caller.credential(silent.endpoint), in: caller.directory)
-        for _ in 0..<3000 where try Self.seen(silent).isEmpty { usleep(10_000) }
+        let (started, silent) = try Self.startBroadcastWithoutResponse(caller)
+        defer { withExtendedLifetime(silent) {} }
         started.send(signal: SIGKILL)
         _ = try started.wait(limit: 60)
         let server = try Self.server("check")

@@ -135,11 +135,10 @@ struct ReloadTests {
         #expect(try server.finish().count == 12_000)
     }
 
-    @Test func `SIGHUP without the token's file keeps the token and says that the file is gone`()
-        throws
-    {
-        let server = try LocalAPNs()
-        let campaign = try Campaign(rows: 20_000)
+    /// Starts a run with a provider token from a file, and waits until it sends.
+    private func startWithTokenFile(
+        _ campaign: Campaign, _ server: LocalAPNs
+    ) throws -> (sending: Subprocess, file: String) {
         let file = try campaign.directory.write(
             try campaign.authority.providerToken(in: campaign.directory), to: "token")
         let sending = try Broadside.start(
@@ -147,6 +146,15 @@ struct ReloadTests {
                 to: server.endpoint, ["--auth-token-file", file, "--rate", "200"],
                 without: ["auth-key", "key-id", "team-id"]), in: campaign.directory)
         try campaign.waitForRows(sending)
+        return (sending, file)
+    }
+
+    @Test func `SIGHUP without the token's file keeps the token and says that the file is gone`()
+        throws
+    {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 20_000)
+        let (sending, file) = try startWithTokenFile(campaign, server)
         #expect(unlink(file) == 0)
         sending.send(signal: SIGHUP)
         try sending.wait {
@@ -192,13 +200,7 @@ struct ReloadTests {
     @Test func `SIGHUP does not wait for a token file that became a pipe`() throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 20_000)
-        let file = try campaign.directory.write(
-            try campaign.authority.providerToken(in: campaign.directory), to: "token")
-        let sending = try Broadside.start(
-            campaign.arguments(
-                to: server.endpoint, ["--auth-token-file", file, "--rate", "200"],
-                without: ["auth-key", "key-id", "team-id"]), in: campaign.directory)
-        try campaign.waitForRows(sending)
+        let (sending, file) = try startWithTokenFile(campaign, server)
         #expect(mkfifo(file + ".new", 0o600) == 0 && rename(file + ".new", file) == 0)
         try meetPipe(campaign, sending, hangsUp: false)
     }
