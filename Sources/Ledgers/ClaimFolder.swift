@@ -37,8 +37,21 @@ final class ClaimFolder {
         self.path = path
         part = manifest.identity.part
         partsPrefix = ".broadside-\(manifest.campaign)-"
-        let suffix = part.map { "-\($0.index)-\($0.count)" } ?? ""
-        prefix = ".broadside-\(manifest.campaign)\(suffix)."
+        prefix = Self.prefix(of: manifest)
+    }
+
+    /// Returns the common prefix of the names of all claims on a ledger.
+    static func prefix(of manifest: Manifest) -> String {
+        let suffix = manifest.identity.part.map { "-\($0.index)-\($0.count)" } ?? ""
+        return ".broadside-\(manifest.campaign)\(suffix)."
+    }
+
+    /// Returns whether another folder is this one, under the same path or another one.
+    func isSame(as other: ClaimFolder) -> Bool {
+        guard let own = SystemCall.status(of: descriptor),
+            let others = SystemCall.status(of: other.descriptor)
+        else { return false }
+        return (own.st_dev, own.st_ino) == (others.st_dev, others.st_ino)
     }
 
     deinit { close(descriptor) }
@@ -77,8 +90,8 @@ final class ClaimFolder {
     }
 
     /// Refuses a part if a claim in this folder shows that the campaign was divided into another
-    /// number of parts. Lists of another division have the same rows in other parts, so rows would
-    /// be sent again, some with apns-ids that are in use.
+    /// number of parts. The lists of two divisions have the same rows in different parts. So rows
+    /// would be sent again, some with apns-ids that are in use.
     ///
     /// - Throws: Exit code 2.
     func refuseOtherDivision() throws(BroadsideError) {
@@ -130,12 +143,14 @@ final class ClaimFolder {
             name(number), in: descriptor, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
             0o600)
         guard file >= 0 else { return -errno }
-        // Written in full here, so that positions can be recorded even if the disk is full later.
+        // The claim is written in full here, so that positions can be recorded even if the disk is
+        // full later.
         var bytes = [UInt8](repeating: 0, count: DurablePosition.claimByteCount)
         let text = Array("\(nonce) \(ledger)\n".utf8.prefix(DurablePosition.start))
         bytes.replaceSubrange(..<text.count, with: text)
         let failure = writeWhole(bytes.rawSpan, to: file)
-        // Independent of the umask, because a claim without permissions counts as removed.
+        // The permissions must not depend on the umask, because a claim without permissions counts
+        // as removed.
         fchmod(file, 0o600)
         guard failure == nil, fsync(file) == 0, syncNames(in: descriptor) else {
             let code = failure ?? errno
@@ -146,9 +161,9 @@ final class ClaimFolder {
         return file
     }
 
-    /// Removes the claims that a newer one replaces, so that their owners notice. NFS keeps a
-    /// removed claim under another name while a process of the same machine has it open. Such a
-    /// claim has no permissions, and is empty until that process records a position.
+    /// Removes the claims that a newer one replaces, so that the processes that hold them notice.
+    /// NFS keeps a removed claim under another name while a process of the same machine has it
+    /// open. Such a claim has no permissions, and is empty until that process records a position.
     ///
     /// - Parameters:
     ///   - number: The newer claim.
@@ -163,7 +178,9 @@ final class ClaimFolder {
             let file = SystemCall.open(
                 name(older), in: descriptor,
                 O_WRONLY | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
-            guard file >= 0 || errno == ENOENT || errno == ELOOP else { return errno }
+            guard file >= 0 || errno == ENOENT || errno == ELOOP || isClosed(older) else {
+                return errno
+            }
             if file >= 0 {
                 fchmod(file, 0)
                 close(file)
@@ -173,6 +190,19 @@ final class ClaimFolder {
             }
         }
         return !concernsOthers || syncNames(in: descriptor) ? 0 : errno
+    }
+}
+
+extension ClaimFolder {
+    /// Whether a claim could not be opened because an attempt that was killed while it removed the
+    /// claim had already removed its permissions. Keeps `errno`.
+    private func isClosed(_ number: UInt32) -> Bool {
+        let code = errno
+        defer { errno = code }
+        guard code == EACCES,
+            let status = SystemCall.linkStatus(name(number), in: descriptor)
+        else { return false }
+        return status.st_mode & 0o777 == 0
     }
 }
 

@@ -33,6 +33,15 @@ extension LedgerDirectory {
         return ClaimFolder(descriptor, path: folderPath, manifest: manifest)
     }
 
+    /// Error that prevents access to the folder beside the ledger; nil if the folder can be opened,
+    /// so that it is on another file system if `parentFolder` returns nil.
+    var parentFailure: Int32? {
+        let descriptor = SystemCall.open("..", in: folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { return errno }
+        close(descriptor)
+        return nil
+    }
+
     /// Opens another folder with claims; nil if it does not exist.
     ///
     /// - Throws: Exit code 5 if a disk fails.

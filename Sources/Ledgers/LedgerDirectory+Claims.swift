@@ -15,14 +15,15 @@ extension LedgerDirectory {
     /// Limit on the bytes of the file `epoch`.
     private static let epochLimit = 1 << 14
 
-    /// Steps of a claim. The name of a step says what is durable after it. A test can stop after
-    /// any step.
+    /// Steps of a claim. Each step is named for what is durable after it. A test can stop after any
+    /// step.
     package enum ClaimStep: CaseIterable {
         case recorded, claimed, claimedBefore, confirmed, removed
     }
 
-    /// Claims the next attempt for this copy of the ledger. What a concurrent attempt reserved
-    /// before is then in the segments, and it sends no row that it reserves afterwards.
+    /// Claims the next attempt for this copy of the ledger. When this returns, the segments have
+    /// all reservations that a concurrent attempt made so far, and that attempt sends no row that
+    /// it reserves later.
     ///
     /// - Parameters:
     ///   - manifest: Manifest of the ledger.
@@ -34,15 +35,11 @@ extension LedgerDirectory {
         _ manifest: Manifest, behind step: (ClaimStep) throws(BroadsideError) -> Void = { _ in }
     ) throws(BroadsideError) -> String? {
         let isPart = manifest.identity.part != nil
+        let own = try attemptRecord(manifest)
         guard let here = try parentFolder(manifest) else {
-            guard isPart else { return nil }
-            throw .usage(
-                "ledger",
-                "\(path) is a mount point, but the claim of a part's ledger must "
-                    + "be beside the ledger: name a directory inside, such as \(path)/ledger")
+            return try claimNothing(own, manifest)
         }
         try here.refuseOtherDivision()
-        let own = try attemptRecord()
         let last = try newestClaim(here: here, own, manifest)
         let newest = last.number
         var before = last.before
@@ -55,11 +52,12 @@ extension LedgerDirectory {
                 + "original also continues, rows are sent twice"
         }
         let next = max(own?.claimed ?? 0, newest) + 1
-        // The record keeps the previous claim's folder until the new claim is in it, so that the
-        // ledger checks that folder again after a crash.
-        var record = AttemptRecord(
-            confirmed: own?.confirmed ?? 0, claimed: next, nonce: hexadecimal(randomBytes(8)),
-            parent: own?.parent ?? here.path)
+        // Until the new claim is confirmed, the record keeps the previous claim's folder. After a
+        // crash, the ledger then checks that folder again.
+        let nonce = hexadecimal(randomBytes(8))
+        var record =
+            own?.next(next, nonce: nonce, after: newest)
+            ?? AttemptRecord(confirmed: 0, claimed: next, nonce: nonce, parent: here.path)
         try replace(Self.epochName, with: record.encoded)
         try step(.recorded)
         let made = here.make(next, nonce: record.nonce, ledger: absolutePath(path))
@@ -69,9 +67,7 @@ extension LedgerDirectory {
             } else {
                 removeFile(Self.epochName)
             }
-            return
-                "\(here.path): \(describe(errno: -made)): broadside will not notice whether a copy of "
-                + "the ledger is older than the ledger itself"
+            return unnoticed(here.path, errno: -made)
         }
         guard made >= 0 else { throw claimFailure(here, next, -made) }
         let held = HeldClaim(made, in: here, number: next)
@@ -103,10 +99,9 @@ extension LedgerDirectory {
             let newer = try folder.newest()
             if newer > next { throw oldCopy(folder, newer) }
         }
-        record.confirmed = next
-        record.parent = here.path
-        // At a start within the same folder, the record's name becomes durable later: with the
-        // names of the run's segments, before the first row is sent. A power cut before that
+        record = AttemptRecord(confirmed: next, claimed: next, nonce: nonce, parent: here.path)
+        // At a start within the same folder, the record's name becomes durable later, together with
+        // the names of the run's segments and before the first row is sent. A power cut before that
         // restores the old record. Its nonce proves that the new claim is the ledger's own.
         let isStartHere = claim == nil && (own == nil || own?.parent == here.path)
         try replace(Self.epochName, with: record.encoded, syncsName: !isStartHere)
@@ -124,6 +119,37 @@ extension LedgerDirectory {
         assert(claim.map { $0.number < held.number } ?? true, "the numbers of claims only grow")
         claim = held
         return warning
+    }
+
+    /// Continues without a claim, because the folder beside the ledger can't have one.
+    ///
+    /// - Returns: A warning; nil if the ledger is a mount point.
+    /// - Throws: Exit code 7 if a newer copy has a claim in the folder of the last claim; 2 for a
+    ///   part of a campaign.
+    private func claimNothing(
+        _ own: AttemptRecord?, _ manifest: Manifest
+    ) throws(BroadsideError) -> String? {
+        let number = parentFailure
+        if manifest.identity.part != nil {
+            throw .usage(
+                "ledger",
+                number.map {
+                    "\(path)/..: \(describe(errno: $0)): the claim of a part's ledger is made "
+                        + "there, so this user needs to read and write that folder"
+                }
+                    ?? "\(path) is a mount point, but the claim of a part's ledger must be beside "
+                    + "the ledger: name a directory inside, such as \(path)/ledger")
+        }
+        if let own, let before = try folder(at: own.parent, manifest) {
+            _ = try newestClaim(before, own, manifest)
+        }
+        return number.map { unnoticed("\(path)/..", errno: $0) }
+    }
+
+    /// Warning about a folder in which no claim can be made.
+    private func unnoticed(_ folder: String, errno number: Int32) -> String {
+        "\(folder): \(describe(errno: number)): broadside will not notice whether a copy of the "
+            + "ledger is older than the ledger itself"
     }
 
     /// Refuses to start the ledger of a part if a claim shows that the part had a ledger, or that
@@ -188,15 +214,16 @@ extension LedgerDirectory {
         number == EROFS || FileFailure(errno: number) == .unusable
     }
 
-    private func attemptRecord() throws(BroadsideError) -> AttemptRecord? {
+    private func attemptRecord(_ manifest: Manifest) throws(BroadsideError) -> AttemptRecord? {
         guard try fileExists("\(path)/\(Self.epochName)") else { return nil }
         let bytes = try readSmallFile(Self.epochName, limit: Self.epochLimit)
         guard let record = AttemptRecord(bytes) else {
             throw BroadsideError(
                 option: "ledger",
                 "\(path)/\(Self.epochName) is damaged: if no other copy of this ledger was resumed, "
-                    + "remove it and the claims beside the ledger, \(path)/../.broadside-*",
-                exitCode: 5)
+                    + "remove it and the ledger's claims, "
+                    + "\(path)/../\(ClaimFolder.prefix(of: manifest))*",
+                exitCode: ExitCode.disk)
         }
         return record
     }
@@ -206,7 +233,7 @@ extension LedgerDirectory {
     /// - Throws: Exit code 7.
     package func refuseOldCopy(_ manifest: Manifest) throws(BroadsideError) {
         guard let here = try parentFolder(manifest) else { return }
-        _ = try newestClaim(here: here, try attemptRecord(), manifest)
+        _ = try newestClaim(here: here, try attemptRecord(manifest), manifest)
     }
 
     /// Returns the number of the newest claim; 0 if there is none.
@@ -218,10 +245,12 @@ extension LedgerDirectory {
         var inBefore: UInt32 = 0
         var before: ClaimFolder?
         if let own, own.parent != here.path { before = try folder(at: own.parent, manifest) }
+        // The previous path may lead here, by a link or a mount.
+        if let folder = before, folder.isSame(as: here) { before = nil }
         if let before { inBefore = try newestClaim(before, own, manifest) }
         let inHere = try newestClaim(here, own, manifest)
-        // Without claims, the ledger's previous folder is on a different file system, or no longer
-        // in use.
+        // If the ledger's previous folder has no claims, it is on a different file system, or no
+        // longer in use.
         return (max(inHere, inBefore), inBefore == 0 ? nil : before)
     }
 
@@ -232,11 +261,15 @@ extension LedgerDirectory {
         let number = try claims.newest()
         guard number > 0 else { return 0 }
         guard let own else { throw try refusal(withoutRecord: claims, number, manifest) }
-        guard number <= own.claimed else { throw oldCopy(claims, number) }
-        guard number == own.claimed else { return number }
+        // Between the confirmed claim and the intended one, starts of this copy have failed, so
+        // that another copy made such a claim.
+        guard number <= own.confirmed || number == own.claimed else {
+            throw oldCopy(claims, number)
+        }
+        guard let nonce = own.nonce(of: number) else { return number }
         switch claims.read(number) {
         case .unfinished: return number
-        case .claim(own.nonce, _, let positions):
+        case .claim(nonce, _, let positions):
             try checkSegments(positions, claims.claimPath(number), manifest)
             return number
         case .claim, .foreign: throw oldCopy(claims, number)
@@ -295,13 +328,13 @@ extension LedgerDirectory {
     func durablePositions(_ manifest: Manifest, isMoved: Bool = false) -> [DurablePosition] {
         let found = try? withFolder { () throws(BroadsideError) -> [DurablePosition]? in
             guard try !fileExists("\(path)/\(Self.repairedName)"),
-                let own = try attemptRecord(), let here = try parentFolder(manifest)
+                let own = try attemptRecord(manifest), let here = try parentFolder(manifest)
             else { return nil }
-            let isHere = here.path == own.parent
-            guard isHere || isMoved,
-                let claims = isHere ? here : try folder(at: own.parent, manifest),
-                try claims.newest() == own.claimed,
-                case .claim(own.nonce, _, let positions) = claims.read(own.claimed)
+            let last = here.path == own.parent ? nil : try folder(at: own.parent, manifest)
+            let isHere = here.path == own.parent || last?.isSame(as: here) ?? false
+            guard isHere || isMoved, let claims = isHere ? here : last,
+                case let number = try claims.newest(), let nonce = own.nonce(of: number),
+                case .claim(nonce, _, let positions) = claims.read(number)
             else { return nil }
             return positions
         }
@@ -319,7 +352,7 @@ extension LedgerDirectory {
         return UInt64(information.st_size)
     }
 
-    /// Returns the error for a ledger without its record of attempts, beside which there is a claim.
+    /// Returns the error for a ledger that has a claim beside it, but no record of its attempts.
     ///
     /// - Throws: An error if the claim proves that this is an old copy, or damaged.
     private func refusal(
@@ -352,7 +385,8 @@ extension LedgerDirectory {
     /// nil for any other ledger, and if the claims can't be read.
     func missingRecord(_ manifest: Manifest) -> String? {
         try? withFolder { () throws(BroadsideError) -> String? in
-            // Looked for in this order, because a new ledger has its record before its claim.
+            // The claim is looked for before the record, because a new ledger gets its record
+            // before its claim.
             guard let claims = try parentFolder(manifest), case let number = try claims.newest(),
                 number > 0, try !fileExists("\(path)/\(Self.epochName)")
             else { return nil }

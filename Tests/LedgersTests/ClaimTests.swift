@@ -111,6 +111,47 @@ struct ClaimTests {
         #expect(try start("other/ledger") == (original == 0 ? 7 : 0))
     }
 
+    @Test(arguments: [1, 2, 3])
+    func `A copy that continued is newer than a ledger with failed starts`(count: Int) throws {
+        #expect(try start("one/ledger") == 0)
+        try copy("one/ledger", to: "other/ledger")
+        for _ in 0..<count { #expect(try start("one/ledger", crash: .recorded) == -1) }
+        #expect(try start("other/ledger") == 0)
+        #expect(try start("one/ledger") == 7)
+        #expect(try start("other/ledger") == 0)
+    }
+
+    @Test func `The synced lengths of the last claim are compared after a failed start`() throws {
+        #expect(try start("one/ledger") == 0)
+        for _ in 0..<2 { #expect(try start("one/ledger", crash: .recorded) == -1) }
+        let epoch = try String(
+            contentsOfFile: "\(directory.path)/one/ledger/epoch", encoding: .utf8)
+        #expect(epoch.hasPrefix("1 3 "), "\(epoch)")
+        try segment(4, 0, bytes: 999)
+        try note(DurablePosition(epoch: 4, reactor: 0, position: 1000), claim: 1)
+        #expect(try start("one/ledger") == 7)
+    }
+
+    @Test func `A moved folder with a link at its earlier path has one claim`() throws {
+        #expect(try start("one/ledger") == 0)
+        try files.moveItem(atPath: "\(directory.path)/one", toPath: "\(directory.path)/moved")
+        try files.createSymbolicLink(
+            atPath: "\(directory.path)/one", withDestinationPath: "\(directory.path)/moved")
+        for _ in 0..<2 { #expect(try start("moved/ledger") == 0) }
+        #expect(try start("one/ledger") == 0)
+        #expect(try claims("moved") == [".broadside-0123456789abcdef-2-3.4"])
+    }
+
+    @Test func `A damaged record names the claims of its own ledger only`() throws {
+        #expect(try start("one/ledger") == 0)
+        try Data("1 1\n".utf8).write(to: URL(filePath: "\(directory.path)/one/ledger/epoch"))
+        let ledger = try LedgerDirectory.openForRun("\(directory.path)/one/ledger", resumes: true)
+        let error = #expect(throws: BroadsideError.self) {
+            try ledger.claimAttempt(ledger.readManifest())
+        }
+        #expect(error?.message.contains("/../.broadside-0123456789abcdef-2-3.*") == true)
+    }
+
     @Test(arguments: ["one", "other"])
     func `Of several copies that start at once one continues`(folder: String) throws {
         for round in 0..<20 {
