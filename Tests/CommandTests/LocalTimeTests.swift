@@ -247,6 +247,24 @@ struct LocalTimeTests {
         try simulation.stop()
     }
 
+    @Test func `A row that one stray response leaves is sent again with the next wave`() throws {
+        let server = try RecordingServer("stray-once")
+        let campaign = try Self.campaign(["Asia/Tokyo", "Asia/Tokyo", "Africa/Nairobi"])
+        let sent = try Broadside.run(
+            Self.arguments(
+                campaign,
+                [
+                    "--deliver-at", "09:00", "--zone-column", "tz", "--on", Self.day(2),
+                    "--summary", "-",
+                ], endpoint: server.endpoint), in: campaign.directory,
+            environment: Self.clock("\(Self.day(1)) 20:00:00"))
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        let summary = try SendSummary(json: sent.output)
+        #expect(summary.accepted == 3 && summary.remaining == 0, "\(summary)")
+        // One row was requested twice.
+        #expect(try server.tally(campaign.tokens).total == 4)
+    }
+
     @Test
     func `A provider token that was read while one wave was awaited is used for all later waves`()
         throws
@@ -372,7 +390,7 @@ struct LocalTimeTests {
                 "\(folder)/part2",
             ], in: campaign.directory)
         #expect(merged.exitCode == 0, "\(merged.errors)")
-        #expect(try page("merged").contains("Each of the 2 merged ledgers had waves of its own"))
+        #expect(try page("merged").contains("Each of the 2 merged ledgers had its own waves"))
         let own = try page("part2")
         #expect(own.contains("Time zones</th>") && !own.contains("merged ledgers"))
     }

@@ -7,37 +7,38 @@ import BroadsidePolicy
 import BroadsideRows
 import BroadsideSupport
 
-// Rows that are sent at their local time. A process waits for a wave, sends its rows, and waits for the next
-// one; each wave is a run of the ledger, and so one of the simulation's processes. While it waits, it may be
-// ended, and start again before the wave's time or long after it; or the machine sleeps over that time.
+// Rows that are sent at their local time. A process waits for a wave, sends its rows, and waits for
+// the next wave. Each wave is a run in the ledger, and one of the simulation's processes. A waiting
+// process may be killed, and start again before the wave's time or long after it. The machine may
+// also sleep when the wave is due.
 
-/// What happened to waves, for counting.
+/// Counts about waves.
 public struct WaveCounts: Sendable, Equatable {
-    /// Passes over the list.
+    /// Number of passes over the list.
     public internal(set) var passes = 0
-    /// Waits for a wave.
+    /// Number of waits for a wave.
     public internal(set) var waits = 0
-    /// Waits that ended with the process.
+    /// Number of waits during which the process was killed.
     public internal(set) var endedWaits = 0
-    /// Those among them whose wave's time came before the next process.
+    /// Number of those waits whose wave was due before the next process started.
     public internal(set) var missedWaits = 0
-    /// Waits over whose end the machine slept.
+    /// Number of waits during which the machine slept beyond the wave's time.
     public internal(set) var sleptWaits = 0
-    /// Passes that quiet hours ended.
+    /// Number of passes that ended because of quiet hours.
     public internal(set) var quietEnds = 0
-    /// Passes that they ended before the first request.
+    /// Number of passes that ended for this reason before their first request.
     public internal(set) var quietStarts = 0
-    /// Rows whose time had passed at the first start, and that are not sent.
+    /// Number of rows whose time had passed at the first start, and that are not sent.
     public internal(set) var lateRows = 0
-    /// Zones whose clock changes.
+    /// Number of zones whose clock changes.
     public internal(set) var changedZones = 0
-    /// All zones.
+    /// Number of all zones.
     public internal(set) var zones = 0
 
-    /// Nothing happened.
+    /// Creates counts of zero.
     public init() {}
 
-    /// Adds what happened elsewhere.
+    /// Adds the counts of another simulation.
     public mutating func add(_ other: WaveCounts) {
         passes += other.passes
         waits += other.waits
@@ -60,24 +61,26 @@ public struct WaveCounts: Sendable, Equatable {
     }
 }
 
-/// The waves of a simulation.
+/// State of the waves in a simulation.
 struct WaveStory {
-    /// When the campaign began, milliseconds since 1970.
+    /// Start of the campaign, milliseconds since 1970.
     var startedAt: UInt64 = 0
     var zones: RowZones?
-    /// The time of each zone's rows by the rules, and the same after quiet hours; nil: they are not sent.
+    /// Time of each zone's rows by the rules, without and with quiet hours; nil: the rows are not
+    /// sent.
     var bases: [UInt64?] = []
     var firsts: [UInt64?] = []
-    /// Passes of the process that continues after its last one; nil: the next process is a new one.
+    /// Passes of a process that continues with its next pass; nil: the next process is a new one.
     var continuing: RunPasses?
-    /// The number of the list's rows, once a process has read all of it.
+    /// Number of rows of the list, once a process has read all of it.
     var rowCount: UInt64?
-    /// When processes waited, until the next one reads the ledger, milliseconds since 1970.
+    /// Times during which processes waited since the last read of the ledger, milliseconds since
+    /// 1970.
     var waits: [(from: UInt64, to: UInt64)] = []
-    /// Zones whose rows a process is to leave, by its number less 1.
+    /// For each process: whether it must leave the rows of each zone to a later process.
     var waitingZones: [[Bool]] = []
     var counts = WaveCounts()
-    /// What happens to processes that wait is drawn from it.
+    /// Generator for the events of processes that wait.
     var random: SimulationRandom
 
     init(seed: UInt64) { random = SimulationRandom(seed: seed ^ 0x7761_6974_696e_6701) }
@@ -86,9 +89,9 @@ struct WaveStory {
 extension Simulation {
     // MARK: What the engine makes of it
 
-    /// Waits for the next wave, as the command does.
+    /// Waits for the next wave, in the same way as the command.
     ///
-    /// - Returns: Passes of the process that begins now; nil: there are no waves.
+    /// - Returns: Passes of the process that begins now; nil if there are no waves.
     func awaitWave(epoch: Int, reopens: ReopenedStates) throws -> RunPasses? {
         guard let waves = plan.waves else { return nil }
         if epoch == 1 { try beginWaves(waves) }
@@ -96,7 +99,7 @@ extension Simulation {
         while true {
             let passes = try story.continuing ?? makePasses(waves, reopens: reopens)
             story.continuing = nil
-            // Another attempt begins while an older one runs: it looks at the ledger at once.
+            // Another attempt begins while an older process runs. It reads the ledger at once.
             guard older.isEmpty else { return passes }
             if passes.dueAt > now.wallMilliseconds {
                 story.counts.waits += 1
@@ -153,7 +156,7 @@ extension Simulation {
         return RunPasses(wavePlan, isDueLeft: isDueLeft, now: now.wallMilliseconds)
     }
 
-    /// The process that waits is ended, and another one starts some time later.
+    /// The waiting process is killed, and another one starts some time later.
     private func endWait(until dueAt: UInt64) {
         let start = now.wallMilliseconds
         let end = start + story.random.skewedDelay(dueAt - start)
@@ -165,7 +168,7 @@ extension Simulation {
         note { "the process is ended while it waits, and starts again at \(now.wallMilliseconds)" }
     }
 
-    /// The process waits for its time, and the machine may sleep until after that.
+    /// The process waits until the wave is due. The machine may sleep until after that.
     private func sleep(until dueAt: UInt64) {
         story.waits.append((now.wallMilliseconds, dueAt))
         var end = dueAt
@@ -181,7 +184,7 @@ extension Simulation {
         clock = max(clock, (time - wallStart) * millisecond)
     }
 
-    /// Ends a pass, and continues with the next; false if there is none.
+    /// Ends a pass, and continues with the next pass; returns false if there is none.
     private func goOn(_ passes: RunPasses) -> Bool {
         guard passes.hasNext(now) else { return false }
         passes.end(RunStatistics(), LatencyCounts(), seconds: 0, now)
@@ -189,19 +192,20 @@ extension Simulation {
         return true
     }
 
-    /// The time for which a process selects its rows, milliseconds since 1970.
+    /// Time at which a process selects the rows that are due, milliseconds since 1970.
     private func time(of passes: RunPasses) -> UInt64 {
         older.isEmpty ? passes.dueAt : min(passes.dueAt, now.wallMilliseconds)
     }
 
-    /// Rows that a process sends; nil: all.
+    /// Rows that a process may send; nil: all rows.
     func dueRows(_ passes: RunPasses?) -> DueRows? {
         guard let passes else { return nil }
         story.counts.passes += 1
         return passes.waves?.due(at: time(of: passes))
     }
 
-    /// Notes that a process begins a pass, and plans its end at the begin of quiet hours.
+    /// Records that a process begins a pass, and schedules the pass's end at the start of quiet
+    /// hours.
     func beginPass(_ passes: RunPasses?, of process: SimulatedProcess) {
         guard let passes else { return }
         let time = time(of: passes)
@@ -227,7 +231,8 @@ extension Simulation {
         for reactor in process.reactors { wake(reactor, at: clock + random.delay(50_000)) }
     }
 
-    /// Has a process that ended in order continue with its next pass, as the command does.
+    /// Lets a process that ended in an orderly way continue with its next pass, in the same way as
+    /// the command.
     func endPass(of process: SimulatedProcess) {
         guard let passes = process.passes else { return }
         if !process.hasDied, process.hasListEnded {
@@ -235,12 +240,13 @@ extension Simulation {
         }
         let cause = process.coordinator.stopCause
         let heldBack = process.reactors.reduce(0) { $0 + $1.machine.snapshot().refusedByCredential }
+        // After refusals of single rows, the command continues. Here, a later process does.
         guard !process.hasDied, !process.looksOnly, heldBack == 0,
             cause == nil || cause == .control && process.hasBecomeQuiet,
             let states = finalStates
         else { return }
         guard !states.allSatisfy(\.isSettled) else {
-            // Rows that failed are sent again by a process that starts outside of their quiet hours.
+            // Rows that failed are sent again by a process that starts outside their quiet hours.
             setWallClock(now.wallMilliseconds + story.random.delay(4 * 3_600_000))
             return
         }
@@ -249,14 +255,14 @@ extension Simulation {
 
     // MARK: What it is held against
 
-    /// Whether a process is to leave a row to a later one, because it is not due. A row that is not sent waits
-    /// for nothing.
+    /// Whether a process must leave a row to a later process, because the row is not due. A row
+    /// that is not sent never waits.
     func waits(_ row: Int, epoch: Int) -> Bool {
         guard let waves = plan.waves, plan.isSent(row) else { return false }
         return story.waitingZones[epoch - 1][waves.zoneOfRow[row]]
     }
 
-    /// Notes which rows a process is to leave.
+    /// Records which rows a process must leave.
     func noteWaiting(_ passes: RunPasses?, epoch: Int) {
         guard let waves = plan.waves, let passes else { return }
         let time = time(of: passes)
@@ -265,18 +271,18 @@ extension Simulation {
             waves.zones.indices.map { permitted($0, from: time, waves).map { $0 > time } ?? false })
     }
 
-    /// Whether a row's time had passed at the first start, and it is not to be sent.
+    /// Whether a row's time had passed at the first start, so that the row is not sent.
     func isTooLate(_ row: Int) -> Bool {
         guard let waves = plan.waves, plan.isSent(row) else { return false }
         return story.bases[waves.zoneOfRow[row]] == nil
     }
 
-    /// The first time from `time` on at which the rows of a zone may be sent; nil: they are not sent.
+    /// First time, from `time` on, at which the rows of a zone may be sent; nil: they are not sent.
     private func permitted(_ zone: Int, from time: UInt64, _ waves: ScriptedWaves) -> UInt64? {
         story.firsts[zone].map { time <= $0 ? $0 : waves.endOfQuiet(zone, from: time) }
     }
 
-    /// A row that is too late was never sent, and is skipped during the life of a process.
+    /// Checks a row that is too late: it was never sent, and was skipped while a process ran.
     func checkLateRow(_ row: LedgerRow, number: Int) {
         if row.reason != "Late" || row.status != 0 || row.attempts != 0 || row.timestamp != nil
             || !requestsOfRow[number].isEmpty
@@ -306,7 +312,7 @@ extension Simulation {
         }
     }
 
-    /// The waves that people are told are those of the rules.
+    /// The waves that the plan reports are those of the rules.
     private func checkWaves(_ wavePlan: WavePlan, _ waves: ScriptedWaves) {
         var expected: [UInt64: UInt64] = [:]
         var late: UInt64 = 0
@@ -326,7 +332,7 @@ extension Simulation {
         story.counts.lateRows = Int(late)
     }
 
-    /// A row is sent at its time, not before it, and not in quiet hours.
+    /// A row is sent neither before its time nor during quiet hours.
     func checkTime(ofRow row: Int, link id: Int) {
         guard let waves = plan.waves, plan.isSent(row) else { return }
         if waits(row, epoch: links[id].epoch) { fail("row \(row) is sent, and it is not due") }
@@ -336,8 +342,8 @@ extension Simulation {
             return fail("row \(row) is sent, and it is too late for it")
         }
         if sentAt < base { fail("row \(row) is sent at \(sentAt), and its time is \(base)") }
-        // A request that was made before may wait in the client for half a minute; a process that was stopped
-        // as a whole does not know.
+        // A request that was made before may wait in the client for half a minute. A process that
+        // was frozen does not know the time.
         let grace: UInt64 = 60_000
         let frozen = wallStart + process.frozenUntil / millisecond
         guard waves.isQuiet(zone, at: sentAt), waves.isQuiet(zone, at: sentAt - grace),

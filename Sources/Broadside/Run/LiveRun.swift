@@ -11,12 +11,6 @@ import BroadsideTLS
 internal import Glibc
 internal import Synchronization
 
-/// Result of claiming the ledger at the end of a run.
-private struct EndClaim: Sendable {
-    /// Description of the failure; nil: the claim was made.
-    let problem: String?
-}
-
 extension LedgerSession {
     /// Clock of a rising rate. It continues the clock of the previous run if the rate is the same.
     /// nil if the rate is constant.
@@ -27,7 +21,7 @@ extension LedgerSession {
     }
 }
 
-/// A run in progress: its threads, and their supervision by the main thread.
+/// The threads of a run in progress, which the main thread supervises.
 struct LiveRun {
     private let plan: Plan
     private let session: LedgerSession
@@ -216,7 +210,7 @@ struct LiveRun {
             poll(watch, [], signals, monitor)
         }
         guard !coordinator.isStopping else { return }
-        // A machine that slept over the time of the wave may wake in the middle of the night.
+        // A machine that was suspended when the wave was due may wake during quiet hours.
         if let quiet = watch.quietAt, Clock.now().wallMilliseconds >= quiet {
             passes.beginQuiet()
             coordinator.stop(.control)
@@ -231,7 +225,7 @@ struct LiveRun {
     ) {
         switch signals.wait(milliseconds: 100) {
         case .stop:
-            if coordinator.isStopping, !passes.endsForQuiet { stopAtOnce() }
+            if coordinator.isStopping, !passes.endsForQuiet { passes.requests.stopAtOnce() }
             passes.requests.stop(.signal)
             for thread in threads { thread.wake() }
         case .reload:
@@ -302,7 +296,7 @@ struct LiveRun {
         if isOver(stop, statistics), summary.remaining != 0, passes.hasNext(Clock.now()) {
             try endPass(threads, listEnd, endRow: endRow, statistics)
             monitor.endPass(summary, Clock.now())
-            awaitTelemetry(monitor, signals)
+            writes(signals).awaitTelemetry(monitor)
             passes.end(statistics, latency, seconds: elapsed, Clock.now())
             return nil
         }
@@ -321,7 +315,8 @@ struct LiveRun {
         summary.connectionsReason = monitor.growthDescription
 
         var conclusion = RunConclusion(
-            stop: stop, statistics, isWhole: (summary.remaining ?? 1) == 0, coordinator)
+            stop: stop, statistics, of: passes, earlier: session.earlier.counts,
+            isWhole: (summary.remaining ?? 1) == 0, coordinator)
         do throws(BroadsideError) {
             try record(conclusion, threads, listEnd, endRow: endRow, statistics)
         } catch {
@@ -341,8 +336,9 @@ struct LiveRun {
         let advice = conclusion.advice(circumstances)
         let message = conclusion.message(advice, summary, plan)
         monitor.end(summary, stop: conclusion.record, message: message, now: Clock.now())
-        awaitTelemetry(monitor, signals)
-        if conclusion.ownsLedger, session.hasClaim { awaitClaim(signals, monitor) }
+        let writes = writes(signals)
+        writes.awaitTelemetry(monitor)
+        if conclusion.ownsLedger, session.hasClaim { writes.awaitClaim(monitor) }
         let code = conclusion.exitCode(summary)
         // The files are written before the hook is called, because the hook gets their names.
         var report: String?
@@ -409,9 +405,11 @@ struct LiveRun {
         return summary
     }
 
-    /// Whether all rows of the pass are settled, or quiet hours have ended it.
+    /// Whether the pass has sent all its rows, or quiet hours have ended it.
     private func isOver(_ stop: StopCause?, _ statistics: RunStatistics) -> Bool {
-        passes.goesOn(after: stop) && statistics.refusedByCredential == 0
+        passes.goesOn(after: stop)
+            && !RunPasses.endsRun(
+                refused: statistics.refusedByCredential, accepted: statistics.counts[.accepted])
             && TopicReport.stopped(coordinator.topicReports).isEmpty
     }
 
@@ -441,64 +439,8 @@ struct LiveRun {
             stop: conclusion.record)
     }
 
-    private func awaitTelemetry(_ monitor: RunMonitor, _ signals: SignalWatch) {
-        let trace = outlets.trace
-        awaitDisk(signals) {
-            monitor.isSaving || monitor.isPublishing || trace?.isWriting ?? false
-        }
-        monitor.abandonWriting()
-        if let failure = trace?.failure {
-            standardErrorLine("broadside: warning: \(failure): the trace is incomplete")
-        }
-    }
-
-    /// Lets another thread claim the ledger once more. If that fails, nothing in the ledger is
-    /// lost, so the exit code does not depend on it.
-    private func awaitClaim(_ signals: SignalWatch, _ monitor: RunMonitor) {
-        var end: EndClaim?
-        if !monitor.isSaving {
-            // SAFETY: no other thread uses the session's directory until the claim is made, or
-            // afterwards.
-            nonisolated(unsafe) let session = session
-            let claimer = BackgroundWorker<Void, EndClaim>(wakes: true) { _ in
-                EndClaim(problem: unsafe session.claimEnd())
-            }
-            do throws(BroadsideError) {
-                try claimer.put(())
-            } catch {
-                end = EndClaim(problem: error.message)
-            }
-            awaitDisk(signals) {
-                if end == nil { end = claimer.take() }
-                return end == nil
-            }
-        }
-        let missing =
-            coordinator.isStoppingAtOnce
-            ? "a second signal ended the wait for its disk"
-            : "its disk accepts no data at the moment"
-        guard let problem = end.map(\.problem) ?? missing else { return }
-        monitor.reportEndClaim(problem, Clock.now())
-    }
-
-    /// Waits for another thread's write. The wait is limited, because the disk may hang. After a
-    /// second signal, there is no wait.
-    private func awaitDisk(_ signals: SignalWatch, while isWriting: () -> Bool) {
-        for _ in 0..<ListEnd.diskPatience / 10 where !coordinator.isStoppingAtOnce {
-            guard isWriting() else { return }
-            switch signals.wait(milliseconds: 10) {
-            case .stop: stopAtOnce()
-            case .reload: passes.requests.reloadLater()
-            case .finished, .timeout: break
-            }
-        }
-    }
-
-    /// Stops without waiting for responses or for readers of the output, after a second signal.
-    private func stopAtOnce() {
-        passes.requests.stop(.signal)
-        coordinator.stopAtOnce()
-        SignalWatch.hurry()
+    private func writes(_ signals: SignalWatch) -> FinalWrites {
+        FinalWrites(session, coordinator, passes.requests, trace: outlets.trace, signals)
     }
 
     /// Reads the ledger if rows remain, because only the ledger shows which rows are in doubt and

@@ -6,7 +6,7 @@ package import BroadsidePolicy
 ///
 ///     begin(pass 1) ── requests ── end ── requests ── begin(pass 2) ── ...
 ///
-/// The coordinator of a pass acts on requests, and is gone with its pass.
+/// The coordinator of a pass acts on the requests. It exists only during its pass.
 package final class OperatorRequests {
     /// Cause of the first request to stop; nil if there was none.
     package private(set) var stop: StopCause?
@@ -16,12 +16,13 @@ package final class OperatorRequests {
     private var wantsReload = false
     /// Settings at the end of the latest pass; nil: the settings in the options.
     private var settings: OperatorSettings?
-    /// Coordinator of the pass; nil: no pass has begun since the latest one ended.
+    /// Coordinator of the current pass; nil before the first pass and between passes.
     private var coordinator: RunCoordinator?
 
     package init() {}
 
-    /// Begins a pass. The coordinator of the pass has the settings in the options.
+    /// Begins a pass. Replaces the coordinator's settings, which are from the options, by those of
+    /// the previous pass.
     package func begin(_ coordinator: RunCoordinator) {
         assert(self.coordinator == nil, "passes follow each other")
         self.coordinator = coordinator
@@ -39,6 +40,13 @@ package final class OperatorRequests {
     package func stop(_ cause: StopCause) {
         stop = stop ?? cause
         coordinator?.stop(cause)
+    }
+
+    /// Stops without waiting for responses or for readers of the output, after a second signal.
+    func stopAtOnce() {
+        stop(.signal)
+        coordinator?.stopAtOnce()
+        SignalWatch.hurry()
     }
 
     /// Makes the next pass read the credential again.

@@ -38,7 +38,10 @@ package final class RunPasses {
     /// Statistics of the passes that have ended.
     private(set) var statistics = RunStatistics()
     private(set) var latency = LatencyCounts()
+    /// Time for which the passes that have ended sent, without waits for their waves.
     private(set) var sendingSeconds = 0.0
+    /// Number of responses in the passes that have ended.
+    var responses: UInt64 { latency.count + statistics.untimedResponses }
 
     /// - Parameters:
     ///   - isDueLeft: Whether rows that are due now may be left from earlier runs. If not, the run
@@ -63,7 +66,8 @@ package final class RunPasses {
         let start = startedAt ?? now
         startedAt = start
         return RunSnapshot.EarlierPasses(
-            statistics, latency, seconds: Double(now.nanoseconds - start.nanoseconds) / 1e9)
+            statistics, latency, seconds: Double(now.nanoseconds - start.nanoseconds) / 1e9,
+            sendingSeconds: sendingSeconds)
     }
 
     /// Rows of the pass; nil: all.
@@ -93,6 +97,15 @@ package final class RunPasses {
     package func goesOn(after stop: StopCause?) -> Bool {
         waves != nil && requests.stop == nil && (stop == nil || isQuiet && stop == .control)
     }
+
+    /// Whether refusals of the credential, or responses of a server that is not APNs, prevent another
+    /// pass. If other rows of the pass were accepted, they concern single rows, which the next pass
+    /// sends again.
+    ///
+    /// - Parameters:
+    ///   - refused: Rows of the pass that remain because of such responses.
+    ///   - accepted: Rows of the pass that were accepted.
+    static func endsRun(refused: UInt64, accepted: UInt64) -> Bool { refused > 0 && accepted == 0 }
 
     /// Cause of the run's end if no other pass follows a pass that has ended.
     ///

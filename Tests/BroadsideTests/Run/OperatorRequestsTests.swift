@@ -120,6 +120,12 @@ import Testing
             "one pass has all rows")
     }
 
+    @Test func `Refusals end a run with waves only if no row of the pass was accepted`() {
+        #expect(RunPasses.endsRun(refused: 1, accepted: 0))
+        #expect(!RunPasses.endsRun(refused: 1, accepted: 1))
+        #expect(!RunPasses.endsRun(refused: 0, accepted: 0))
+    }
+
     // MARK: Settings
 
     @Test func `A pause holds for later passes until the operator ends it`() {
