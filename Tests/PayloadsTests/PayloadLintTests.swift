@@ -184,6 +184,18 @@ import Testing
         .init(#"{"aps":{"event":"start"}}"#, .liveActivity, says: "needs 'alert'"),
         .init(#"{"aps":{}}"#, isError: false, says: "devices show nothing"),
         .init(
+            #"{"aps":{"alert":""}}"#, isError: false, says: "'alert' is empty: devices show nothing"
+        ),
+        .init(
+            #"{"aps":{"alert":" ","badge":1}}"#, isError: false,
+            says: "'alert' is empty: devices show no text"),
+        .init(
+            #"{"aps":{"alert":{"loc-args":[]},"sound":"x"}}"#, isError: false,
+            says: "'alert' has no title or body: devices show no text"),
+        .init(
+            #"{"aps":{"alert":{"title":""},"sound":"x"}}"#, isError: false,
+            says: "'alert' has only empty texts: devices show no text"),
+        .init(
             #"{"aps":{"alert":{"title":"t","title-loc-args":["x"]}}}"#, isError: false,
             says: "'title-loc-args' does nothing"),
         .init(
