@@ -48,7 +48,7 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
     /// Value of apns-topic, or the template of the rows' topics.
     public var topic: String?
     /// Value of apns-push-type.
-    var pushType: String
+    public var pushType: String
     /// Value of apns-priority.
     var priority: Int
     /// The apns-expiration as given, such as `+2h`.
@@ -123,7 +123,7 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
     /// Value of `keepTokens` for a ledger without tokens.
     public static let noTokens = "no"
 
-    /// Whether each row names its topic: the topic has columns to fill in.
+    /// Whether each row names its topic. `topic` is then a template with columns to fill in.
     public var hasRowTopics: Bool { topic?.contains("{{") ?? false }
 
     /// Whether an accepted notification gets no response. This is true for a legacy gateway, which
@@ -156,8 +156,8 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
             return own == others
                 ? nil : "\(name) was \(describe(own)), now it is \(describe(others))"
         }
-        // Each part has its own list. A difference of the part's number is therefore the better
-        // explanation.
+        // Each part has its own list. If the part's number differs, that explains the other
+        // differences, so it is reported first.
         if let difference = differ("the campaign id", \.campaignID) ?? differ("the part", \.part) {
             return difference
         }
@@ -177,8 +177,8 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
         }
         if payloadSHA256 != other.payloadSHA256 { return "the payload differs" }
         if suppressSHA256 != other.suppressSHA256 { return "the suppression list differs" }
-        // The filter's columns are in use as well, but a different filter is the more exact
-        // explanation.
+        // A different filter also changes the columns in use. The filter is the more exact
+        // explanation, so it is compared first.
         if filter != other.filter {
             func description(_ filter: [String]?) -> String {
                 filter.map { printable($0.map { "'\($0)'" }.joined(separator: " and ")) }

@@ -5,9 +5,10 @@ internal import CBroadsideDeflate
 /// Contents of `manifest.json`: the campaign, the runs that wrote the ledger, and the segments that
 /// these runs must have left.
 ///
-/// The file is replaced by a rename: before a run's first segment is created; once all segments are
-/// synced, before any reservation; and when the run ends. A resume syncs the segments that it
-/// found, and records their lengths before it acts on them. A later loss is then noticed.
+/// The file is replaced by a rename at three times: before a run's first segment is created; once
+/// all segments are synced, before any reservation; and when the run ends. A resume syncs the
+/// segments that it found, and records their lengths before it uses them. A later loss is then
+/// noticed.
 public struct Manifest: Codable, Hashable, Sendable {
     /// Version of the format that this code writes. It rises with each added kind of record. It
     /// also rises with each added field, because code that does not know the field could not verify
@@ -30,7 +31,7 @@ public struct Manifest: Codable, Hashable, Sendable {
         /// Number of segments that the run created before its first row; nil if unknown.
         var segmentCount: UInt16?
         /// Whether these segments are on disk, each with its header; nil if unknown. The run
-        /// reserves rows only then. If a segment is missing later, it was lost.
+        /// reserves no rows before that. If a segment is missing later, it was lost.
         var segmentsAreMade: Bool?
         /// Cause of the run's end; nil if the run has not ended, or if an earlier version wrote it.
         public var stop: StopRecord?
@@ -96,6 +97,8 @@ public struct Manifest: Codable, Hashable, Sendable {
     public private(set) var epochs: [Epoch] = []
     /// Whether every row is settled.
     public private(set) var isFinished = false
+    /// Whether every row of the list is settled, and not only the rows before a limit.
+    public var isWholeListFinished: Bool { isFinished && rowsLimit == nil }
     /// End of the rows, once the list or its range was read to the end or to `rowsLimit`.
     public var rowCount: UInt64?
     /// Row number before which the latest run was to stop reading; nil if unlimited.
@@ -319,7 +322,7 @@ extension Manifest.Epoch {
 
     /// Returns the reactors whose segments are missing, in a run that did not end orderly. Versions
     /// that do not record `segmentsAreMade` create all segments before they write the first byte to
-    /// any.
+    /// one of them.
     func missingReactors(among all: [LedgerSegment]) -> [UInt16] {
         guard segments == nil, !hasReservedNothing, let segmentCount else { return [] }
         let own = all.filter { $0.epoch == number }

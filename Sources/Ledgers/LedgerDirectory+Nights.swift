@@ -41,7 +41,8 @@ extension LedgerDirectory {
 
     /// Reason why a ledger is not removed.
     package enum RemovalRefusal: Equatable, Sendable {
-        /// Not a ledger, incomplete, another user's, or a merged ledger.
+        /// The directory is not a ledger, is incomplete, belongs to another user, or is a merged
+        /// ledger.
         case foreign
         /// Some rows of the ledger remain.
         case unfinished
@@ -67,7 +68,7 @@ extension LedgerDirectory {
         let directory = try openToRead(path)
         let manifest = try directory.readManifest()
         guard manifest.shards == nil, try directory.origin() == nil else { return .foreign }
-        guard manifest.isFinished else { return .unfinished }
+        guard manifest.isWholeListFinished else { return .unfinished }
         if let name = try directory.names().first(where: { !isOwn($0) }) { return .holds(name) }
         do throws(BroadsideError) {
             try directory.lock()
@@ -76,8 +77,8 @@ extension LedgerDirectory {
             if error.exitCode == ExitCode.badRequest { return .foreign }
             throw error
         }
-        // Before the lock, a run may have continued the ledger.
-        guard try directory.readManifest().isFinished else { return .unfinished }
+        // A run may have continued the ledger before it was locked here.
+        guard try directory.readManifest().isWholeListFinished else { return .unfinished }
         guard SystemCall.rename(path, hidden) == 0, syncFolder("\(hidden)/..") else {
             throw BroadsideError("\(path): \(describe(errno: errno))", exitCode: ExitCode.disk)
         }

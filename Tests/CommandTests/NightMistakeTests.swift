@@ -32,7 +32,9 @@ struct NightMistakeTests {
         #expect(
             told.contains("--keep 1 removed 2 ledgers: \(nights.date(2)), \(nights.date(1))\n"),
             "\(told)")
-        #expect(told.contains("--skip-dead counts what the nights of the last 30 d"), "\(told)")
+        #expect(
+            told.contains("--skip-dead counts the reports of the nights of the last 30 d"),
+            "\(told)")
         #expect(told.contains("\(warned) 30 keeps enough"), "\(told)")
         let place = "\(nights.folder)/evening"
         #expect(
@@ -49,7 +51,7 @@ struct NightMistakeTests {
         #expect(!(try last(["--skip-dead", "none"])).contains("warning"))
         #expect(
             try last(["--skip-dead", "none", "--cap", "1/7d", "--history", nights.folder])
-                .contains("--cap counts what the nights of the last 7 d"))
+                .contains("--cap counts the reports of the nights of the last 7 d"))
     }
 
     @Test
@@ -230,6 +232,42 @@ struct NightMistakeTests {
         #expect(try requests(server) == 1)
     }
 
+    @Test
+    func `A night that a rehearsal finished for another environment, app or server is exit 2`()
+        throws
+    {
+        let server = try RecordingServer()
+        let nights = try Nights(rows: 5, endpoint: server.endpoint)
+        let rehearsal = ["--environment", "development", "--payload-check", "off"]
+        #expect(try nights.run(rehearsal, at: (1, "19:00")).exitCode == 0)
+        for (more, difference) in [
+            ([], "the environment was development, now it is production"),
+            (["--dry-run", "--date", nights.date(1)], "the environment was development"),
+            (rehearsal + ["--topic", "com.example.other"], "now it is com.example.other"),
+            (rehearsal + ["--push-type", "background"], "the push type was alert, now it is"),
+            // With arms, the payloads differ, too.
+            (
+                rehearsal + ["--split", "a=50,b=50", "--split-salt", "x"],
+                "the payload differs"
+            ),
+            (
+                rehearsal + ["--endpoint", "localhost:1"],
+                "the endpoint was \(server.endpoint), now it is localhost:1"
+            ),
+        ] {
+            let refused = try nights.run(more, at: (1, "20:00"))
+            #expect(refused.exitCode == 2, "\(more): \(refused.errors)")
+            for words in [
+                "the night of \(nights.date(1)) is finished, but began with different input",
+                difference, "5 devices have or may have got", "--name NAME",
+            ] { #expect(refused.errors.contains(words), "\(words): \(refused.errors)") }
+        }
+        let same = try nights.run(rehearsal, at: (1, "20:01"))
+        #expect(same.exitCode == 0, "\(same.errors)")
+        #expect(same.errors.contains("is finished: nothing is sent"), "\(same.errors)")
+        #expect(try requests(server) == 5)
+    }
+
     // MARK: Other paths
 
     @Test func `A night knows its campaign's file by every path that leads to it`() throws {
@@ -262,7 +300,7 @@ struct NightMistakeTests {
             let other = try start("\(path)/other/evening.json5", more)
             #expect(other.exitCode == 2, "\(other.errors)")
             #expect(
-                other.errors.contains("which sends it to its whole list: ")
+                other.errors.contains("and it is sent to its whole list: ")
                     && other.errors.contains("\(reached) device"), "\(other.errors)")
         }
         // Earlier versions noted a path as it was typed.

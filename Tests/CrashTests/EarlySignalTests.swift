@@ -62,6 +62,24 @@ struct EarlySignalTests {
         #expect(try server.tally(campaign.tokens).isExact)
     }
 
+    @Test func `A signal while a night reads its ledger names the command that continues it`()
+        throws
+    {
+        let server = try RecordingServer()
+        let nights = try Nights(rows: 60, endpoint: server.endpoint)
+        #expect(try nights.run(["--deadline", "1s", "--rate", "20"]).exitCode == 3)
+        let date = try #require(nights.notes().first?.prefix(10))
+        let stopped = try interrupted(nights.arguments(), nights.campaign)
+        #expect(stopped.exitCode == 3, "\(stopped.errors)")
+        #expect(
+            stopped.errorLines.last
+                == "broadside: the night of \(date) was interrupted: run the same command with "
+                + "--date \(date) to continue", "\(stopped.errors)")
+        let continued = try nights.run(["--date", String(date)])
+        #expect(continued.exitCode == 0, "\(continued.errors)")
+        #expect(try server.tally(nights.campaign.tokens).isExact)
+    }
+
     @Test(arguments: [false, true])
     func `A signal while standard input is copied is exit 3 and leaves no partial list`(
         resumes: Bool

@@ -59,7 +59,7 @@ struct NightFolder {
         }
     }
 
-    /// Name of the campaign's folder. Invalid characters are refused, not replaced: otherwise two
+    /// Name of the campaign's folder. Invalid characters are refused. If they were replaced, two
     /// campaigns could share a folder.
     private static func name(_ options: NightOptions) throws(BroadsideError) -> String {
         if let name = options.send.name {
@@ -141,7 +141,8 @@ struct NightFolder {
     /// Checks the ledgers of other nights. Refuses to begin while one of them is sending, and warns
     /// about earlier ones with remaining rows.
     ///
-    /// - Parameter mayRun: Whether another night may be sending, because this start sends nothing.
+    /// - Parameter mayRun: Whether another night may be sending at the same time. True if this
+    ///   start sends nothing.
     func checkOthers(than date: NightDate, mayRun: Bool = false) throws(BroadsideError) {
         var unfinished: [NightDate] = []
         for other in try ledgerDates() where other != date {
@@ -152,7 +153,7 @@ struct NightFolder {
                         + "\(shellWord(ledger(other))) to see why")
                 continue
             }
-            if reader.isFinished { continue }
+            if reader.isFinished, reader.manifest.rowsLimit == nil { continue }
             guard !reader.directory.isInUse else {
                 if mayRun { continue }
                 throw BroadsideError(
@@ -265,7 +266,7 @@ struct NightFolder {
         return removed
     }
 
-    /// Names the nights whose ledgers were removed.
+    /// Prints the nights whose ledgers were removed.
     func reportRemoved(_ dates: [NightDate], keeping count: Int) {
         standardErrorLine(
             "--keep \(count) removed \(dates.count == 1 ? "1 ledger" : "\(grouped(dates.count)) ledgers"): "
@@ -289,9 +290,9 @@ struct NightFolder {
         let age = durationText(Double(memory.milliseconds) / 1000)
         let enough = (memory.milliseconds + day - 1) / day
         standardErrorLine(
-            "broadside: warning: --keep \(count): \(memory.option) counts what the nights of the "
-                + "last \(age) report, but the ledger of \(latest) was removed: --keep \(enough) "
-                + "keeps enough for a campaign that runs every night")
+            "broadside: warning: --keep \(count): \(memory.option) counts the reports of the "
+                + "nights of the last \(age), but the ledger of \(latest) was removed: "
+                + "--keep \(enough) keeps enough for a campaign that runs every night")
     }
 
     /// Continues removals that were interrupted because the process was killed.

@@ -21,8 +21,8 @@ public struct NightOptions: Sendable {
 
     /// Default of `--night-length`.
     public static var defaultNightLength: UInt64 { 12 * 3_600 * second }
-    /// Limit on `--night-length`: the next night may begin after 23 hours when clocks are set
-    /// forward.
+    /// Limit on `--night-length`. When clocks are set forward, the next night may begin after 23
+    /// hours.
     public static var nightLengthLimit: UInt64 { 20 * 3_600 * second }
     /// Limit on `--keep`.
     public static var keepLimit: Int { 4_096 }

@@ -1,3 +1,6 @@
+import BroadsideAPNs
+import BroadsideEngine
+internal import BroadsideLedgerFormat
 import BroadsideLedgers
 import BroadsideObservability
 internal import BroadsidePolicy
@@ -8,14 +11,15 @@ public import BroadsideSupport
 ///
 /// These steps prevent a second campaign for a date, and become durable in this order: the folder's
 /// notes are locked; the night is noted as intended; its ledger is created; the night is noted as
-/// begun; the first request follows. If the process is killed between any two of them, the night
+/// begun; the first request follows. If the process is killed between two of these steps, the night
 /// can still begin or continue. A night that is noted as begun but has no ledger counts as lost,
 /// and does not begin again.
 public enum NightRun {
     /// Runs the night with the options.
     ///
     /// - Returns: The documented exit code.
-    /// - Throws: The cause if the night could not begin, with its exit code; nothing was sent then.
+    /// - Throws: The cause if the night could not begin, with its exit code. In that case, nothing
+    ///   was sent.
     public static func run(_ options: NightOptions) throws(BroadsideError) -> Int32 {
         try run(options, now: Clock.now().wallMilliseconds)
     }
@@ -70,7 +74,7 @@ struct NightCall {
         guard options.nightLength > 0, options.nightLength <= NightOptions.nightLengthLimit else {
             throw .usage(
                 "night-length",
-                "must be above 0 and at most 20h, as the next night may begin 23 hours after this one"
+                "must be above 0 and at most 20h: the next night may begin 23 hours after this one"
             )
         }
         folder = try NightFolder(options)
@@ -101,8 +105,8 @@ struct NightCall {
             at: now, today: today, length: options.nightLength / millisecond)
     }
 
-    /// Path of the campaign's file, as the notes have it. Links are not resolved, because the links
-    /// of a ConfigMap change their targets with each update.
+    /// Path of the campaign's file, in the form that the notes contain. Links are not resolved,
+    /// because the links of a ConfigMap change their targets with each update.
     private var campaign: String { JSONLine.quoted(normalizedPath(options.campaign)) }
 
     // MARK: Checks without writing
@@ -179,8 +183,8 @@ struct NightCall {
         try refuseOtherCampaign(date, history)
         try folder.refuseElsewhere(date)
         try checkBeginning(date, history)
-        // A start that is refused because another night is running counts as a start: after
-        // midnight it still belongs to this date.
+        // The start is noted even if it is then refused because another night is running. A repeat
+        // after midnight thus still belongs to this date.
         try noteIntention(date, notes)
         try folder.checkOthers(than: date)
         if try fileExists(ledger), try LedgerDirectory.closeToGroup(ledger) {
@@ -190,7 +194,8 @@ struct NightCall {
             )
         }
         if let code = try finished(ledger, date, history) {
-            // `broadside send` may have created the ledger, and it makes no note.
+            // `broadside send` may have created the ledger. That command makes no notes about
+            // nights.
             if history[date]?.state != .begun { try notes.add(.begun, of: date, at: now) }
             end(date, code, notes)
             return code
@@ -216,9 +221,12 @@ struct NightCall {
             end(date, error.exitCode, notes)
             guard error.exitCode == ExitCode.rowsRemain else { throw error }
             // The original message would advise a resume by `send`.
+            let deadline =
+                options.send.deadline == nil
+                ? "" : ", and with a later --deadline if it has passed"
             throw BroadsideError(
-                "interrupted before the first row was sent: run the same command "
-                    + "with --date \(date) to continue",
+                "the night of \(date) was interrupted: run the same command with --date \(date) to "
+                    + "continue\(deadline)",
                 exitCode: error.exitCode)
         }
         end(date, code, notes)
@@ -252,8 +260,9 @@ struct NightCall {
             "campaign",
             "\(options.campaign): the night of \(date) in \(folder.path) belongs to campaign "
                 + "\(night.campaign): if that file was moved, put it back or leave a link there; if "
-                + "this is another campaign, give it another --name, which sends it to its whole "
-                + "list: \(LedgerSession.reached(by: try? LedgerReader(path: folder.ledger(date))))"
+                + "this is another campaign, give it another --name, and it is sent to its "
+                + "whole list: "
+                + "\(LedgerSession.reached(by: try? LedgerReader(path: folder.ledger(date))))"
         )
     }
 
@@ -265,7 +274,7 @@ struct NightCall {
     }
 
     /// Refuses a retry that would begin a night, and warns of a date that may be a mistake. In both
-    /// cases the campaign goes to all devices once more.
+    /// cases, the campaign would go to all devices once more.
     private func checkBeginning(
         _ date: NightDate, _ history: NightHistory
     ) throws(BroadsideError) {
@@ -292,8 +301,8 @@ struct NightCall {
         }
     }
 
-    /// Warns if the rows of a night that begins are due on another date. Without `--on` and
-    /// `--zone-default`, they are due on the date of the first start in UTC.
+    /// Warns if a night begins whose rows are due on a date other than the night's. Without `--on`
+    /// and `--zone-default`, they are due on the date of the first start in UTC.
     private func warnOfDeliveryDate(_ date: NightDate) {
         let delivery = options.send.delivery
         let due = universalTime(now).prefix(10)
@@ -370,8 +379,11 @@ struct NightCall {
             let reader = try? LedgerReader(path: ledger), reader.isFinished,
             reader.manifest.shards == nil, reader.manifest.rowsLimit == nil,
             reader.manifest.epochs.last?.stop?.cause?.isAbort != true,
-            selectsRows(of: reader)
+            hasOptions(of: reader)
         else { return nil }
+        if let difference = try otherServer(than: reader) {
+            throw LedgerSession.otherCampaign(reader.directory, difference, options.send)
+        }
         let open = try reader.openRows()
         if options.send.summary != nil, !options.send.opensNoConnection {
             try reader.statistics().write(to: options.send, nil)
@@ -396,13 +408,16 @@ struct NightCall {
         return ExitCode.openRows
     }
 
-    /// Whether the options select the rows that a finished night has sent. The files may by now be
-    /// those of the next night, so what they contain does not matter.
-    private func selectsRows(of reader: LedgerReader) -> Bool {
+    /// Whether the options are those with which a finished night began: its rows, arms, topic, push
+    /// type and environment. The files may by now be those of the next night, so what they contain
+    /// does not matter.
+    private func hasOptions(of reader: LedgerReader) -> Bool {
         let (send, known) = (options.send, reader.manifest.identity)
         var own = known
         send.rules.record(in: &own)
-        return own.filter == known.filter && send.part == known.part
+        return send.environment.rawValue == known.environment && send.topic == known.topic
+            && send.pushType.rawValue == known.pushType && send.split == known.split
+            && own.filter == known.filter && send.part == known.part
             && send.campaignID.map { hexadecimal($0) } == known.campaignID
             && send.shard?.index == known.shard?.index && send.shard?.count == known.shard?.count
             && namesList(of: reader)
@@ -414,6 +429,20 @@ struct NightCall {
         // The ledger has the list's path without links, but a link may have another target by now.
         let given = Telemetry.read(from: reader.directory)?.givenListPath
         return (given ?? reader.listPath).map { areSamePaths($0, path) } ?? false
+    }
+
+    /// Describes the difference between the server of a finished night's latest run, perhaps a
+    /// rehearsal, and the server of the options; nil if there is none. Apple's hosts of one
+    /// environment count as one server.
+    private func otherServer(than reader: LedgerReader) throws(BroadsideError) -> String? {
+        guard let known = Telemetry.read(from: reader.directory)?.endpoint else { return nil }
+        let (host, port) = try Plan.endpoint(options.send)
+        let own = printable(Route.hostAndPort(host, port))
+        if own.lowercased() == known.lowercased() { return nil }
+        let environment = Endpoints.environment(ofHost: host)
+        let earlier = parseEndpoint(known).flatMap { Endpoints.environment(ofHost: $0.host) }
+        if environment != nil, environment == earlier { return nil }
+        return "the endpoint was \(known), now it is \(own)"
     }
 }
 

@@ -14,8 +14,9 @@ enum NightCommand {
             or else the name of FILE; the ledger is DIR/NAME/DATE, with today's local date. A start
             begins that ledger, continues it if rows remain, or sends nothing if it is finished. A
             night that was stopped continues after midnight too, unless it began --night-length ago.
-            DIR must exist; DIR/NAME is created. If a finished night is started for other rows (another
-            --tokens, --where, --shard or --part), nothing is sent (exit 2).
+            DIR must exist; DIR/NAME is created. If a finished night is started for other rows, another
+            app or another server (other values of --tokens, --where, --shard, --part, --split, --topic,
+            --push-type, --environment or --endpoint), nothing is sent (exit 2).
 
             DIR/NAME/nights notes which dates were begun. A night whose ledger was lost is never begun
             again (exit 2). An earlier night with rows remaining is named in a warning, and continues
@@ -91,8 +92,8 @@ enum NightCommand {
     /// Options that apply to a single start, so a campaign file can't have them.
     static let startNames: Set<String> = ["date"]
 
-    /// Options of `send` that `night` lacks: it determines the ledger itself, and a rehearsal on one
-    /// device would make the date count as sent.
+    /// Options of `send` that `night` lacks. It determines the ledger itself. With `--to`, a
+    /// rehearsal on one device would make the date count as sent.
     private static let excluded: Set<String> = [
         "ledger", "resume", "resume-or-begin", "must-resume", "to",
     ]
