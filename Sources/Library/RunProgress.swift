@@ -47,7 +47,7 @@ public struct RunProgress: Sendable {
     public let phase: Phase
     /// Time of these values.
     public let date: Date
-    /// Time since the run began to send.
+    /// Time for which the run has sent, without waits for waves.
     public let elapsed: Duration
     /// Rows by state.
     public let counts: CampaignCounts
@@ -80,7 +80,7 @@ public struct RunProgress: Sendable {
             case .finished: .finished
             }
         date = Date(milliseconds: snapshot.wallMilliseconds)
-        elapsed = .seconds(snapshot.processSeconds)
+        elapsed = .seconds(snapshot.sendingSeconds)
         counts = CampaignCounts(snapshot.counts)
         rows = snapshot.rows
         isRowsEstimate = snapshot.isRowsEstimate
@@ -114,7 +114,7 @@ public struct RunResult: Sendable {
     public let rows: UInt64?
     /// Rows that are not settled; nil if a stop interrupted the count.
     public let remaining: UInt64?
-    /// Duration of this run.
+    /// Time for which this run has sent, without waits for waves.
     public let elapsed: Duration
     /// Message for the operator about how the run ended; nil if all is well.
     public let message: String?

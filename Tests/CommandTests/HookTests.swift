@@ -94,6 +94,23 @@ struct HookTests {
         #expect(told[3]["ledger"] is NSNull, "nothing was sent: there is none")
     }
 
+    /// Threads can't be started once the ledger is there: `Tests/Shims/fail-calls.c`.
+    @Test func `A run whose hook can't be started writes its summary`() throws {
+        let library = try Shim.compile("fail-calls", in: campaign.directory)
+        let sent = try Broadside.run(
+            campaign.arguments(to: server.endpoint, outputs + hook(Self.noting)),
+            in: campaign.directory,
+            environment: [
+                "LD_PRELOAD": library, "FAIL_THREADS": "\(campaign.ledger)/manifest.json",
+            ])
+        #expect(sent.exitCode == 1, "\(sent.errors)")
+        #expect(sent.errors.contains("a thread can't be started"), "\(sent.errors)")
+        let written = try JSONSerialization.jsonObject(with: Data(text("summary.json").utf8))
+        let told = try #require(written as? [String: Any])
+        #expect(told["outcome"] as? String == "error" && told["accepted"] as? Int == 0)
+        #expect(try server.finish().isEmpty)
+    }
+
     @Test
     func `A night's hook is told its page, which is written by then, or the one of --report`()
         throws

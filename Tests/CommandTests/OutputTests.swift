@@ -241,6 +241,23 @@ struct OutputTests {
         #expect(try send(["--resume"], code: 7) == Data("yesterday".utf8))
     }
 
+    @Test func `A second start without --resume leaves the first run's summary unchanged`() throws {
+        let server = try RecordingServer()
+        let campaign = try Campaign(rows: 20)
+        let file = "\(campaign.directory.path)/summary.json"
+        #expect(try campaign.send(to: server.endpoint, ["--summary", file]).exitCode == 0)
+        let summary = try Data(contentsOf: URL(filePath: file))
+        #expect(try object(summary)["accepted"] as? Int == 20)
+        for more in [[], ["--tokens", "nowhere.txt"]] {
+            let second = try campaign.send(to: server.endpoint, ["--summary", file] + more)
+            #expect(second.exitCode == 2 && second.errorLines.count == 1, "\(second.errors)")
+            #expect(try Data(contentsOf: URL(filePath: file)) == summary, "\(more)")
+        }
+        // On standard output, there is no earlier summary.
+        let printed = try campaign.send(to: server.endpoint, ["--summary", "-"])
+        #expect(try object(Data(printed.output.utf8))["outcome"] as? String == "error")
+    }
+
     private func object(_ json: Data) throws -> [String: Any] {
         try #require(try JSONSerialization.jsonObject(with: json) as? [String: Any])
     }

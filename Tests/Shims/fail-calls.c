@@ -3,9 +3,11 @@
  * `sign` (a signing key does not sign), `ring` (a thread cannot wait for what it has submitted),
  * `folder` (no directory can be synced), `odd` (there is nothing to sync in a directory), `sync` (a disk
  * never syncs the telemetry), `claim` (nor a claim on a ledger), `metrics`, `summary`, `report` (nor takes
- * the file of that name), `frames` (nor what is written to it). */
+ * the file of that name), `frames` (nor what is written to it). Once the file that FAIL_THREADS names is
+ * there, no thread can be started. */
 #include "calls.h"
 #include <errno.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -47,6 +49,13 @@ int io_uring_submit_and_wait_timeout(
     void *ring, void **entry, unsigned count, void *limit, void *mask) {
     if (fails("ring")) return -EINVAL;
     return NEXT(io_uring_submit_and_wait_timeout)(ring, entry, count, limit, mask);
+}
+
+int pthread_create(
+    pthread_t *thread, const pthread_attr_t *attributes, void *(*body)(void *), void *argument) {
+    const char *path = getenv("FAIL_THREADS");
+    if (path && !access(path, F_OK)) return EAGAIN;
+    return NEXT(pthread_create)(thread, attributes, body, argument);
 }
 
 int rename(const char *from, const char *to) {

@@ -13,25 +13,38 @@ public enum CampaignRun {
     /// Runs a send with the options.
     ///
     /// - Returns: The documented exit code.
-    /// - Throws: If the run could not begin: the cause, with its exit code. Nothing was sent.
+    /// - Throws: If the run could not begin: the cause, with its exit code. In that case, nothing
+    ///   was sent.
     public static func run(_ options: SendOptions) throws(BroadsideError) -> Int32 {
         defer { if options.host == nil { OutputQueue.standardError.finish() } }
         var stage = Stage()
         do throws(BroadsideError) {
             return try run(options, &stage)
         } catch {
-            if !stage.isBegun {
+            if !stage.isBegun, stage.hasLedger || !mayBeOfEarlierRun(options) {
                 Summary.write(error, isNew: !options.resumes, to: options, stage.signals)
             }
             throw error
         }
     }
 
+    /// Whether the file of the summary may be that of an earlier run, because the ledger that this
+    /// run was to begin exists.
+    private static func mayBeOfEarlierRun(_ options: SendOptions) -> Bool {
+        guard !options.resumes, options.summary != "-", let ledger = options.ledger else {
+            return false
+        }
+        return (try? LedgerDirectory.isBegunLedger(ledger, ifThere: true)) ?? true
+    }
+
     /// How far a call has come.
     private struct Stage {
-        /// Watch that defers signals; nil until it does.
+        /// Watch that defers signals; nil until signals are deferred.
         var signals: SignalWatch?
-        /// Whether the run has begun, or was found to be finished. It then writes its own summary.
+        /// Whether this run has opened its ledger.
+        var hasLedger = false
+        /// Whether the run has begun, or was found to be finished. In both cases, it writes its own
+        /// summary.
         var isBegun = false
     }
 
@@ -44,6 +57,7 @@ public enum CampaignRun {
             return try run(options, spooling: nil, &stage)
         }
         let directory = try openLedger(options)
+        stage.hasLedger = true
         let signals = watchSignals(options)
         stage.signals = signals
         do throws(BroadsideError) {
@@ -158,6 +172,7 @@ public enum CampaignRun {
         stage.signals = signals
         var outlets = try RunOutlets(options)
         let directory = if let spooling { spooling } else { try openLedger(options) }
+        stage.hasLedger = true
         let prepared: PreparedRun
         do throws(BroadsideError) {
             prepared = try signals.prepare(deadline: options.deadline) {
@@ -175,22 +190,22 @@ public enum CampaignRun {
         let session = prepared.session
         stage.isBegun = session.isFinishedAlready
         if session.isFinishedAlready { return try session.reportFinished(plan, outlets, signals) }
+        let hook = try options.hook.map { (command) throws(BroadsideError) in
+            try EventHook(command, ledger: directory.path)
+        }
         // From here on, a night without its ledger counts as lost.
         try options.night?.noteBegun()
         outlets.listen(in: directory)
         stage.isBegun = true
-        return try send(checked, prepared, directory, outlets, signals)
+        return try send(checked, prepared, directory, outlets, hook, signals)
     }
 
     /// Sends the rows, in one pass or several.
     private static func send(
         _ checked: CheckedRun, _ first: PreparedRun, _ directory: LedgerDirectory,
-        _ outlets: RunOutlets, _ signals: SignalWatch
+        _ outlets: RunOutlets, _ hook: EventHook?, _ signals: SignalWatch
     ) throws(BroadsideError) -> Int32 {
         var (plan, prepared) = (checked.plan, first)
-        let hook = try plan.options.hook.map { (command) throws(BroadsideError) in
-            try EventHook(command, ledger: directory.path)
-        }
         let waves = first.waves
         let passes = RunPasses(
             waves, hook: hook,
@@ -256,12 +271,13 @@ public enum CampaignRun {
         _ options: SendOptions, _ credential: Credential, resumesSessions: Bool = false
     ) throws(BroadsideError) -> TLSContext {
         var configuration = ClientConfiguration()
-        // A server that knows the ticket but not the certificate refuses all rows.
+        // With a client certificate, sessions are not resumed. A server that knows the ticket but
+        // not the certificate would refuse all rows.
         configuration.resumesSessions = resumesSessions && credential.identity == nil
         configuration.identity = credential.identity
         if options.wireProtocol == .binary {
-            // The gateway's protocol predates ALPN. Its success is silent, so a rejected session
-            // ticket could not be detected.
+            // The gateway's protocol predates ALPN. A gateway sends nothing on success, so a
+            // rejected session ticket could not be detected.
             configuration.applicationProtocols = []
             configuration.resumesSessions = false
         }

@@ -47,12 +47,12 @@ struct CheckedRun {
         for warning in plan.warnings + payloads.foreignPlaceholderWarnings(columns) {
             standardErrorLine("broadside: warning: \(warning)")
         }
+        isBegun = try Self.isBegun(options)
         skips = try ExclusionScan(
             options, payloads: payloads.set, topic: plan.headers.topic,
-            begun: options.asksEarlierLedgers ? Self.begun(options) : nil)
+            begun: options.asksEarlierLedgers ? Self.begun(options) : nil, isBegun: isBegun)
         rows = RunRows(plan, list, skips: skips)
         isPartSearched = options.shard != nil && list.isCutByBytes
-        isBegun = try Self.isBegun(options)
         // The payload of a campaign that began earlier was checked then.
         if options.opensNoConnection || !isPartSearched && !isBegun { try rows.checkFirstPayload() }
         context = try CampaignRun.tlsContext(options, plan.credential, resumesSessions: true)
@@ -99,9 +99,7 @@ struct CheckedRun {
     }
 
     private static func isBegun(_ options: SendOptions) throws(BroadsideError) -> Bool {
-        guard options.resumes, !options.opensNoConnection, let ledger = options.ledger else {
-            return false
-        }
+        guard options.resumes, let ledger = options.ledger else { return false }
         return try LedgerDirectory.unlocked(ledger).hasManifest
     }
 

@@ -7,8 +7,8 @@ internal import Glibc
 /// Keeps a run's credential current: renews provider tokens and reloads files. Runs on the thread
 /// that handles signals. The file of `--auth-token-file` is checked each second and read on a
 /// separate thread, because its disk may hang; commands run there, too. Keys are read on the thread
-/// that handles SIGHUP. Keys are not read on a thread that only waits: it would not reuse the
-/// memory that it freed, so keys would remain in this memory.
+/// that handles SIGHUP. A thread that only waits would not reuse the memory that it freed, so keys
+/// would remain in that memory.
 final class CredentialWatch {
     /// Request to read the file of `--auth-token-file` if it has changed since the mark, or to run
     /// the command.
@@ -45,7 +45,7 @@ final class CredentialWatch {
         case failed(BroadsideError)
     }
 
-    /// Duration after which a read counts as slow; this is reported once.
+    /// Duration after which a read counts as slow. A slow read is reported once.
     private static var slowReading: UInt64 { 10 * second }
 
     init(
@@ -98,7 +98,7 @@ final class CredentialWatch {
     /// if a file can't be read or the credential is another sender's.
     func reload(_ now: Now) {
         guard SecretCommand.isNamed(plan.options) else { return reload(now, printed: nil) }
-        // The output of a command that is already running is as recent as that of a second one.
+        // If the command is already running, its output is as recent as that of a second command.
         guard !isReloading else { return }
         do throws(BroadsideError) {
             try reloader.put(())
@@ -256,8 +256,8 @@ private struct ReloadedCredential: Sendable {
         }
     }
 
-    /// Refuses files of the credential that are gone since the start of the run, and pipes. A pipe
-    /// can be read only at the start, because it may have no writer later.
+    /// Refuses pipes, and files of the credential that have disappeared since the start of the run.
+    /// A pipe can be read only at the start, because it may have no writer later.
     private static func checkFiles(_ options: SendOptions) throws(BroadsideError) {
         let files = [
             ("auth-key", KeySource(options)?.path), ("auth-token-file", options.authTokenFile),

@@ -40,7 +40,8 @@ enum DryRun {
 
         private var skippedCount: UInt64 { skipped.values.reduce(0, +) }
 
-        /// Warning that nothing is left to send because rows are skipped; nil if a row is sent.
+        /// Warning that nothing is left to send because rows are skipped; nil if at least one row
+        /// would be sent.
         var allSkippedWarning: String? {
             guard skippedCount > 0, sendable == 0, doubtful == 0 else { return nil }
             let counts = SkipReason.allCases.compactMap { reason in
@@ -136,11 +137,11 @@ enum DryRun {
             tally.countInvalid(finding.reason, line: row.line)
         }
         assert(invalid.rowCount == tally.rows + (settled ?? 0), "both count each row")
-        if let refusal = list.refusal(of: invalid.headers) { throw refusal }
+        if let refusal = list.refusal(of: invalid.headers, isBegun: run.isBegun) { throw refusal }
         list.warn(of: lengths)
         plan.warnOfRowTopics()
-        // A scan for skipped rows has read all headers.
-        if run.skips == nil { list.warn(of: invalid.headers) }
+        // A scan for skipped rows has already warned about all headers.
+        if run.skips == nil { list.warn(of: invalid.headers, isBegun: run.isBegun) }
         MissingValues.warn(of: missing, in: list.layout, of: list)
         MissingValues.warn(of: escapes, in: list.layout, of: list)
         let alert = AlertText(plan, firstRow: try FirstRow.find(plan, list, selection))

@@ -21,7 +21,7 @@ enum HookEvent: String, Sendable {
 }
 
 /// Runs the command of `--hook` for one event at a time, on a separate thread. Sending never waits
-/// for the command, and its failure is at most a warning.
+/// for the command. A command that fails causes only a warning.
 ///
 ///     put --> waits --> sh -c COMMAND, event on stdin --> ended, or killed after 30 s --> next
 final class EventHook {

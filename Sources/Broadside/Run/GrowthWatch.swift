@@ -32,8 +32,8 @@ struct GrowthWatch {
         let limited = snapshot.statistics.limited
         sample.responses = snapshot.latencyCounts.count
         sample.openConnections = snapshot.openConnections
-        // Time spent at the adaptive limit counts like time without free streams: another
-        // connection has its own limit, which may not need to fall.
+        // Time spent at the adaptive limit counts like time without free streams. Another
+        // connection would have its own limit, which may stay higher.
         sample.heldNanoseconds =
             limited[LimitedBy.streams.rawValue] + limited[LimitedBy.window.rawValue]
         sample.busyNanoseconds = limited[LimitedBy.cpu.rawValue]

@@ -33,8 +33,8 @@ extension LedgerSession {
         let wasSent = summary.counts.sent > 0
         if cause != .complete { summary.outcome = wasSent ? .aborted : .error }
         let advice = StopAdvice(cause, .init(plan, self, summary, wasAnswered: true))
-        // Printed even with `--progress none`: a job that uses the same ledger every night sends
-        // nothing from the second night on.
+        // This is printed even with `--progress none`, because a job that uses the same ledger
+        // every night sends nothing from the second night on.
         standardErrorLine("the campaign of \(directory.path) is finished: nothing is sent")
         if let metrics = outlets.metrics {
             let text = MetricsText(finishedSnapshot(), use: ProcessUse.now()).text

@@ -42,8 +42,8 @@ final class ListEnd {
 
     /// Number of the list's last row plus 1; nil if unknown.
     ///
-    /// If rows may remain, the rest of the list is read to count them. A list that can't be read
-    /// further was reported earlier.
+    /// If rows may remain, the rest of the list is read to count them. If the list can't be read
+    /// further, an earlier message has already reported it.
     ///
     /// - Parameter stop: Cause of the run's stop; nil if the run was not stopped. If it was
     ///   stopped, the next signal ends the read.

@@ -30,12 +30,17 @@ struct PreparedRun {
                 plan.options.delivery, list,
                 ListSelection(rows: session.manifest.rows, skips: session.skips),
                 startedAt: session.manifest.firstStartedAtMilliseconds)
-        // A part of a campaign has random rows of a table, and the table was checked as a whole.
-        if !run.isBegun, plan.options.part == nil, let waves {
+        if let waves, session.isResumed {
+            list.warn(of: waves.zones.headers, isBegun: true)
+        } else if let waves {
             do throws(BroadsideError) {
-                try waves.check(plan.options)
+                if let refusal = list.refusal(of: waves.zones.headers) { throw refusal }
+                // The zones of a part are not checked: it has random rows of a table, and the
+                // table was checked as a whole.
+                if plan.options.part == nil { try waves.check(plan.options) }
             } catch {
-                // The campaign begins with the corrected list or option.
+                // This run began the ledger and has sent nothing. It is discarded, so that the
+                // corrected list or option can begin the campaign.
                 directory.discardCampaign()
                 throw error
             }

@@ -22,11 +22,16 @@ struct Preview {
     /// - Throws: If a run would refuse the list.
     static func run(_ run: CheckedRun, count: Int) throws(BroadsideError) {
         let (plan, list) = (run.plan, run.list)
-        try FirstRowsCheck(list, plan: plan, rows: run.rows.rows()).check()
+        try FirstRowsCheck(list, plan: plan, rows: run.rows.rows(), isBegun: run.isBegun).check()
         let preview = Preview(plan, list)
         let set = plan.payloads.set
         var selection = try run.rows.selection()
         let waves = try run.rows.waves()
+        if let headers = waves?.zones.headers,
+            let refusal = list.refusal(of: headers, isBegun: run.isBegun)
+        {
+            throw refusal
+        }
         selection.due = waves?.anyTime
         var rows = try RowCursor(list, selection)
         var renderer = PayloadRenderer(set, layout: list.layout)

@@ -62,7 +62,7 @@ struct PreviewTally {
             let cause = kind.option.map { "invalid, \($0)" } ?? "invalid"
             left.append("\(grouped(count)) \(kind.reason.text) (\(cause))")
         }
-        if others > 0 { left.append("\(grouped(others)) to be sent (the same payload is shown)") }
+        if others > 0 { left.append("\(grouped(others)) more with the same payload") }
         for (index, text) in left.enumerated() {
             lines.append((index == 0 ? "not shown    " : "             ") + text)
         }
@@ -71,7 +71,7 @@ struct PreviewTally {
 }
 
 extension SkipReason {
-    /// What skips rows for this reason: an option, or the default of `night`.
+    /// Cause of skipped rows, for a message: an option, or an earlier night.
     fileprivate func cause(_ options: SendOptions) -> String {
         self == .deadToken && options.skipDeadIsDefault ? "an earlier night" : option
     }

@@ -2,6 +2,7 @@ import BroadsideEngine
 import BroadsideLedgerFormat
 import BroadsideObservability
 import BroadsidePolicy
+import BroadsideRows
 import BroadsideSupport
 
 /// Final cause of a run's end, with its exit code and last line.
@@ -9,25 +10,32 @@ struct RunConclusion {
     var cause: StopCause
     /// Whether every row of the list is settled.
     let isWhole: Bool
-    /// Whether APNs responded to any request.
+    /// Whether APNs responded to any request of this process.
     let wasAnswered: Bool
+    /// Whether APNs accepted any request of this process.
     private let anyAccepted: Bool
+    /// Whether this process sent a request, or earlier runs may have sent a row.
     private let sentAnything: Bool
 
     /// Creates the conclusion of a run whose reactors have ended.
     ///
     /// - Parameters:
     ///   - stop: Cause of the stop; nil: the run reached the end of its list.
-    ///   - statistics: Statistics of all reactors.
+    ///   - statistics: Statistics of the last pass.
+    ///   - passes: All passes of the process, including the last one.
+    ///   - earlier: Counts of the ledger before the last pass.
     ///   - isWhole: Whether every row of the list is settled.
-    ///   - coordinator: Coordinator of the run.
+    ///   - coordinator: Coordinator of the last pass.
     init(
-        stop: StopCause?, _ statistics: RunStatistics, isWhole: Bool, _ coordinator: RunCoordinator
+        stop: StopCause?, _ statistics: RunStatistics, of passes: RunPasses,
+        earlier: RowCounts, isWhole: Bool, _ coordinator: RunCoordinator
     ) {
+        assert(passes.statistics.requests >= statistics.requests, "the last pass is one of them")
         self.isWhole = isWhole
-        wasAnswered = coordinator.lastResponse != nil
-        anyAccepted = coordinator.anyAccepted
-        sentAnything = statistics.requests > 0
+        wasAnswered = coordinator.lastResponse != nil || passes.responses > 0
+        anyAccepted = coordinator.anyAccepted || passes.statistics.counts[.accepted] > 0
+        sentAnything =
+            passes.statistics.requests > 0 || earlier.sent > 0 || earlier[.inDoubt] > 0
         // A stop request that came when the last row was in flight had no effect.
         cause =
             switch stop {
@@ -54,7 +62,7 @@ struct RunConclusion {
         return cause != .superseded && cause != .ledgerGone
     }
 
-    /// Whether the list turned out to be wrong before anything was sent.
+    /// Whether the list turned out to be wrong before any run of the campaign sent anything.
     var isWrongList: Bool {
         switch cause {
         case .tooManyInvalid, .listFaulty: !sentAnything
@@ -124,9 +132,9 @@ struct RunConclusion {
 }
 
 extension Plan {
-    /// Whether an existing ledger is needed even if nothing was sent: by a script that began with
-    /// `--resume-or-begin` and continues with `--resume`, by the other parts of a campaign, or
-    /// because it has the only copy of a list from standard input.
+    /// Whether an existing ledger is needed even if nothing was sent. A script that began with
+    /// `--resume-or-begin` may continue with `--resume`, other parts of a campaign may need the
+    /// ledger, or the ledger has the only copy of a list from standard input.
     var expectsLedger: Bool {
         options.ledgerUse != .begin || options.part != nil || isOfStandardInput
     }

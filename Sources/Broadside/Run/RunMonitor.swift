@@ -118,7 +118,8 @@ final class RunMonitor {
                     fields: started), start)
         }
         sampler.take(waves: passes.progress(start, isWaiting: isWaiting))
-        // The warning is already on standard error; this adds it to a log that was requested.
+        // The warning is already on standard error. Here it is added to the log, if a log was
+        // requested.
         if let warning = session.claimWarning, plan.options.log != nil {
             report(
                 RunEvent(

@@ -31,8 +31,9 @@ extension Summary {
     /// Writes the summary of a run that ended with an error before it counted its rows, so that no
     /// reader takes an earlier run's summary for this run's.
     ///
-    /// If another process uses the ledger, its summary may have the same name, and stays. A failure
-    /// is ignored, because the error that ended the run is reported.
+    /// If another process uses the ledger, that process may have a summary of the same name. The
+    /// file is then left unchanged. A failure is ignored, because the error that ended the run is
+    /// reported.
     ///
     /// - Parameters:
     ///   - isNew: Whether the campaign is known to have no ledger. Otherwise its counts are unknown.

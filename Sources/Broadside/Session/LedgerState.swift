@@ -77,7 +77,7 @@ struct LedgerState {
         // Rows of later waves are not in the ledger yet, so the ledger does not show the share of
         // invalid rows.
         if !isFinished, !plan.options.delivery.isUsed {
-            try FirstRowsCheck(list, plan: plan, rows: rows)
+            try FirstRowsCheck(list, plan: plan, rows: rows, isBegun: true)
                 .check(earlier: LedgerSession.rowsRead(summary, plan))
         }
     }

@@ -55,8 +55,7 @@ package enum MetricsOutlet {
     package func publish(_ text: String) throws(BroadsideError) {
         switch self {
         case .file(let path):
-            // The run continues meanwhile. If a pipe has no reader, the text is dropped instead of
-            // waiting.
+            // The run must not wait here. If a pipe has no reader, the text is dropped.
             try replaceFile(path, with: Array(text.utf8), patienceMilliseconds: 0)
         case .endpoint(let endpoint): endpoint.publish(text)
         }

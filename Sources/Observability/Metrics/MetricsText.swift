@@ -59,9 +59,10 @@ package struct MetricsText {
         for reason in snapshot.reasons {
             sample("rows_refused_total", ["reason": reason.name], "\(reason.count)")
         }
-        family("run_seconds", .gauge, "Time since this run began to send.")
-        sample("run_seconds", [:], number(snapshot.processSeconds))
-        family("updated_timestamp_seconds", .gauge, "When these numbers were taken.")
+        family(
+            "run_seconds", .gauge, "Time for which this run has sent, without waits for waves.")
+        sample("run_seconds", [:], number(snapshot.sendingSeconds))
+        family("updated_timestamp_seconds", .gauge, "Time at which these numbers were taken.")
         sample("updated_timestamp_seconds", [:], number(Double(snapshot.wallMilliseconds) / 1000))
         family("phase", .gauge, "What the run is doing: 1 for the phase that it is in.")
         for phase in [RunSnapshot.Phase.running, .waiting, .paused, .stopping, .finished]
@@ -87,7 +88,7 @@ package struct MetricsText {
 
     private mutating func addRequests(_ snapshot: RunSnapshot) {
         let statistics = snapshot.processStatistics
-        family("requests_total", .counter, "Requests sent, retries counted.")
+        family("requests_total", .counter, "Requests sent, including retries.")
         sample("requests_total", [:], "\(statistics.requests)")
         family("retries_total", .counter, "Requests beyond each row's first.")
         sample("retries_total", [:], "\(statistics.retries)")
@@ -108,7 +109,7 @@ package struct MetricsText {
         if let ramp = snapshot.ramp {
             family(
                 "rate_ramp_end_requests_per_second", .gauge,
-                "Requests per second at the end of the rise.")
+                "Requests per second at which the limit stops rising.")
             sample(
                 "rate_ramp_end_requests_per_second", [:], number(Double(ramp.ramp.last) / 1000))
             family(
@@ -159,13 +160,13 @@ package struct MetricsText {
         sample("connections_wanted", [:], "\(snapshot.wantedConnections)")
         family("connections_opened_total", .counter, "Connections made.")
         sample("connections_opened_total", [:], "\(statistics.connectionsOpened)")
-        family("reconnects_total", .counter, "Connections opened in place of another one.")
+        family("reconnects_total", .counter, "Connections opened to replace an earlier one.")
         sample("reconnects_total", [:], "\(statistics.reconnects)")
         family("goaways_total", .counter, "GOAWAY frames received.")
         sample("goaways_total", [:], "\(statistics.goAways)")
         family(
             "connection_seconds_total", .counter,
-            "Time of connections by bottleneck.")
+            "Time that connections spent, by bottleneck.")
         for cause in LimitedBy.allCases {
             sample(
                 "connection_seconds_total", ["limited_by": cause.name],

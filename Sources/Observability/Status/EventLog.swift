@@ -24,7 +24,8 @@ package struct EventLog {
     private var linesInWindow = 0
     private var suppressed: UInt64 = 0
     private var lastSuppressed: UInt64 = 0
-    /// Kinds of events on connections that repeat, with the events that were not written.
+    /// Streaks of repeated events on connections, by kind. Each counts the events that were not
+    /// written.
     private var streaks: [RunEvent.Kind: Streak] = [:]
 
     /// Maximum number of lines per second. Further lines are only counted.
@@ -33,8 +34,8 @@ package struct EventLog {
     static let streakLength = 10 * second
 
     /// Creates the log that the options select. If the options name a format, the log has all
-    /// events. Otherwise it has events of level notice and above, as text, if progress is `.auto`;
-    /// and none for any other progress.
+    /// events. Otherwise, it has events of level notice and above, as text, if progress is `.auto`,
+    /// and no events for any other progress.
     ///
     /// - Parameter isOnTerminal: Whether a person reads the log, not a log collector.
     package init(
@@ -54,7 +55,7 @@ package struct EventLog {
         for line in lines(for: event, now: now) { standardError(line) }
     }
 
-    /// Writes combined lines whose second or streak has ended.
+    /// Writes the lines that combine events, for each second or streak that has ended.
     ///
     /// - Parameter isEnd: Whether this is the last call, so that all pending lines are written.
     package mutating func flush(now: UInt64, isEnd: Bool = false) {
@@ -75,8 +76,9 @@ package struct EventLog {
         return lines
     }
 
-    /// Lines for an event. A line about suppressed events precedes it if there are any. Empty if
-    /// the event is below the level, or will be combined with others.
+    /// Returns the lines to write for an event. If earlier events were suppressed, a line about
+    /// them comes first. Empty if the event is below the level, or will be combined with other
+    /// events.
     mutating func lines(for event: RunEvent, now: UInt64) -> [String] {
         guard let format, event.level >= level else { return [] }
         if sumsUp, event.connection != nil {

@@ -25,10 +25,10 @@ public struct GuardStatus: Sendable, Equatable, Encodable {
 
     /// State of the canary.
     public var canary: Canary
-    /// Number of responses to rows of the canary, including earlier runs; nil if this process
-    /// counted none.
+    /// Number of responses to rows of the canary, including responses in earlier runs; nil if this
+    /// process counted none.
     public var canaryResponses: UInt64?
-    /// Refusals among `canaryResponses`, without 410.
+    /// Number of refusals among `canaryResponses`. Responses with status 410 do not count.
     public var canaryRefused: UInt64?
     /// Refusals among this process's responses; nil if the process only reads the ledger.
     package var refusals: RefusalCounts?

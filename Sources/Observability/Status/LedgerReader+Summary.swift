@@ -53,9 +53,8 @@ extension LedgerReader {
         return result
     }
 
-    /// Numbers of a finished campaign's rows that failed, and of rows whose outcome is unknown.
-    /// They come from the record of the latest run's end if there is one, and are otherwise
-    /// counted.
+    /// In a finished campaign, the number of rows that failed, and the number of rows whose outcome
+    /// is unknown. Both come from the record of the latest run's end. Without it, they are counted.
     package func openRows() throws(BroadsideError) -> (failed: UInt64, unknown: UInt64) {
         if let run = Telemetry.read(from: directory)?.runs.last,
             run.number == manifest.epochs.last?.number, let failed = run.failed,

@@ -119,7 +119,7 @@ struct LiveView {
             Segment(
                 text: snapshot.rateLimit.map { "limit \(rateText($0))/s\(Self.rampText(snapshot))" }
                     ?? "no rate limit"),
-            Segment(text: "\(durationText(snapshot.processSeconds)) so far", emphasis: .faint),
+            Segment(text: "\(durationText(snapshot.sendingSeconds)) so far", emphasis: .faint),
         ]
     }
 

@@ -10,7 +10,7 @@ package struct Progress {
     }
 
     private let mode: Mode
-    /// Samples until the next plain line.
+    /// Number of samples until the next plain line.
     private var countdown: Int
 
     /// Seconds between plain lines.

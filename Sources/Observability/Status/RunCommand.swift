@@ -98,15 +98,16 @@ public struct RunCommand: Codable, Hashable, Sendable {
         return same.arguments.contains("--must-resume") ? same : same.withFlag("resume")
     }
 
-    /// Command line without `--deadline`. If it has none, a campaign file may have a deadline: a
-    /// `--deadline` in a hundred years overrides it.
+    /// Command line without a deadline. If it has no `--deadline`, a campaign file may have one, so
+    /// a `--deadline` in a hundred years overrides that.
     var withoutDeadline: RunCommand {
         value("deadline") == nil ? with("deadline", "36500d") : without("deadline")
     }
 
     /// Returns the command line for the same campaign with a new ledger.
     func beginningAnew(ledger path: String) -> RunCommand {
-        // With a slash at the end, the path of the new ledger would be inside the old one.
+        // A slash at the end is removed. With it, the new ledger's path would be inside the old
+        // ledger.
         var ledger = path[...]
         while ledger.utf8.count > 1, ledger.utf8.last == UInt8(ascii: "/") { ledger.removeLast() }
         var number = 2

@@ -9,11 +9,11 @@ package struct RunKeys {
         case faster, slower
     }
 
-    /// The open question of whether to stop the run; nil if there is none.
+    /// Question whether to stop the run, while it waits for a second key; nil if there is none.
     package private(set) var question: String?
     private var askedAt: UInt64 = 0
 
-    /// Time for which a question stays open, in nanoseconds.
+    /// Time for which a question waits for a second key, in nanoseconds.
     static var patience: UInt64 { 10 * second }
 
     package init() {}
@@ -28,8 +28,8 @@ package struct RunKeys {
 
     private mutating func take(_ byte: UInt8, now: UInt64) -> Action? {
         forget(now)
-        // A second key that is pasted with the first confirms nothing. It must arrive in a later
-        // call.
+        // A second key confirms only if it arrives in a later call. Keys that are pasted together
+        // confirm nothing.
         let wasAsked = question != nil && now > askedAt
         question = nil
         switch Character(Unicode.Scalar(byte)) {
@@ -47,7 +47,7 @@ package struct RunKeys {
         }
     }
 
-    /// Closes a question that was not confirmed in time.
+    /// Removes a question that was not confirmed in time.
     package mutating func forget(_ now: UInt64) {
         if question != nil, now - askedAt > Self.patience { question = nil }
     }
@@ -56,7 +56,7 @@ package struct RunKeys {
     package static let help = """
         keys         p pauses the run, r resumes it
                      + sends faster, - slower: the limit times 1.25 or 0.8
-                     q stops it once responses in flight are in; --resume continues it later
+                     q stops it after responses in flight; --resume continues it later
                      ? shows this and the plan
         """
 

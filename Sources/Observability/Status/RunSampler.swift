@@ -28,7 +28,7 @@ package struct RunSampler {
         /// Size of the list; nil if it is unknown before the list's end.
         var listByteCount: UInt64?
         var wantedConnections: Int
-        /// Work of this process in passes that have ended.
+        /// Work of this process in passes over the list that have ended.
         var earlierPasses: RunSnapshot.EarlierPasses
 
         package init(
@@ -77,6 +77,7 @@ package struct RunSampler {
         snapshot.wallMilliseconds = start.wallMilliseconds
         snapshot.wantedConnections = context.wantedConnections
         snapshot.earlierPasses = context.earlierPasses
+        takeRateAverage()
         if let end = context.rows.part.endRow ?? context.knownEnd { takeRows(upTo: end) }
     }
 
@@ -134,9 +135,7 @@ package struct RunSampler {
         assert(
             snapshot.recentRates.count <= RunSnapshot.recentRatesLimit,
             "only the last rates are kept")
-        if snapshot.elapsedSeconds > 0 {
-            snapshot.rateAverage = Double(report.latency.count + untimed) / snapshot.elapsedSeconds
-        }
+        takeRateAverage()
         let limited = zip(report.statistics.limited, before.statistics.limited).map { $0 - $1 }
         let total = limited.reduce(0, +)
         assert(
@@ -158,6 +157,11 @@ package struct RunSampler {
             snapshot.rows = rows
             snapshot.isRowsEstimate = false
         }
+    }
+
+    private mutating func takeRateAverage() {
+        let seconds = snapshot.sendingSeconds
+        if seconds > 0 { snapshot.rateAverage = Double(snapshot.processResponses) / seconds }
     }
 
     private mutating func take(_ report: ReactorReport) {

@@ -11,7 +11,7 @@ extension RunSnapshot {
         line.add("name", name)
         line.add("labels", CampaignLabel.json(labels))
         line.add("phase", phase.rawValue)
-        line.add("elapsed_seconds", processSeconds, places: 1)
+        line.add("elapsed_seconds", sendingSeconds, places: 1)
         line.add("rows", rows)
         line.add("rows_estimated", isRowsEstimate)
         line.add("settled", counts.settled)

@@ -30,15 +30,21 @@ package struct RunSnapshot: Sendable {
     package struct EarlierPasses: Sendable {
         var statistics = RunStatistics()
         var latency = LatencyCounts()
-        /// Time from the process's start to the beginning of the present pass.
+        /// Time from the beginning of the first pass to that of the present pass.
         var seconds = 0.0
+        /// Part of this time in which the process sent, without waits for waves.
+        var sendingSeconds = 0.0
 
         package init() {}
 
-        package init(_ statistics: RunStatistics, _ latency: LatencyCounts, seconds: Double) {
+        package init(
+            _ statistics: RunStatistics, _ latency: LatencyCounts, seconds: Double,
+            sendingSeconds: Double
+        ) {
             self.statistics = statistics
             self.latency = latency
             self.seconds = seconds
+            self.sendingSeconds = sendingSeconds
         }
     }
 
@@ -70,7 +76,8 @@ package struct RunSnapshot: Sendable {
     package var rows: UInt64?
     /// Whether `rows` is an estimate from the share of the list's bytes that was read.
     package var isRowsEstimate = false
-    /// Responses per second: during the last second (`rateNow`), and since the start.
+    /// Responses per second: during the last second (`rateNow`), and on average over
+    /// `sendingSeconds`.
     package var rateNow = 0.0
     package var rateAverage = 0.0
     /// Rates in the last seconds, one for each second, the oldest first.
@@ -129,13 +136,17 @@ package struct RunSnapshot: Sendable {
 
     private static let skipReasons = Set(SkipReason.allCases.map(\.reason.text))
 
-    /// Time at which this process started sending, milliseconds since 1970.
+    /// Time at which this process began its first pass, milliseconds since 1970.
     var startedAtMilliseconds: UInt64 {
-        wallMilliseconds - min(wallMilliseconds, UInt64(max(0, processSeconds) * 1000))
+        let seconds = earlierPasses.seconds + elapsedSeconds
+        return wallMilliseconds - min(wallMilliseconds, UInt64(max(0, seconds) * 1000))
     }
 
-    /// Seconds since this process started.
-    package var processSeconds: Double { earlierPasses.seconds + elapsedSeconds }
+    /// Seconds for which this process has sent, without waits for waves.
+    package var sendingSeconds: Double {
+        let isWaiting = waves?.isWaiting ?? false
+        return earlierPasses.sendingSeconds + (isWaiting ? 0 : elapsedSeconds)
+    }
 
     /// Counters of this process, without earlier runs.
     package var processStatistics: RunStatistics {
@@ -149,6 +160,12 @@ package struct RunSnapshot: Sendable {
         var sum = earlierPasses.latency
         sum.add(latencyCounts)
         return sum
+    }
+
+    /// Number of responses in this process.
+    var processResponses: UInt64 {
+        processLatency.count + earlierPasses.statistics.untimedResponses
+            + statistics.untimedResponses
     }
 
     /// Settled share of the rows, 0 to 1; nil if the number of rows is unknown.

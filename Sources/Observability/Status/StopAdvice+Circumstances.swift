@@ -14,8 +14,8 @@ extension StopAdvice.Circumstances {
         self.init(
             wasAnswered: manifest.epochs.last?.stop?.wasAnswered
                 ?? run?.points.contains { $0.answers > 0 } ?? true,
-            // Version 0.1.0 did not record this, but it recorded the setting only if `--endpoint`
-            // was not given.
+            // Version 0.1.0 did not record `hasEndpoint`, but it recorded the setting `environment`
+            // only if `--endpoint` was not given.
             hasEndpoint: telemetry.hasEndpoint
                 ?? !telemetry.settings.contains { $0.name == "environment" },
             environment: manifest.identity.environment,
@@ -56,7 +56,7 @@ extension Summary {
         }
     }
 
-    /// Option that skips most of the skipped rows.
+    /// Option that caused most of the skipped rows.
     private static func cause(of skips: [(reason: SkipReason, count: UInt64)]) -> String {
         let most = skips.max { $0.count < $1.count }?.reason
         return most == .late ? "--deliver-at and --on" : most?.option ?? "the options"

@@ -27,8 +27,8 @@ package struct StopAdvice {
     package struct Circumstances {
         /// Whether the run received any response.
         var wasAnswered: Bool
-        /// Whether `--endpoint` names the server. Otherwise the server is that of an environment of
-        /// APNs.
+        /// Whether `--endpoint` names the server. Otherwise, the server is the one of an APNs
+        /// environment.
         var hasEndpoint: Bool
         var environment: String
         var isBinary: Bool
@@ -192,8 +192,8 @@ package struct StopAdvice {
         }
     }
 
-    /// Value of the run's `--retry`, while rows that it names may still be open: a resume without
-    /// it would not send them. nil if there are none.
+    /// Value of the run's `--retry` if rows in these states may still be open; nil if there are no
+    /// such rows. A resume without the option would not send them.
     private var reopened: String? {
         guard let states = circumstances.command?.value("retry") else { return nil }
         let names = states.split(separator: ",")
@@ -387,7 +387,8 @@ package struct StopAdvice {
     }
 
     private mutating func afterRefusedTopics(_ refusal: StopCause.Refusal?) {
-        if refusal?.reason == .topicDisallowed {
+        if let refusal, refusal.isFromOtherServer { return afterOtherServer() }
+        if let refusal, refusal.isCredential {
             export(
                 "use a credential that is for these topics; see which rows remain",
                 ["--state", "remaining"])

@@ -50,8 +50,9 @@ extension StopCause {
         case .onlyBadTokens(let refusal):
             "APNs accepts none of the first tokens (\(refusal.text))"
         case .tooManyBadTokens: "too many of the last 10,000 responses are BadDeviceToken"
-        case .topicsRefused(let detail, _):
-            "APNs refuses some of the topics that rows name: the rows of these topics remain to be "
+        case .topicsRefused(let detail, let refusal):
+            (refusal?.isFromOtherServer ?? false ? "the server" : "APNs")
+                + " refuses some of the topics that rows name: the rows of these topics remain to be "
                 + "sent, those of the other topics were sent: \(detail)"
         case .tooManyInvalid(let count, let rows):
             "\(grouped(count)) of the first \(grouped(rows)) rows are invalid"
@@ -69,8 +70,8 @@ extension StopCause {
                 + "sent, and only that ledger has the outcome of the rows that were "
                 + "sent"
         case .superseded:
-            "a newer attempt has taken over this ledger, or its claim was removed: nothing more is sent "
-                + "here, and rows that were in flight are in doubt there"
+            "a newer attempt has taken over this ledger, or this attempt's claim was removed: this "
+                + "run sends nothing more, and rows that were in flight are in doubt in the ledger"
         case .listFailed(let detail), .listFaulty(let detail), .listChanged(let detail),
             .failed(let detail):
             detail

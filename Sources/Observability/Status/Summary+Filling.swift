@@ -25,8 +25,8 @@ extension Summary {
         if run.elapsedSeconds >= 1e-6, answers > 0 {
             notificationsPerSecond = Double(answers) / run.elapsedSeconds
         }
-        // The telemetry has latencies over all runs. They are those of this run only if there was
-        // no other.
+        // The telemetry has latencies over all runs. They are the latencies of this run only if it
+        // is the only run.
         if telemetry.runs.count == 1, number == 1 { latency = Latency(telemetry.latency) }
         let total = run.limited.reduce(0, +)
         if total > 0, run.limited.count == LimitedBy.allCases.count {

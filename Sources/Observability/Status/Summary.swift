@@ -116,9 +116,9 @@ public struct Summary: Sendable, Encodable {
     /// Why the run chose the number in `connections`; nil if the user chose it. Not a key of the
     /// JSON.
     package var connectionsReason: String?
-    /// Connections that replaced another, over all runs.
+    /// Connections that replaced another connection, over all runs.
     public var reconnects: UInt64 = 0
-    /// Duration of this run, in seconds; nil if unknown.
+    /// Time for which this run has sent, without waits for waves, in seconds; nil if unknown.
     public var elapsedSeconds: Double?
     /// Responses per second in this run; nil if unknown.
     public var notificationsPerSecond: Double?

@@ -53,7 +53,7 @@ package struct Telemetry: Codable, Sendable {
         var message: String
     }
 
-    /// Name and value of a setting. It is never a secret.
+    /// Name and value of a setting. The value is never a secret.
     package struct Setting: Codable, Sendable {
         var name: String
         var value: String
@@ -101,6 +101,8 @@ package struct Telemetry: Codable, Sendable {
     /// Connections of the latest run.
     var connections: [ConnectionTally] = []
     var settings: [Setting] = []
+    /// Host and port of the latest run's server; nil if unknown.
+    package var endpoint: String? { settings.first { $0.name == "endpoint" }?.value }
     /// Command line of the latest run; nil if an earlier version wrote the file.
     package var command: RunCommand?
     /// Absolute path of the page of the latest run with `--report`; nil if no run had it.
@@ -163,8 +165,8 @@ package struct Telemetry: Codable, Sendable {
         self.waves = waves.prefix(Self.wavesLimit).map(PlannedWave.init)
     }
 
-    /// Returns the runs of the ledger, each starting when it began to send. Waits for a wave do not
-    /// count.
+    /// Returns the ledger's runs. The start of each is the time at which it began to send, after
+    /// any wait for a wave.
     package func withoutWaits(_ epochs: [Manifest.Epoch]) -> [Manifest.Epoch] {
         guard waves != nil else { return epochs }
         var epochs = epochs
@@ -189,13 +191,15 @@ package struct Telemetry: Codable, Sendable {
     /// the same word.
     static let interrupted = "interrupted"
 
-    /// Word for the end of a run that is not in progress; nil if it is unknown.
+    /// How a run ended, such as `complete` or `interrupted`; nil if that is unknown. The run must
+    /// not be in progress.
     func outcome(of epoch: Manifest.Epoch) -> String? {
         let run = runs.first { $0.number == epoch.number }
         if let outcome = run?.outcome { return outcome }
         if run?.hasEnd == true { return "wave ended" }
         guard epoch.stop == nil else { return nil }
-        // Only the latest run, or one that this file would have, certainly recorded no end.
+        // The run certainly recorded no end if it is the latest run, or if this file has it or
+        // would have it. The file loses only the oldest runs.
         let isKnown =
             run != nil || epoch.segments == nil
             || !runs.isEmpty && (runs.count < Self.runsLimit || epoch.number > runs[0].number)
@@ -242,8 +246,8 @@ package struct Telemetry: Codable, Sendable {
             riseNanoseconds: clock.ramp.riseNanoseconds, sentNanoseconds: clock.sentNanoseconds)
     }
 
-    /// Returns the sending time, in nanoseconds, that counts towards a rising rate; 0 if the
-    /// recorded rate rose differently.
+    /// Returns for how long, in nanoseconds of sending time, the recorded rate has risen; 0 if its
+    /// start, end or rise time differs from that of `other`.
     package func sentNanoseconds(of other: RateRamp) -> UInt64 {
         guard let ramp, ramp.first == other.first, ramp.last == other.last,
             ramp.riseNanoseconds == other.riseNanoseconds

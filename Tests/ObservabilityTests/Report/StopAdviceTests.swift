@@ -303,6 +303,35 @@ import Testing
         #expect(!Self.refusal(nil, 404, isCredential: false).isFromOtherServer)
     }
 
+    @Test(
+        arguments: [
+            (refusal(nil, 404), "is this APNs? check --endpoint", "broadside doctor", "the server"),
+            (
+                refusal(.topicDisallowed, 400), "use a credential that is for these topics",
+                "--state remaining", "APNs"
+            ),
+            (
+                refusal(.forbidden), "use a credential that is for these topics",
+                "--state remaining", "APNs"
+            ),
+            (
+                refusal(.badTopic, 400, isCredential: false), "correct the topics of these rows",
+                "--state rejected", "APNs"
+            ),
+        ] as [(StopCause.Refusal, String, String, String)])
+    func `The advice after refused topics depends on whether their rows remain`(
+        refusal: StopCause.Refusal, text: String, command: String, subject: String
+    ) {
+        let cause = StopCause.topicsRefused(detail: "com.example.a", refusal)
+        let advice = Self.advice(cause, hasEndpoint: true)
+        #expect(advice.steps[0].text.hasPrefix(text), "\(advice.steps)")
+        #expect(advice.steps[0].command?.contains(command) == true, "\(advice.steps)")
+        #expect(advice.steps.last?.text.contains("--resume") == true)
+        #expect(
+            advice.steps.contains { $0.text.contains("new ledger") } == !refusal.isCredential)
+        #expect(cause.message.hasPrefix("\(subject) refuses some of the topics"))
+    }
+
     @Test func `A run without a recorded end gets advice about what may have ended it`() {
         let advice = StopAdvice(
             outcome: nil, message: nil,

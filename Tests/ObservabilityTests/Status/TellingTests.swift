@@ -57,8 +57,9 @@ import Testing
         var sampler = RunSampler(
             RunSampler.Context(
                 campaign: "", earlier: .init(), knownEnd: 30, wantedConnections: 1,
-                earlierPasses: .init(report.statistics, report.latency, seconds: 7)),
-            start: Now(nanoseconds: 0, wallMilliseconds: 0))
+                earlierPasses: .init(
+                    report.statistics, report.latency, seconds: 50, sendingSeconds: 2)),
+            start: Now(nanoseconds: 0, wallMilliseconds: 90_000))
         func metrics() -> String {
             MetricsText(
                 sampler.snapshot, use: ProcessUse(cpuMicroseconds: 1, peakResidentBytes: 2)
@@ -66,21 +67,47 @@ import Testing
         }
         #expect(metrics().contains("broadside_requests_total 5\n"), "before the first sample")
         #expect(sampler.snapshot.rows == 30, "the zones of all rows are known")
+        #expect(sampler.snapshot.rateAverage == 2, "before the first sample")
         report.statistics.requests = 3
         sampler.sample(
             report, list: .init(), phase: .running, milliRate: nil,
-            now: Now(nanoseconds: 2 * second, wallMilliseconds: 0))
-        #expect(sampler.snapshot.processSeconds == 9 && sampler.snapshot.elapsedSeconds == 2)
+            now: Now(nanoseconds: 2 * second, wallMilliseconds: 92_000))
+        #expect(sampler.snapshot.sendingSeconds == 4 && sampler.snapshot.elapsedSeconds == 2)
+        #expect(sampler.snapshot.startedAtMilliseconds == 40_000)
         for line in [
             "broadside_requests_total 8", "broadside_retries_total 4",
             "broadside_connections_opened_total 2", "broadside_answer_latency_seconds_count 8",
-            "broadside_run_seconds 9.0",
+            "broadside_run_seconds 4.0",
         ] {
             #expect(metrics().contains("\n\(line)\n"), "\(line)")
         }
         let progress = sampler.snapshot.json.object
-        #expect(progress.contains("\"elapsed_seconds\":9") && progress.contains("\"retries\":4"))
+        #expect(progress.contains("\"elapsed_seconds\":4") && progress.contains("\"retries\":4"))
         #expect(sampler.snapshot.rateNow == 2, "the rate is that of the present wave")
+        #expect(sampler.snapshot.rateAverage == 2 && progress.contains("\"rate_average\":2,"))
+    }
+
+    @Test func `A wait for a wave is no sending time, and does not lower the average rate`() {
+        var earlier = RunStatistics()
+        earlier.untimedResponses = 60
+        var sampler = RunSampler(
+            RunSampler.Context(
+                campaign: "", earlier: .init(), wantedConnections: 1,
+                earlierPasses: .init(earlier, LatencyCounts(), seconds: 10, sendingSeconds: 10)),
+            start: Now(nanoseconds: 0, wallMilliseconds: 10_000))
+        let wave = Wave(atMilliseconds: 3_610_000, isAtOnce: false, localText: "")
+        sampler.take(
+            waves: WaveProgress(waves: [wave], current: nil, next: 0, isWaiting: true))
+        sampler.sample(
+            ReactorReport(), list: .init(), phase: .waiting, milliRate: nil,
+            now: Now(nanoseconds: 600 * second, wallMilliseconds: 610_000))
+        #expect(sampler.snapshot.sendingSeconds == 10 && sampler.snapshot.rateAverage == 6)
+        #expect(sampler.snapshot.startedAtMilliseconds == 0)
+        #expect(sampler.snapshot.json.object.contains("\"elapsed_seconds\":10"))
+        let text = MetricsText(
+            sampler.snapshot, use: ProcessUse(cpuMicroseconds: 1, peakResidentBytes: 2)
+        ).text
+        #expect(text.contains("\nbroadside_run_seconds 10.0\n"))
     }
 
     @Test func `The list's rows are estimated until its end is read`() {

@@ -1,0 +1,60 @@
+import BroadsideLedgers
+import BroadsidePolicy
+import BroadsideSupport
+import BroadsideTestSupport
+import Foundation
+import Testing
+
+@testable import BroadsideCampaigns
+
+/// What a run does between the check of its inputs and its first row.
+@Suite struct PreparedRunTests {
+    /// Options whose list begins no campaign with waves, because most of its zones are unknown.
+    private static func options(_ campaign: Campaign) throws -> SendOptions {
+        let tokens = ["ab", "cd"].map { String(repeating: $0, count: 32) }
+        var options = SendOptions()
+        options.tokens = .file(
+            try campaign.directory.write(
+                "token,tz\n\(tokens[0]),Berlin\n\(tokens[1]),Paris\n", to: "list.csv"))
+        options.payload = campaign.payloadFile
+        options.topic = Campaign.topic
+        options.authKey = campaign.authority.authKey
+        options.keyID = Campaign.keyID
+        options.teamID = Campaign.teamID
+        options.endpoint = "localhost:1"
+        options.delivery.deliverAt = TimeOfDay("09:00")
+        options.delivery.zoneColumn = "tz"
+        options.delivery.zoneDefault = "UTC"
+        options.ledger = campaign.ledger
+        options.ledgerUse = .resumeOrBegin
+        options.progress = .none
+        return options
+    }
+
+    private static func open(_ campaign: Campaign) throws -> LedgerDirectory {
+        try LedgerDirectory.openForRun(campaign.ledger, resumes: true)
+    }
+
+    /// Begins the campaign, as another start of the command does.
+    private static func begin(_ run: CheckedRun, _ campaign: Campaign) throws {
+        _ = try LedgerSession(
+            run.plan, list: run.list, part: nil, skips: run.skips, directory: open(campaign),
+            now: Clock.now())
+    }
+
+    @Test func `A list that is refused discards the ledger of this run, but not that of another`()
+        throws
+    {
+        let campaign = try Campaign(rows: 1)
+        let run = try CheckedRun(Self.options(campaign), spooling: nil)
+        #expect(!run.isBegun)
+        #expect(throws: BroadsideError.self) {
+            try PreparedRun(run, directory: Self.open(campaign))
+        }
+        #expect(!FileManager.default.fileExists(atPath: campaign.ledger))
+        try Self.begin(run, campaign)
+        let prepared = try PreparedRun(run, directory: Self.open(campaign))
+        #expect(prepared.session.isResumed)
+        #expect(FileManager.default.fileExists(atPath: "\(campaign.ledger)/manifest.json"))
+    }
+}
