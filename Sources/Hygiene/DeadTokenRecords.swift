@@ -1,12 +1,12 @@
 /// Records of dead tokens, each followed by the token's bytes, in pages that never move.
 ///
-/// Indices count in steps of 8 bytes, from 1, so that none is 0.
+/// Indices count in steps of 8 bytes, from 1, so that no index is 0.
 @safe struct DeadTokenRecords: ~Copyable {
     static let pageByteCount = 1 << 20
     private static let recordByteCount = 32
 
-    // SAFETY: each is `pageByteCount` bytes, allocated by `append`, never moved, and freed in
-    // `deinit`.
+    // SAFETY: each page has `pageByteCount` bytes, is allocated by `append`, never moved, and freed
+    // in `deinit`.
     private var pages: [UnsafeMutableRawPointer] = unsafe []
     private var filled = DeadTokenRecords.pageByteCount
 

@@ -8,15 +8,16 @@ import BroadsideSupport
 public struct VerdictLedger {
     private let manifest: Manifest
     private let segments: [LedgerSegment]
-    /// Segments up to the end that the first reading validated. The second one reads no further, so
-    /// that both see the same records while a run continues writing.
+    /// Segments up to the end that the first reading validated. The second reading ends there, too,
+    /// so that both readings see the same records while a run continues writing.
     private var sound: [ValidatedSegment] = []
     /// Tally of the responses, up to the validated end.
     public fileprivate(set) var responses = ResponseTally()
 
-    /// Whether acceptance in the ledger means the silence of a legacy gateway. Such a gateway also
-    /// accepts notifications for apps that were removed, and leaves the report to the feedback
-    /// service (Apple, "Binary Provider API"), so its silence proves nothing about a token.
+    /// Whether the ledger's accepted rows are rows to which a legacy gateway sent no response. Such
+    /// a gateway also accepts notifications for apps that were removed, and leaves the report to
+    /// the feedback service (Apple, "Binary Provider API"), so its silence proves nothing about a
+    /// token.
     public var acceptsBySilence: Bool { manifest.identity.acceptsBySilence }
 
     /// App and environment that the verdicts apply to, as far as they are the same for all rows.
@@ -188,14 +189,14 @@ extension DeadTokens {
         }
     }
 
-    /// Marks tokens as rescued by a ledger's other verdicts: those that APNs accepted, or refused
-    /// for another reason, at the same time or later. Neither a lost response nor the silence of a
-    /// legacy gateway proves anything about a token.
+    /// Marks a dead token as rescued if a ledger has another verdict on it of the same time or
+    /// later: APNs accepted the token, or refused it for a reason other than `reasons`. Neither a
+    /// lost response nor the silence of a legacy gateway proves anything about a token.
     ///
     /// - Parameters:
     ///   - reasons: Reasons that report a token as dead.
-    ///   - end: Time before which a verdict must be settled to count, milliseconds since 1970; nil:
-    ///     all count.
+    ///   - end: Only verdicts that were settled before this time count, milliseconds since 1970;
+    ///     nil: all count.
     ///   - accepted: Also receives all accepted rows.
     /// - Throws: Errors of reading the ledger.
     public mutating func rescueLiving(
@@ -257,8 +258,8 @@ private struct TopicScopes {
     private let common: TokenScope
     /// Scope that a topic's scope must match; nil if all topics are wanted.
     private let own: TokenScope?
-    /// Number in `DeadTokens` of each topic's scope, by the reader's number of the topic; nil if
-    /// the topic is not wanted.
+    /// For each topic, by the reader's number for it: the number of its scope in `DeadTokens`; nil
+    /// if the topic is not wanted.
     private var numbers: [UInt16: UInt32?] = [:]
     /// The topic of the latest call, which is nearly always the topic of the next call, too.
     private var last: (topic: UInt16, number: UInt32?)?

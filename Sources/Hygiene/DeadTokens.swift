@@ -10,7 +10,7 @@ import BroadsideSupport
 ///     filter    after `seal`: at least 16 bits per token, indexed by fingerprint; identifies
 ///               nearly all living tokens by itself
 ///
-/// A token counts as dead only if all its digits match; a fingerprint alone never removes anything.
+/// A token counts as dead only if all its digits match; a fingerprint alone never removes a row.
 /// Living tokens are known by fingerprint alone, and a collision could at worst keep a dead token
 /// in the list.
 public struct DeadTokens: ~Copyable {
@@ -80,7 +80,7 @@ public struct DeadTokens: ~Copyable {
         assert(scope == 0 || Int(scope) < scopes.count, "a verdict's scope has its number")
         var search = Search(fingerprint)
         while let recordIndex = next(&search) {
-            // The scope first: it is nearly always the same.
+            // The scope is compared first, because that is cheap.
             guard records[recordIndex].scope == scope, isEqual(recordIndex, bytes) else { continue }
             let isNewer = settledAt > records[recordIndex].settledAt
             let isAsNew = settledAt == records[recordIndex].settledAt

@@ -6,7 +6,7 @@ extension ListPruner {
     mutating func goThroughRecords(
         _ window: PrunerWindow, from start: Int, isLast: Bool, removed: inout [UInt8]
     ) -> Int {
-        // SAFETY: nothing is read with it after this window.
+        // SAFETY: nothing is read with the reader after this window.
         unsafe window.open(&reader, from: start, line: line)
         while let row = reader.next() {
             let next = reader.offset
@@ -52,7 +52,7 @@ extension ListPruner {
         return SeparatorLine.separator([UInt8](text)) == layout.format.separator
     }
 
-    /// Whether a row exceeds the maximum length, without its line feed.
+    /// Whether a row without its line feed exceeds the maximum length.
     private func isLong(_ window: PrunerWindow, _ row: RowReader.Row, _ next: Int) -> Bool {
         let count = next - row.start
         guard count > RowChunk.rowByteCountMax else { return false }
@@ -66,8 +66,8 @@ extension ListPruner {
         return window.byte(at: next - 1) == UInt8(ascii: "\n")
     }
 
-    /// Offset after the last whole line, if only blank lines follow the last row; an unterminated
-    /// line may be the start of a row.
+    /// Offset after the last whole line of a window, in which only blank lines follow the last row.
+    /// A line without an end is not included, because it may be the start of a row.
     private mutating func endOfLastLine(_ window: PrunerWindow, from start: Int) -> Int {
         var offset = window.count
         while offset > start, window.byte(at: offset - 1) != 0x0a { offset -= 1 }

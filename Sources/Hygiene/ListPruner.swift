@@ -25,8 +25,8 @@ public struct ListPruner: ~Copyable {
     public internal(set) var counts = PruneCounts()
     /// Fault that ends the list; there is no pruned list then.
     public private(set) var fault: ListFault?
-    /// Ranges in the last window before it changed: rows that were passed out as removed, and bytes
-    /// that were cut from the list. Empty unless `notesRanges` is set.
+    /// Ranges in the last window, by the offsets before it was changed: rows that were passed out
+    /// as removed, and bytes that were cut from the list. Empty unless `notesRanges` is set.
     public internal(set) var removedRanges: (handedOut: [Range<Int>], cut: [Range<Int>]) = ([], [])
 
     let dead: DeadTokens

@@ -47,7 +47,7 @@ public struct ListSurvey: ~Copyable {
         public var byDigitCount: [UInt64] { lengths.rows }
 
         /// Tokens of fewer digits than Apple is known to have issued.
-        public var suspicious: UInt64 { byDigitCount[..<64].reduce(0, +) }
+        public var suspicious: UInt64 { byDigitCount[..<TokenLengths.shortestIssued].reduce(0, +) }
     }
 
     /// Maximum number of bad rows that are kept.

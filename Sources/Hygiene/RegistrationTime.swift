@@ -16,9 +16,9 @@ public struct RegistrationTime: Sendable {
         latest = Int64(clamping: min(nowMilliseconds, 1 << 60)) + Self.ahead
     }
 
-    /// Returns the latest time that a column's text may mean, in milliseconds since 1970, rounded
-    /// up, so that a time within the millisecond of APNs' timestamp counts as later; nil if the text
-    /// is unreadable.
+    /// Returns the latest time that a column's text may mean, in milliseconds since 1970; nil if
+    /// the text is unreadable. The time is rounded up, so that a time within the millisecond of
+    /// APNs' timestamp counts as later.
     public func milliseconds(_ text: RawSpan) -> Int64? {
         guard let time = WrittenTime(text), time.first >= Self.earliest, time.first <= latest else {
             return nil

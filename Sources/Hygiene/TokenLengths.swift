@@ -17,7 +17,7 @@ public struct TokenLengths: Sendable {
         public var rows: UInt64
     }
 
-    /// Lengths that no token of another list has.
+    /// Suspicious lengths that no token of another list has.
     public struct Absent: Sendable, Equatable {
         /// Numbers of digits, in ascending order.
         public var digits: [Int]
@@ -27,8 +27,13 @@ public struct TokenLengths: Sendable {
         public var line: UInt64
     }
 
-    /// A length is usual if it occurs at least this many times as often as the suspected sum.
+    /// A length is usual if its number of rows is at least this factor times the number of rows of
+    /// the suspected sum.
     private static let usualFactor: UInt64 = 4
+    /// A length is rare if only one row has it, or at most one in this number of rows.
+    private static let rareDivisor: UInt64 = 1_000
+    /// Number of digits of the shortest tokens that Apple is known to have issued.
+    static let shortestIssued = 64
 
     /// Number of rows by the number of their token's digits.
     public private(set) var rows = [UInt64](repeating: 0, count: TokenText.maximumDigitCount + 1)
@@ -49,12 +54,20 @@ public struct TokenLengths: Sendable {
         rows[digits] += 1
     }
 
-    /// Lengths of this list's tokens that no token of another list has; nil if there are none.
+    /// Suspicious lengths of this list's tokens that no token of another list has; nil if there are
+    /// none. A length is suspicious if it is shorter than any that Apple is known to have issued, or
+    /// if it is rare in this list. Another length may be that of an app's second kind of token.
     ///
-    /// - Parameter ignored: A length that is not compared; nil: all are.
-    public func absent(from other: TokenLengths, except ignored: Int? = nil) -> Absent? {
+    /// - Parameters:
+    ///   - ignored: A length that is not compared; nil: all are.
+    ///   - includesRare: Whether rare lengths are compared, too.
+    public func absent(
+        from other: TokenLengths, except ignored: Int? = nil, includesRare: Bool = true
+    ) -> Absent? {
+        let rare = includesRare ? max(1, rows.reduce(0, +) / Self.rareDivisor) : 0
         let digits = rows.indices.filter {
             rows[$0] > 0 && other.rows[$0] == 0 && $0 != ignored
+                && ($0 < Self.shortestIssued || rows[$0] <= rare)
         }
         guard let line = digits.map({ firstLines[$0] }).min() else { return nil }
         return Absent(digits: digits, rows: digits.reduce(0) { $0 + rows[$1] }, line: line)

@@ -3,8 +3,8 @@ import BroadsideSupport
 
 /// App and APNs environment that a ledger's verdicts apply to.
 public struct TokenScope: Sendable, Equatable {
-    /// The apns-topic; nil if the ledger does not name it, because the client certificate determined
-    /// it, or if each row names its own.
+    /// The apns-topic. nil if the ledger names no topic, because the client certificate determined
+    /// it, and if each row names its own topic.
     public var topic: String?
     /// `production` or `development`; nil: unknown, for a feedback service.
     public var environment: String?

@@ -4,8 +4,8 @@ import BroadsideSupport
 ///
 /// Surrounding blanks are allowed. Formats:
 ///
-/// - a number since 1970: seconds, milliseconds, microseconds or nanoseconds, by its size, with an
-///   optional fraction: `1700000000`, `1700000000.25`, `1700000000123456`
+/// - a number of seconds, milliseconds, microseconds or nanoseconds since 1970, with an optional
+///   fraction. Its size determines the unit: `1700000000`, `1700000000.25`, `1700000000123456`
 /// - ISO 8601, and the formats of databases: `2023-11-14T22:13:20Z`, `2023-11-14
 ///   22:13:20.123456+00`, `2023-11-14 22:13:20 UTC`; with an offset (default: UTC)
 /// - a date alone (also `20231114`), and `20231114221320`
@@ -21,8 +21,8 @@ public struct WrittenTime: Sendable, Equatable {
     /// Whether the text has a fraction of a millisecond, which `first` and `last` omit.
     private var isFiner = false
 
-    /// Latest time that the text can mean, in milliseconds since 1970, rounded up. It is later than
-    /// any whole millisecond that the text's time is later than.
+    /// Latest time that the text can mean, in milliseconds since 1970, rounded up. If the text's
+    /// time is later than a whole millisecond, this time is later than it, too.
     var lastRoundedUp: Int64 { isFiner ? last + 1 : last }
 
     /// End of the year 9999; larger numbers are not times.
@@ -61,7 +61,7 @@ public struct WrittenTime: Sendable, Equatable {
             if let time = basic(value, digits: count) { return time }
             return since1970(value, fraction: nil)
         }
-        // Nine digits or more: a time since 1973, not a version number or price.
+        // A number of nine digits or more is a time since 1973, not a version number or price.
         if count >= 9, scanner.take("."), let fraction = scanner.fraction(), scanner.isAtEnd {
             return since1970(value, fraction: fraction)
         }
@@ -82,8 +82,8 @@ public struct WrittenTime: Sendable, Equatable {
         return WrittenTime(value * 1000 + fraction.thousandths, isFiner: fraction.isFiner)
     }
 
-    /// Parses a date without separators, `YYYYMMDD` or `YYYYMMDDHHMMSS`; as seconds or milliseconds
-    /// it would be before 1974 or after 2600.
+    /// Parses a date without separators, `YYYYMMDD` or `YYYYMMDDHHMMSS`. As a number of seconds or
+    /// milliseconds since 1970, the same digits would mean a time before 1971 or after 2590.
     private static func basic(_ value: Int64, digits count: Int) -> WrittenTime? {
         guard count == 8 || count == 14 else { return nil }
         let date = count == 8 ? value : value / 1_000_000

@@ -150,8 +150,8 @@ struct AcceptanceCounts: ~Copyable {
         if let failure { throw failure }
     }
 
-    /// Passes the fingerprint of each token with at least this many acceptances to `visit`: each
-    /// once, in any order.
+    /// Passes the fingerprint of each token with at least `least` acceptances to `visit`. Each is
+    /// passed once, in any order.
     func forEach(
         atLeast least: Int, _ visit: (UInt64) throws(BroadsideError) -> Void
     ) throws(BroadsideError) {

@@ -12,7 +12,7 @@ internal import Synchronization
 /// The list's source reports which rows belong to the canary, and the reactors report the outcomes
 /// of these rows. While the canary is pending, no other rows are handed out, so every completed row
 /// belongs to it. A row that was sent and has no final response (lost, or failed) counts as
-/// refused. An invalid row counts as a response and as refused. Skipped rows are replaced by
+/// refused. An invalid row counts as a response that is a refusal. Skipped rows are replaced by
 /// others.
 package final class CanaryGate: Sendable {
     /// Decision about the canary.
@@ -133,7 +133,7 @@ package final class CanaryGate: Sendable {
     }
 
     private func judge(_ state: State) -> Verdict {
-        // If nothing was sent, the list has ended, and nothing is withheld.
+        // If no row was sent, the list has ended, and no rows are withheld.
         if state.answered == 0 { return state.lost == 0 ? .passed : .unanswered }
         let isTooMany =
             Double(state.refused) * 100 > maximumRefusedPercent * Double(state.answered)

@@ -19,9 +19,9 @@ package struct EarlierQuestions: OptionSet, Sendable {
 /// Facts from earlier ledgers about the tokens of a list: which tokens are dead (by the same rule
 /// as for `prune`), and how often each token was accepted.
 ///
-///     each ledger ──▶ first reading: dead tokens ──▶ second reading: rescues, acceptances
+///     each ledger ──▶ first reading: dead tokens ──▶ second reading: living tokens, acceptances
 ///
-/// Only verdicts from before the campaign's first start are used, so that a resume gets the same
+/// Only verdicts from before the campaign's first start count, so that a resume gets the same
 /// result. Memory is bounded by `DeadTokens.memoryLimit` and `AcceptanceCounts.memoryLimit`.
 package final class EarlierVerdicts {
     /// Rules for skipping rows.

@@ -7,7 +7,7 @@ internal import Glibc
 /// once, before the first row is sent, and read along with the list. Memory does not grow with the
 /// list.
 ///
-///     | mark | what was looked for | count | hash | row << 4 + reason | … in list order
+///     | mark | code of the scan | count | hash | row << 4 + reason | … in list order
 ///
 /// Used by one thread at a time.
 @safe package final class ExclusionIndex: @unchecked Sendable {
@@ -38,7 +38,7 @@ internal import Glibc
     /// - Parameters:
     ///   - descriptor: Descriptor of the file, owned by this value.
     ///   - search: The scan from which the file must come.
-    ///   - Returns: nil if the file is invalid, damaged, or from another scan.
+    /// - Returns: nil if the file is invalid, damaged, or from another scan.
     package init?(descriptor: Int32, name: String, search: ExclusionScan) throws(BroadsideError) {
         self.descriptor = descriptor
         self.name = name

@@ -4,8 +4,8 @@ internal import BroadsideRows
 internal import BroadsideSupport
 
 extension ExclusionScan {
-    /// Smallest number of suppressed tokens for which it is unusual that none of them is in a list
-    /// of at least as many tokens.
+    /// Minimum number of suppressed tokens for a warning that none of them is in the list. The list
+    /// must have at least as many tokens.
     private static let unusualCount: UInt64 = 10
 
     /// Limit on the lengths that a warning names.
@@ -13,7 +13,7 @@ extension ExclusionScan {
 
     /// Refuses or reports unreadable suppressions before the campaign starts, because a run would
     /// not respect them.
-    static func check(
+    func check(
         _ counts: ListSurvey.Counts, of list: TokenList
     ) throws(BroadsideError) {
         if let line = counts.firstMalformedRowLine {
@@ -24,7 +24,7 @@ extension ExclusionScan {
                     + "\(RowChunk.rowByteCountMax >> 20) MiB), and its opt-outs would "
                     + "be lost: correct it")
         }
-        if let refusal = list.refusal(of: counts.headers) { throw refusal }
+        if let refusal = list.refusal(of: counts.headers, isBegun: isBegun) { throw refusal }
         list.warn(of: counts.lengths)
         guard counts.rows > 0 else {
             return standardErrorLine(
@@ -37,7 +37,7 @@ extension ExclusionScan {
                 " contains no device token: the first row is \(bad.reason.text), on line "
                     + "\(bad.line): name a list of tokens")
         }
-        list.warn(of: counts.headers)
+        list.warn(of: counts.headers, isBegun: isBegun)
         guard counts.invalid > counts.headers.count else { return }
         standardErrorLine(
             "broadside: warning: \(list.name): \(counts.invalid) of "
@@ -45,14 +45,14 @@ extension ExclusionScan {
                 + "\(bad.line): these devices get the push")
     }
 
-    /// Warns about suppressions that are probably not tokens of the devices that they should
-    /// suppress, because they are cut off, joined, or from another column or app.
+    /// Warns about suppressed tokens that are probably wrong and suppress no device, because they
+    /// are cut off, joined, or from another column or app.
     ///
     /// - Parameters:
     ///   - optOuts: Counts of the suppression list.
-    ///   - rows: Counts of the whole list from which rows are skipped.
+    ///   - rows: Counts of the list from which rows are skipped, including other shards.
     ///   - suppressedRows: Number of rows of that list that are suppressed.
-    static func warn(
+    func warn(
         of optOuts: ListSurvey.Counts, in suppress: TokenList, for rows: ListSurvey.Counts,
         of list: TokenList, suppressedRows: UInt64
     ) {
@@ -60,10 +60,13 @@ extension ExclusionScan {
         guard rows.valid > 0 else { return }
         // `check` has warned about a length that is the sum of two others.
         let glued = optOuts.lengths.glued?.digits
-        if let absent = optOuts.lengths.absent(from: rows.lengths, except: glued) {
+        if let absent = optOuts.lengths.absent(
+            from: rows.lengths, except: glued, includesRare: !isPart)
+        {
             let lengths =
-                absent.digits.prefix(shownLengthsLimit).map(String.init).joined(separator: ", ")
-                + (absent.digits.count > shownLengthsLimit ? " and others" : "")
+                absent.digits.prefix(Self.shownLengthsLimit).map(String.init)
+                .joined(separator: ", ")
+                + (absent.digits.count > Self.shownLengthsLimit ? " and others" : "")
             let tokens =
                 absent.rows == 1
                 ? "the token on line \(absent.line) suppresses no row, because it has"
@@ -75,7 +78,10 @@ extension ExclusionScan {
                     + "devices get the push: correct the list")
             if absent.rows == optOuts.valid { return }
         }
-        if suppressedRows == 0, optOuts.valid >= unusualCount, rows.valid >= optOuts.valid {
+        // A part of a table may have none of the tokens that the table has.
+        if suppressedRows == 0, !isPart, optOuts.valid >= Self.unusualCount,
+            rows.valid >= optOuts.valid
+        {
             standardErrorLine(
                 "broadside: warning: no row is suppressed, because none of the "
                     + "\(grouped(optOuts.valid)) tokens of \(suppress.name) is in \(list.name): "

@@ -7,8 +7,8 @@ internal import BroadsideTLS
 internal import Glibc
 
 /// Scan for the rows that a run skips: tokens of a suppression list, later copies of a token, rows
-/// that a filter excludes, and tokens that earlier ledgers report as dead or as accepted often
-/// enough.
+/// that a filter excludes, and tokens that earlier ledgers report as dead, or as accepted as often
+/// as the cap allows.
 ///
 ///     suppressions ▶ digests ─┐
 ///                             ├─▶ sorted by token ▶ skipped rows ▶ sorted by row ▶ ExclusionIndex
@@ -32,6 +32,10 @@ package struct ExclusionScan {
     private let earlier: EarlierReader?
     /// The campaign whose rows are scanned. Earlier ledgers are read relative to its start.
     package var campaign: RunningCampaign
+    /// Whether the campaign began earlier, so that its lists can't be corrected any more.
+    package var isBegun = false
+    /// Whether the list is one of several that together are the campaign's table (`--part`).
+    package var isPart = false
     /// Payloads of the rows. A row without a valid payload can't be sent, so a later row with its
     /// token is not a duplicate.
     private let payloads: PayloadSet
@@ -109,8 +113,8 @@ package struct ExclusionScan {
         return try TokenList(.file(path), format: nil, tokenColumn: nil, option: "suppress")
     }
 
-    /// Opens the list with this token column; nil if the column is missing. Throws if the list has
-    /// a fault, which does not depend on the column.
+    /// Opens the list with this token column; nil if that fails, for example because the column is
+    /// missing. Throws a fault of the list, because it does not depend on the column.
     private static func listWithColumn(
         _ tokenColumn: String, _ path: String
     ) throws(BroadsideError) -> TokenList? {
@@ -163,8 +167,7 @@ package struct ExclusionScan {
         let counts = try collect(list, upTo: end, into: &tokens, skipped: &rows)
         let suppressedRows = try write(&tokens, skipped: &rows, to: descriptor, name: name)
         if let suppress, let optOuts = counts?.optOuts, let rows = counts?.rows {
-            Self.warn(
-                of: optOuts, in: suppress, for: rows, of: list, suppressedRows: suppressedRows)
+            warn(of: optOuts, in: suppress, for: rows, of: list, suppressedRows: suppressedRows)
         }
     }
 
@@ -180,7 +183,7 @@ package struct ExclusionScan {
     ) throws(BroadsideError) -> (optOuts: ListSurvey.Counts?, rows: ListSurvey.Counts)? {
         var filter = TokenFilter(bitCount: suppress == nil ? 0 : Self.filterBitCount)
         if let end {
-            // Only the scan of the whole list reads earlier ledgers.
+            // The scan of a list's first rows reads no earlier ledgers.
             _ = try collectRows(of: list, upTo: end, nil, into: &tokens, skipped: &rows) { token in
                 filter.insert(token.low)
                 return true
@@ -196,7 +199,7 @@ package struct ExclusionScan {
                     filter.insert(token.low)
                     return true
                 }
-                try Self.check(counts, of: suppress)
+                try check(counts, of: suppress)
                 optOuts = counts
             }
             let verdicts = try earlier?.read(campaign)
@@ -211,8 +214,8 @@ package struct ExclusionScan {
             ) {
                 skipsDuplicates || filter.mayContain($0.low) || capped.mayContain($0.high)
             }
-            if let refusal = list.refusal(of: counts.headers) { throw refusal }
-            list.warn(of: counts.headers)
+            if let refusal = list.refusal(of: counts.headers, isBegun: isBegun) { throw refusal }
+            list.warn(of: counts.headers, isBegun: isBegun)
             try verdicts?.checkRegistrations(list, rows: counts.valid)
             return (optOuts, counts)
         }

@@ -17,14 +17,16 @@ package struct FilterPass {
         var firstText = ""
         /// Whether the first of these values is a version.
         var isFirstVersion = false
-        /// For `=` and `!=`: the texts of the set that occur in the column, and others.
+        /// For `=` and `!=`: the texts of the set that occur in the column, and other values of the
+        /// column.
         var occurrences: SetOccurrences
-        /// Result for a value that is in the set; nil for an order, and when all texts of the set
-        /// occur.
+        /// Result of the condition for a value that is in its set. nil for `<`, `<=`, `>` and `>=`,
+        /// and once all texts of the set have occurred.
         var setMatch: RowFilter.Match?
     }
 
-    /// Number of the first rows whose values are shown if a set has none of them.
+    /// Number of rows at the start of the list whose values are recorded, for the warning about a
+    /// set.
     private static let sampledRows: UInt64 = 1_000
 
     private let filter: RowFilter
@@ -97,7 +99,7 @@ package struct FilterPass {
     private mutating func note(
         _ index: Int, _ row: RowReader.Row, _ field: RowReader.Field, _ reader: borrowing RowReader
     ) {
-        // An empty text is of no kind, such as a number or a date.
+        // An empty text has no kind, so it is not counted as a value of another kind.
         guard field.count > 0 else { return }
         if columns[index].incomparable == 0 {
             columns[index].firstLine = row.line

@@ -141,7 +141,8 @@ package final class ListBytes: Sendable {
                 name,
                 " is not a \(named.rawValue) file: rename it with the ending of its real format")
         }
-        // An empty file counts as compressed, too: reading it then reports that it is cut off.
+        // An empty file with such a name counts as compressed, too. Reading it reports that it is
+        // cut off.
         return named
     }
 
@@ -182,11 +183,11 @@ package final class ListBytes: Sendable {
         }
     }
 
-    /// Estimated number of decoded bytes. Compression is assumed to halve the size of digits.
+    /// Estimated number of decoded bytes. Compressed digits are assumed to take half of their size.
     package var estimatedByteCount: UInt64 {
         if case .stream(let stream, _, let fileByteCount) = source {
-            // The size of a pipe's contents is unknown. The estimate is high enough for a second
-            // core.
+            // The size of a pipe's contents is unknown. The estimate is then so high that a run may
+            // use more than one core.
             return stream.decodedByteCount ?? (fileByteCount == 0 ? .max : fileByteCount * 2)
         }
         return byteCount ?? 0

@@ -5,7 +5,7 @@ package import BroadsideSupport
 @safe package final class ListCursor {
     private let list: TokenList
     private let pool: ChunkPool
-    /// Wanted rows of the list. The cursor reads none beyond their end.
+    /// Wanted rows of the list. The cursor reads no row beyond their end.
     private let rows: CampaignRows
     private var splitter: RowSplitter
     /// Whether the splitter has processed the end of the list.
@@ -124,7 +124,8 @@ package import BroadsideSupport
     /// - Returns: nil if the list has other bytes there.
     /// - Throws: Exit code 5 if the list can't be read.
     package func readUncut(_ known: ChunkReservation) throws(BroadsideError) -> RowChunk? {
-        // The start of the list is not a row, and only the splitter handles long rows.
+        // The start of the list may be a header, and a row may be long. Only the splitter handles
+        // these cases.
         guard known.byteOffset > 0, known.byteCount <= UInt64(RowChunk.capacity) else {
             return try read(known)
         }
@@ -170,8 +171,8 @@ package import BroadsideSupport
         // If reading fails, the previous bytes must not be taken for the next ones.
         bufferCount = 0
         let room = Int(min(UInt64(Self.readSize), end - min(end, bufferOffset)))
-        // SAFETY: `room` is at most the buffer's size, and `read` returns how many bytes it has set
-        // from its start on: those that the span has, until they are consumed.
+        // SAFETY: `room` is at most the buffer's size, and `read` returns how many bytes it has
+        // set, from the buffer's start on. Spans have only these bytes, until they are consumed.
         bufferCount = unsafe try list.read(
             at: bufferOffset, into: UnsafeMutableRawBufferPointer(rebasing: buffer[..<room]))
         assert(bufferCount >= 0 && bufferCount <= room, "so many bytes were not asked for")

@@ -46,7 +46,7 @@ struct ListHeader {
         try refuseTokensOnOneLine(beginning)
         var format = named ?? ListFormat.detect(firstBytes: beginning, tokenColumn: token)
         if format == .csv { format = ListFormat.separator(beginning, tokenColumn: token) }
-        // A row without the token's column is invalid. The list is valid all the same.
+        // A row without the token's column is invalid. The list is valid even so.
         if format.namesColumnsInEachRow, let layout = try? RowLayout(format: format, names: names) {
             return layout
         }
@@ -126,7 +126,8 @@ struct ListHeader {
     /// Options that name the column of tokens.
     var columnOptions: String { isReceipts ? "--id-column or --token-column" : "--token-column" }
 
-    /// Advice for a missing token column. `--token-column` names the list's token column.
+    /// Advice for a missing token column. `--token-column` applies to the list of `--tokens`, not
+    /// to a suppression list.
     private var tokenColumnAdvice: String {
         name.isOf(option: "suppress")
             ? ": name its token column '\(TokenList.defaultTokenColumn)', or as it is named in "

@@ -101,7 +101,7 @@ extension ListSource {
     private func nextAtStop(
         in gap: ListExtent, _ canary: inout CanaryRows
     ) throws(BroadsideError) -> RowChunk? {
-        // Offset of the sampling point within all open bytes.
+        // Offset of the sampling point within the bytes of all gaps.
         let share = canary.openByteCount / UInt64(canary.stopCount)
         let target = share * UInt64(canary.stop)
         let offset = target - min(target, canary.passedByteCount)

@@ -158,8 +158,8 @@ internal import Synchronization
     }
 
     /// Whether `next` returned no chunk because all of the canary's rows are handed out and the
-    /// rest of the list waits. The value is stored when `next` returns. The canary may be decided
-    /// soon after, and a withheld list would then look like a list at its end.
+    /// rest of the list waits. The value is stored when `next` returns, because the canary may be
+    /// decided soon after. A withheld list would then look like a list at its end.
     package private(set) var isHeld = false
 
     private func nextOfCanary() throws(BroadsideError) -> RowChunk? {
@@ -184,8 +184,7 @@ internal import Synchronization
         canary = nil
     }
 
-    /// Returns the number of rows in the list. Reads the rows that were not read, without handing
-    /// them out.
+    /// Returns the number of rows in the list. Reads all remaining rows without handing them out.
     ///
     /// - Parameter isCancelled: Called periodically; true ends the count.
     /// - Returns: nil if the count was cancelled.
@@ -203,8 +202,9 @@ internal import Synchronization
         return nil
     }
 
-    /// Returns the hash of the whole list. Reads everything after the beginning that was read in
-    /// order, some of it again. Call after `countRows`.
+    /// Returns the hash of the whole list. The start of the list, as far as it was read in order,
+    /// is already hashed. Everything after it is read for the hash, some of it a second time. Call
+    /// after `countRows`.
     ///
     /// - Returns: nil if the reading was cancelled, or if rows beyond a limit were not read.
     package func contentHash(isCancelled: () -> Bool) throws(BroadsideError) -> String? {
@@ -273,7 +273,7 @@ internal import Synchronization
                 exitCode: 2)
         }
         // The plan's own arrays are used without copying. Most chunks have no row that was sent
-        // before.
+        // before, and need no attempts.
         chunk.dispositions = again.dispositions
         chunk.attempts = again.attempts.contains { $0 > 0 } ? again.attempts : nil
         chunk.reopens = known.reopens

@@ -149,7 +149,7 @@ internal import Glibc
         let room = unsafe UnsafeMutableRawBufferPointer(rebasing: window[windowCount...])
         guard compression != nil else {
             let count = min(source.count, room.count)
-            // SAFETY: `count` is at most the count of both.
+            // SAFETY: `count` is at most the count of each of the two buffers.
             unsafe room.copyMemory(from: UnsafeRawBufferPointer(rebasing: source[..<count]))
             inputRange = (inputRange.lowerBound + count)..<inputRange.upperBound
             windowCount += count

@@ -59,20 +59,22 @@ struct OrderedValue: Sendable, Equatable {
         }
     }
 
-    /// Meaning that a version's text has in many countries, and the spelling that is compared so.
+    /// Meaning, other than a version, that a text has in many countries. The associated value is
+    /// the spelling that is compared with this meaning.
     enum OtherMeaning: Equatable {
         /// A date with dots, the day first, such as `01.03.2024`.
         case date(String)
-        /// A date with dots, the year first, such as `2024.03.01`. Some apps number their versions
-        /// so.
+        /// A date with dots, the year first, such as `2024.03.01`. Some apps have such version
+        /// numbers.
         case yearFirstDate(String)
-        /// A number with dots between thousands, such as `1.000.000`.
+        /// A number with dots between thousands, such as `1.000.000`. A version such as
+        /// `5.100.200`, in which no part begins with 0, is more likely than such a number.
         case number(String)
     }
 
     /// The other meaning of a version; nil if the value is of another kind or has no other meaning.
-    /// A further part, as in `01.03.2024.0`, makes any text a version, and does not change its
-    /// order.
+    /// With a further part 0, as in `01.03.2024.0`, such a text is only a version. The part does
+    /// not change the order of versions.
     var otherMeaning: OtherMeaning? {
         guard kind == .version else { return nil }
         let parts = String(decoding: bytes, as: UTF8.self).pieces(at: ".").map(String.init)
@@ -83,7 +85,10 @@ struct OrderedValue: Sendable, Equatable {
             return .yearFirstDate(date)
         }
         let (first, others) = (parts[0], parts.dropFirst())
-        guard first.utf8.count <= 3, others.allSatisfy({ $0.utf8.count == 3 }) else { return nil }
+        guard first.utf8.count <= 3, !first.hasPrefix("0"),
+            others.allSatisfy({ $0.utf8.count == 3 }),
+            others.contains(where: { $0.hasPrefix("0") })
+        else { return nil }
         return .number(parts.joined())
     }
 

@@ -56,7 +56,7 @@ enum ForeignValue: Equatable {
         }
         guard let start = value.firstIndex(where: isOperator) else { return nil }
         let end = value[start...].firstIndex { !isOperator($0) }
-        // Base64 may end with '=', behind which there is nothing to compare.
+        // Base64 may end with '='. Then no second text follows.
         guard let end else { return nil }
         let isNegated = start > 0 && value[start - 1] == UInt8(ascii: "!")
         return String(decoding: value[(isNegated ? start - 1 : start)..<end], as: UTF8.self)
@@ -68,7 +68,10 @@ enum ForeignValue: Equatable {
     ///   - value: The value.
     ///   - rest: The condition from this value on.
     ///   - start: The column and the operator.
-    func message(_ value: [UInt8], rest: [UInt8], after start: String) -> String {
+    ///   - comparison: The operator.
+    func message(
+        _ value: [UInt8], rest: [UInt8], after start: String, _ comparison: RowFilter.Comparison
+    ) -> String {
         let shown = printable(String(decoding: value, as: UTF8.self), limit: 80)
         let verbatim = printable("\(start) \(RowFilter.inQuotes(value))")
         switch self {
@@ -82,14 +85,21 @@ enum ForeignValue: Equatable {
             return "\(mark) \(problem): write \(right), or put a value that begins with \(mark) in "
                 + "double quotes"
         case .choice:
-            return "'\(shown)' contains 'or': separate the values of a column by commas, or put a "
-                + "value that contains it in double quotes, as in \(verbatim)"
+            return "'\(shown)' contains 'or': separate several values by commas, or, if 'or' is "
+                + "part of a value, put the value in double quotes, as in \(verbatim)"
         case .missing:
-            return "'\(shown)' does not stand for a missing value here: write \"\" for an empty "
-                + "value, or \(verbatim) for the word itself"
+            // A row without a value meets each condition with `!=`, and no other one.
+            let advice =
+                comparison == .notEqual
+                ? "!= always selects rows without a value: name the values that you want with =, or "
+                    + "write \"\" to exclude empty values"
+                : "no condition selects only rows without a value: write \"\" for empty values"
+            return "'\(shown)' does not stand for a missing value here, and \(advice), or "
+                + "\(verbatim) for the word itself"
         case .condition(let joint):
-            return "'\(shown)' contains '\(joint)': write each condition in a --where of its own, "
-                + "or put a value that contains it in double quotes, as in \(verbatim)"
+            return "'\(shown)' contains '\(joint)': write each condition in its own --where, or, "
+                + "if '\(joint)' is part of a value, put the value in double quotes, as in "
+                + "\(verbatim)"
         }
     }
 

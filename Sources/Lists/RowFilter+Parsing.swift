@@ -154,7 +154,7 @@ private struct ConditionReader {
         var texts: [[UInt8]] = []
         while true {
             let start = offset
-            texts.append(try value())
+            texts.append(try value(comparison))
             guard texts.count <= RowFilter.textsLimit else {
                 throw ConditionError(
                     offset: start,
@@ -177,7 +177,7 @@ private struct ConditionReader {
     ) throws(ConditionError) -> OrderedValue {
         skipBlanks()
         let start = offset
-        let bytes = try value()
+        let bytes = try value(comparison)
         guard offset == text.count else {
             throw ConditionError(
                 offset: offset,
@@ -197,19 +197,21 @@ private struct ConditionReader {
         case .date(let date):
             throw ConditionError(
                 offset: start,
-                message: "'\(text)' looks like a date: write \(date), in the list, too, or "
+                message: "'\(text)' looks like a date: write \(date), here and in the list, or "
                     + "\(text).0 for a version")
         case .number(let number):
             throw ConditionError(
                 offset: start,
                 message: "'\(text)' looks like a number with dots between thousands: write "
-                    + "\(number), in the list, too, or \(text).0 for a version")
+                    + "\(number), here and in the list, or \(text).0 for a version")
         case .yearFirstDate, nil: return bound
         }
     }
 
     /// Parses a value, with or without quotes. Afterwards the offset is at a comma or at the end.
-    private mutating func value() throws(ConditionError) -> [UInt8] {
+    private mutating func value(
+        _ comparison: RowFilter.Comparison
+    ) throws(ConditionError) -> [UInt8] {
         skipBlanks()
         let start = offset
         if let quoted = try quotedText() {
@@ -233,10 +235,12 @@ private struct ConditionReader {
             throw ConditionError(
                 offset: start, message: "a value is missing: write it, or \"\" for an empty one")
         }
-        if let foreign = ForeignValue(bytes) {
+        // With an order, `bound` refuses a word for a missing value.
+        if let foreign = ForeignValue(bytes), foreign != .missing || comparison.isOfSet {
             throw ConditionError(
                 offset: start,
-                message: foreign.message(bytes, rest: Array(text[start...]), after: self.start))
+                message: foreign.message(
+                    bytes, rest: Array(text[start...]), after: self.start, comparison))
         }
         return bytes
     }

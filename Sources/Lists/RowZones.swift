@@ -59,6 +59,8 @@ package final class RowZones: @unchecked Sendable {
     package private(set) var firstMisnamed: (line: UInt64, text: String)?
     /// Number of rows that get the default zone because their column is empty.
     package private(set) var unnamedRows: UInt64 = 0
+    /// Headers among the rows.
+    package private(set) var headers = RepeatedHeaders()
     /// First row in the file, and number of rows in it.
     private var firstRow: UInt64 = 0
     private var count: UInt64 = 0
@@ -118,7 +120,7 @@ package final class RowZones: @unchecked Sendable {
             }
             try append(number, &window)
         }
-        if let refusal = list.refusal(of: survey.counts.headers) { throw refusal }
+        headers = survey.counts.headers
         try flush(&window)
         zones = try numbers.finish(list)
         assert(

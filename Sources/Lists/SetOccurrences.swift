@@ -50,7 +50,7 @@ struct SetOccurrences: Sendable {
 }
 
 extension RowFilter.Condition {
-    /// Result for a value that is in the set; nil for an order.
+    /// Result of the condition for a value that is in its set; nil for `<`, `<=`, `>` and `>=`.
     var setMatch: RowFilter.Match? {
         switch comparison {
         case .equal: .holds
@@ -89,7 +89,7 @@ extension RowFilter.Condition {
     var versionWarning: String? {
         guard let bound, case .yearFirstDate(let date)? = bound.otherMeaning else { return nil }
         let text = printable(String(decoding: bound.text, as: UTF8.self))
-        return "it is compared with versions: for dates write \(date), in the list, too; for "
+        return "it is compared with versions: for dates write \(date), here and in the list; for "
             + "versions write \(text).0"
     }
 }

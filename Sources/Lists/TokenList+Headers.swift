@@ -4,8 +4,13 @@ package import BroadsideSupport
 extension TokenList {
     /// Returns the error for a list in which a header with other columns follows rows; nil if there
     /// is no such header. The values of the rows after it belong to other columns.
-    package func refusal(of headers: RepeatedHeaders) -> BroadsideError? {
-        guard let other = headers.other else { return nil }
+    ///
+    /// - Parameter isBegun: Whether the campaign has begun. Its list can't be corrected any more, so
+    ///   that the header is only a warning.
+    package func refusal(
+        of headers: RepeatedHeaders, isBegun: Bool = false
+    ) -> BroadsideError? {
+        guard !isBegun, let other = headers.other else { return nil }
         return .request(
             name,
             ": line \(other.line) is another header, with the columns "
@@ -13,10 +18,16 @@ extension TokenList {
                 + "the same order")
     }
 
-    /// Warns about rows that repeat the header.
-    package func warn(of headers: RepeatedHeaders) {
-        // `refusal` names a header with other columns.
-        guard let first = headers.first, headers.other == nil else { return }
+    /// Warns about rows that are headers, unless `refusal` names one of them.
+    ///
+    /// - Parameter isBegun: Whether the campaign has begun.
+    package func warn(of headers: RepeatedHeaders, isBegun: Bool = false) {
+        if let other = headers.other {
+            guard isBegun else { return }
+            return standardErrorLine(
+                "broadside: warning: \(name): line \(other.line) is \(other.text)")
+        }
+        guard let first = headers.first else { return }
         let lines =
             headers.count == 1
             ? "line \(first.line) repeats the header and is"
@@ -24,5 +35,14 @@ extension TokenList {
                 + "\(first.line): each is"
         standardErrorLine(
             "broadside: warning: \(name): \(lines) not a device: join files without their headers")
+    }
+}
+
+extension RepeatedHeader {
+    /// Description of a header with other columns in the list of a campaign that has begun.
+    package var text: String {
+        "another header, with the columns \(shownColumns(columns)): the values of later rows belong "
+            + "to other columns: stop the run, and send the rest with a corrected list, as another "
+            + "campaign"
     }
 }

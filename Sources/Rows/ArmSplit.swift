@@ -3,10 +3,10 @@ internal import BroadsideSupport
 
 /// Split of a campaign's devices into arms (`--split`, `--split-salt`).
 ///
-/// Each device has a position from 0 to 9,999. It is computed from SHA-256 of the salt, a colon and
-/// the token's lower-case digits: the first eight bytes as a big-endian number, times 10,000,
-/// divided by 2^64. The arms take consecutive ranges of positions in their order, 100 positions for
-/// each percent.
+/// Each device has a position from 0 to 9,999. It is computed from the SHA-256 hash of the salt, a
+/// colon and the token's lower-case digits. The first eight bytes of the hash are a big-endian
+/// number, which is multiplied by 10,000 and divided by 2^64. The arms take consecutive ranges of
+/// positions in their order, 100 positions for each percent.
 public struct ArmSplit: Codable, Hashable, Sendable {
     /// A share of the devices.
     public struct Arm: Codable, Hashable, Sendable {
@@ -84,7 +84,7 @@ public struct ArmSplit: Codable, Hashable, Sendable {
         }
         guard (1...positionCount).contains(hundredths) else {
             throw Problem(
-                message: "'\(text)' is not above 0 and at most 100 percent: correct the share")
+                message: "'\(text)' must be above 0 and at most 100 percent: correct the share")
         }
         return Arm(name: String(parts[0]), hundredths: hundredths)
     }
@@ -161,7 +161,7 @@ public struct ArmSplit: Codable, Hashable, Sendable {
 public struct ArmChooser: Sendable {
     /// Hash of the salt and the colon.
     private let salted: ShortSHA256
-    /// End of the range of positions of each arm; 65,535 for arms that do not exist.
+    /// For each arm, the end of its range of positions; 65,535 for arms that do not exist.
     private var ends = InlineArray<15, UInt16>(repeating: .max)
 
     /// - Parameter split: A split for which `isPossible` is true.

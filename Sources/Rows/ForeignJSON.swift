@@ -129,7 +129,7 @@ public enum ForeignJSON: Sendable, Equatable {
             return offset < text.count
         }
 
-        /// The first key of an object that contains "token" and has a string as its value.
+        /// In an object, the first key that contains "token" and whose value is a string.
         func tokenKey() -> String? {
             var keys = self
             while let quote = keys.text[keys.offset...].firstIndex(of: UInt8(ascii: "\"")) {

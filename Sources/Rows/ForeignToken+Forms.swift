@@ -111,7 +111,8 @@ extension ForeignToken {
     private static let columnLimit = 8
 
     /// Whether the first line of a list consists of device tokens that are not the columns of a
-    /// row: there are too many of them, or several in a list without another line.
+    /// row. This is the case if the line has too many tokens, or if it has several and is the only
+    /// line.
     ///
     /// - Parameters:
     ///   - firstBytes: Beginning of the decoded list.
@@ -232,7 +233,8 @@ extension ForeignToken {
 
     /// Program that converts lines of this kind to device tokens; nil if there is none.
     ///
-    /// It must leave any other line unchanged, so that no other text becomes a device token.
+    /// The program must leave all other lines unchanged, so that no other text becomes a device
+    /// token.
     var filter: String? {
         let digits = "[[:xdigit:]]{\(Self.longDigitCount),}"
         switch self {

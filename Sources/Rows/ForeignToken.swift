@@ -123,7 +123,8 @@ public enum ForeignToken: Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// Name of texts of this kind, with one of the texts if it can't contain a token.
+    /// Name of texts of this kind. If such texts can't contain a token, one of them follows as an
+    /// example.
     ///
     /// - Parameter text: Excerpt of a text of this kind.
     public func name(withExample text: String) -> String {
@@ -175,7 +176,7 @@ public enum ForeignToken: Sendable, Hashable, CaseIterable {
                 "write that column in hexadecimal, as Python's hex() does"
             )
         case .dataDescription:
-            ("write only the digits", "write only the digits of that column")
+            ("write only the digits", "write only the digits into that column")
         case .shortenedDescription:
             same("their digits are lost: have the app report its device token in hexadecimal")
         case .percentEncoded: ("decode them", "decode that column")
@@ -183,10 +184,10 @@ public enum ForeignToken: Sendable, Hashable, CaseIterable {
         case .invisible: ("remove these", "remove these from that column")
         case .uuid: same("export the device tokens that APNs gave to the app")
         case .spreadsheetText:
-            ("write only the digits", "write only the digits of that column")
+            ("write only the digits", "write only the digits into that column")
         case .roundedNumber:
             same("their digits are lost: export the list again, and import that column as text")
-        case .optional: ("write only the digits", "write only the digits of that column")
+        case .optional: ("write only the digits", "write only the digits into that column")
         case .tableRow: same(Self.tableAdvice)
         }
     }

@@ -17,7 +17,7 @@ internal import CBroadsideZlib
     }
 
     private static let level: Int32 = 6
-    /// Largest window, plus 16: this selects gzip's header and trailer.
+    /// Largest window, plus 16. The 16 selects gzip's header and trailer.
     private static let windowBits: Int32 = 15 + 16
     /// zlib's default memory level.
     private static let memoryLevel: Int32 = 8

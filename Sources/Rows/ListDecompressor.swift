@@ -60,7 +60,8 @@ public struct ListDecompressor: ~Copyable {
         _ input: RawSpan, into output: UnsafeMutableRawBufferPointer
     ) throws(Fault) -> Progress {
         var progress = Progress(consumed: 0, produced: 0)
-        // At the end of a member or frame, a step without input would begin another one.
+        // At the end of a member or frame, a step without input would begin another member or
+        // frame.
         while progress.produced < output.count,
             progress.consumed < input.byteCount || (!state.isBetween && input.byteCount == 0)
         {

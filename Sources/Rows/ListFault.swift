@@ -7,7 +7,8 @@ public struct ListFault: Sendable, Equatable, Error {
         /// A field in quotes contains a line that is itself a row with a device token. So the quote
         /// was meant to be closed before that line.
         case rowInQuotes
-        /// A carriage return without a line feed, in a list whose first line does not end with one.
+        /// A carriage return without a line feed, in a list whose first line does not end with a
+        /// carriage return.
         case loneReturn
     }
 

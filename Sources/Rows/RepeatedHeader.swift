@@ -38,7 +38,8 @@ extension RowReader {
     /// whose text in the token's column is not a column's name.
     ///
     /// A row is a header if it has the name of the token's column in this column, or if each of its
-    /// fields is the name of some column.
+    /// fields is the name of some column. A row that differs from the list's header must also have
+    /// the names of two columns: one name may be a placeholder, as in `token,en`.
     public var repeatedHeader: RepeatedHeader? {
         let token = field(0)
         guard token.form == .plain, columns.mayBeHeader(text(token)) else { return nil }
@@ -53,18 +54,23 @@ extension RowReader {
         var (start, stop) = (field.start, field.start + field.count)
         while start > 0, all.byte(at: start - 1) != lineFeed { start -= 1 }
         while stop < end, all.byte(at: stop) != lineFeed { stop += 1 }
-        let names = RowLayout.columns(
-            [UInt8](all.extracting(start..<stop)), separator: separator)
+        var line = [UInt8](all.extracting(start..<stop))
+        // The second of two joined files may begin with a byte order mark.
+        let mark = ListFormat.byteOrderMark
+        if line.starts(with: mark) { line.removeFirst(mark.count) }
+        let names = RowLayout.columns(line, separator: separator)
         let found = names.map { $0.lowercased() }
         let (header, token) = (columns.header, columns.tokenColumn)
         guard
             found.indices.contains(token) && found[token] == header[token]
                 || found.allSatisfy({ $0.isEmpty || header.contains($0) })
         else { return nil }
+        let isSame =
+            found.count <= header.count
+            && zip(found, header).allSatisfy { $0.isEmpty || $0 == $1 }
+        let known = Set(found).intersection(header).subtracting([""])
+        guard isSame || known.count > 1 else { return nil }
         // A header is one line, and `line` is the next one.
-        return RepeatedHeader(
-            line: line - 1, columns: names,
-            isSame: found.count <= header.count
-                && zip(found, header).allSatisfy { $0.isEmpty || $0 == $1 })
+        return RepeatedHeader(line: self.line - 1, columns: names, isSame: isSame)
     }
 }

@@ -105,8 +105,8 @@
 
 extension RowChunk {
     /// Returns whether the chunk has the hash that the ledger recorded. If the recorded hash is
-    /// unknown, returns true and sets the chunk's hash to unknown, so that a run reserves it
-    /// unchanged.
+    /// unknown, returns true and sets the chunk's hash to unknown, so that a run reserves the chunk
+    /// with an unknown hash again.
     public func takeHash(of known: ChunkReservation) -> Bool {
         if known.hash == ChunkReservation.unknownHash { hash = known.hash }
         return hash == known.hash

@@ -19,8 +19,8 @@ public enum RowDisposition: Hashable, Sendable {
     /// The row is neither sent nor settled: it is due at a later time and provably unsent. Its
     /// chunk is reserved for other rows, so the row has to be released.
     case notDue
-    /// The row is settled as `invalid` with this reason, for example because of another column than
-    /// its token.
+    /// The row is settled as `invalid` with this reason, for example because of a column other than
+    /// the token's.
     case invalid(Reason)
 
     /// Whether the run sends the row.

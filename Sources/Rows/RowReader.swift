@@ -266,8 +266,8 @@ internal import BroadsideSupport
         return [UInt8](text(field))
     }
 
-    /// Writes to `digits`, in lower case, the token from a field of the row that was read last. No
-    /// other function decides whether a row has a token.
+    /// Reads the token from a field of the row that was read last, and writes it to `digits` in
+    /// lower case. No other function decides whether a row has a token.
     ///
     /// - Parameter digits: Space for `TokenText.maximumDigitCount` bytes.
     /// - Returns: Reason for a missing token; nil if there is a token.

@@ -22,11 +22,11 @@ import BroadsideSupport
 ///   malformed: it ends at the next line feed, even inside quotes, so that it includes no other
 ///   row.
 /// - A row that is open at the end of the text is malformed as well.
-/// - A line break is LF or CRLF, and at the end of the text CR.
+/// - A line break is LF or CRLF; at the end of the text, CR is one, too.
 ///
 /// A checking scanner also finds faults that make a list unreadable (`fault`), and stops there.
-/// Such faults are quotes that are never closed or that contain rows, and any other CR outside
-/// quotes. For a scanner that does not check, any other CR is text.
+/// Such faults are quotes that are never closed, quotes that contain rows, and a CR outside quotes
+/// that is not part of a line break. For a scanner that does not check, such a CR is text.
 public struct RowScanner {
     private enum State {
         case fieldStart
@@ -295,8 +295,8 @@ public struct RowScanner {
         nextReturn = find(UInt8(ascii: "\r"), in: text, start, text.byteCount) ?? text.byteCount
     }
 
-    /// Moves past the carriage return before a line feed or at the text's end. Any other one is a
-    /// fault, for which the result is false.
+    /// Moves past the carriage return before a line feed or at the text's end. Any other carriage
+    /// return is a fault, and the result is then false.
     @inline(never)
     private mutating func passReturn(_ text: RawSpan, before newline: Int?) -> Bool {
         passReturn(text, from: 0, before: newline, upTo: newline ?? text.byteCount)

@@ -150,8 +150,8 @@ public struct RowSplitter: ~Copyable {
             append(bytes, &offset, to: chunk)
             switch scanRows(chunk) {
             case .rowLimit:
-                // The bytes after the rows are from this input, because whole rows never stay
-                // unscanned.
+                // The last row ends in bytes of this input, because earlier calls left no whole row
+                // unscanned. So the bytes after it are from this input, too.
                 offset -= filled - rowsEnd
                 filled = rowsEnd
                 scan = rowsEnd

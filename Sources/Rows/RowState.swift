@@ -11,7 +11,7 @@ public enum RowState: UInt8, CaseIterable, Sendable {
     case rejected = 2
     /// Never sent, because the row itself is unusable.
     case invalid = 3
-    /// Never sent, because the row is suppressed or a duplicate.
+    /// Never sent, for a `SkipReason`: for example, the row is suppressed or a duplicate.
     case skipped = 4
     /// All attempts failed.
     case failed = 5

@@ -7,7 +7,7 @@ public import BroadsideAPNs
 public enum SkipReason: UInt8, CaseIterable, Comparable, Sendable {
     /// The suppression list has the row's token.
     case suppressed = 0
-    /// An earlier row of the list that can be sent has the same token.
+    /// An earlier row has the same token and can be sent.
     case duplicate = 1
     /// A row filter excludes the row.
     case filtered = 2

@@ -18,6 +18,7 @@ final class WantedColumns {
     let tokenColumn: Int
     /// Names of the token's column and of the header's first columns, as bytes.
     private let headerBytes: [[UInt8]]
+    private let byteOrderMark = ListFormat.byteOrderMark
     /// For JSON Lines: the bytes of all names in one buffer, and the end of each name in it.
     let names: FixedBuffer<UInt8>
     let nameEnds: FixedBuffer<Int>
@@ -64,11 +65,23 @@ final class WantedColumns {
 
 extension WantedColumns {
     /// Whether a text is the name of the token's column or of one of the first columns. Does not
-    /// allocate, because each row without a token is asked.
+    /// allocate, because it is called for each row without a token.
     func mayBeHeader(_ text: RawSpan) -> Bool {
         var (start, end) = (0, text.byteCount)
+        let mark = byteOrderMark
+        let isMarked =
+            end > mark.count && mark.indices.allSatisfy { text.byte(at: $0) == mark[$0] }
+        if isMarked { start = mark.count }
         while start < end, format.isBlank(text.byte(at: start)) { start += 1 }
         while end > start, format.isBlank(text.byte(at: end - 1)) { end -= 1 }
+        // Behind a byte order mark, quotes are part of the field's text.
+        let quote = UInt8(ascii: "\"")
+        if isMarked, end - start > 1, text.byte(at: start) == quote,
+            text.byte(at: end - 1) == quote
+        {
+            start += 1
+            end -= 1
+        }
         guard start < end else { return false }
         for name in headerBytes where name.count == end - start {
             let isSame = name.indices.allSatisfy { index in

@@ -80,6 +80,34 @@ struct EndpointOptionTests {
         #expect(refused.exitCode == 2 && refused.errors.contains("--port 2197 contradicts"))
     }
 
+    @Test func `A server on the command line replaces what contradicts it in the campaign file`()
+        throws
+    {
+        let (production, sandbox) = ("api.push.apple.com", "api.sandbox.push.apple.com")
+        for (text, more, endpoint) in [
+            ("environment: 'development'", ["--endpoint", production], "\(production):443"),
+            ("environment: 'sandbox'", ["--endpoint", "\(production):2197"], "\(production):2197"),
+            ("endpoint: '\(production)'", ["--environment", "development"], "\(sandbox):443"),
+            ("endpoint: '\(sandbox)'", ["--environment", "development"], "\(sandbox):443"),
+            ("endpoint: '[::1]:8443'", ["--environment", "development"], "[::1]:8443"),
+            ("endpoint: '[::1]:8443'", ["--port", "2197"], "[::1]:2197"),
+            ("endpoint: '\(sandbox)', port: 443", ["--port", "2197"], "\(sandbox):2197"),
+        ] as [(String, [String], String)] {
+            let file = try campaign.directory.write("{ \(text) }", to: "c.json5")
+            let planned = try run(calls[0] + credential, ["--campaign", file] + more)
+            #expect(planned.exitCode == 0, "\(text) \(more): \(planned.errors)")
+            #expect(planned.output.contains("endpoint     \(endpoint)"), "\(planned.output)")
+        }
+        for text in [
+            "endpoint: '\(production)', environment: 'development'",
+            "endpoint: '127.0.0.1:8443', port: 2197",
+        ] {
+            let file = try campaign.directory.write("{ \(text) }", to: "c.json5")
+            let refused = try run(calls[0] + credential, ["--campaign", file])
+            #expect(refused.exitCode == 2 && refused.errors.contains("contradicts"), "\(text)")
+        }
+    }
+
     @Test
     func `channel and broadcast go to the server of the campaign file, or to its environment`()
         throws

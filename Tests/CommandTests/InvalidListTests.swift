@@ -218,6 +218,24 @@ struct InvalidListTests {
         #expect(try server.finish().count == 1_000)
     }
 
+    @Test func `A resume with only invalid rows left is exit 4 if earlier runs have sent rows`()
+        throws
+    {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 1)
+        let list = try campaign.directory.write(
+            Self.lines(4_000) { $0 >= 1_000 }, to: "list.txt")
+        let sent = try campaign.send(to: server.endpoint, ["--tokens", list, "--limit", "1000"])
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        let resumed = try campaign.send(
+            to: server.endpoint, ["--tokens", list, "--resume", "--summary", "-"])
+        #expect(resumed.exitCode == 4, "\(resumed.errors)")
+        #expect(resumed.errors.contains("3,000 of the first 4,000 rows"), "\(resumed.errors)")
+        #expect(!resumed.errors.contains("nothing was sent"), "\(resumed.errors)")
+        #expect(try SendSummary(json: resumed.output).outcome == "aborted")
+        #expect(try counts(campaign).accepted == 1_000)
+    }
+
     @Test(arguments: [["--where", "country != DE"], [], ["--duplicates", "skip"]])
     func `A header among the rows is named, and the list is refused if its columns differ`(
         more: [String]
@@ -255,14 +273,14 @@ struct InvalidListTests {
         #expect(try server.finish().count == 40)
     }
 
-    @Test func `Another header behind the first rows of a run is a warning`() throws {
+    @Test func `Other headers behind the first rows of a run are one warning`() throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 1)
         let rows = (0..<3_000).map { "\(Self.token($0)),FR,no\n" }
         for (header, count) in [("token,opted,country", 1), ("token,country,opted", 0)] {
             let list = try campaign.directory.write(
                 "token,country,opted\n\(rows[..<2_000].joined())\(header)\n"
-                    + rows[2_000...].joined(), to: "list.csv")
+                    + "\(rows[2_000...].joined())\(header)\ntoken,FR,no\n", to: "list.csv")
             let sent = try campaign.send(
                 to: server.endpoint,
                 [
@@ -271,10 +289,67 @@ struct InvalidListTests {
                     "text",
                 ])
             #expect(sent.exitCode == 0, "\(sent.errors)")
-            let words = "line 2002 of the list is another header, with the columns token, opted"
+            let words = " of the list is another header, with the columns token, opted"
             #expect(sent.errors.ranges(of: words).count == count, "\(sent.errors)")
         }
         #expect(try server.finish().count == 6_000)
+    }
+
+    @Test(arguments: [[], ["--deliver-at", "00:00", "--zone-default", "UTC"]])
+    func `Another header in the list of a campaign that has begun is a warning`(
+        more: [String]
+    ) throws {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 1)
+        let rows = (0..<40).map { "\(Self.token($0)),FR,no\n" }
+        let list = try campaign.directory.write(
+            "token,country,opted\n\(rows[..<20].joined())token,opted,country\n"
+                + rows[20...].joined(), to: "list.csv")
+        let options = ["--tokens", list] + more
+        let begun = try campaign.send(to: server.endpoint, options + ["--limit", "10"])
+        #expect(begun.exitCode == 0, "\(begun.errors)")
+        let words = "line 22 is another header, with the columns token, opted, country: the values"
+        for last in [["--dry-run"], []] {
+            let resumed = try campaign.send(to: server.endpoint, options + ["--resume"] + last)
+            #expect(resumed.exitCode == 0, "\(resumed.errors)")
+            #expect(resumed.errors.ranges(of: words).count == 1, "\(resumed.errors)")
+        }
+        #expect(try server.finish().count == 40)
+    }
+
+    @Test func `Another header that is found with the time zones leaves no ledger`() throws {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 1)
+        let rows = (0..<1_100).map { "\(Self.token($0)),FR\n" }.joined()
+        let local = ["--deliver-at", "00:00", "--zone-default", "UTC"]
+        for (last, code) in [("country,token\n", 2), ("", 0)] as [(String, Int32)] {
+            let list = try campaign.directory.write(
+                "token,country\n\(rows)\(last)", to: "list.csv")
+            let sent = try campaign.send(to: server.endpoint, ["--tokens", list] + local)
+            #expect(sent.exitCode == code, "\(sent.errors)")
+            #expect(sent.errors.contains("line 1102 is another header") == (code == 2))
+        }
+        #expect(try server.finish().count == 1_100)
+    }
+
+    @Test func `A row with the name of the token's column alone is an ordinary invalid row`() throws
+    {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 1)
+        let rows = (0..<40).map { "\(Self.token($0)),FR\n" }.joined()
+        let list = try campaign.directory.write(
+            "token,country\n\(rows)token,FR\n", to: "list.csv")
+        let options = ["--tokens", list, "--where", "country = FR"]
+        for call in [
+            ["tokens", "check", "--tokens", list],
+            campaign.arguments(to: server.endpoint, options + ["--dry-run"]),
+            campaign.arguments(to: server.endpoint, options),
+        ] {
+            let done = try Broadside.run(call, in: campaign.directory, limit: 120)
+            #expect(done.exitCode == 0, "\(call): \(done.errors)")
+            #expect(!done.errors.contains("header"), "\(call): \(done.errors)")
+        }
+        #expect(try server.finish().count == 40)
     }
 
     @Test func `Messages about malformed rows show no device token`() throws {

@@ -127,7 +127,8 @@ import Testing
 
     /// What a scan of a list of these tokens says about a suppression list.
     private func warnings(
-        optOuts: [String], tokens: [String], header: Bool = false
+        optOuts: [String], tokens: [String], header: Bool = false,
+        _ change: (inout ExclusionScan) -> Void = { _ in }
     ) throws -> [String] {
         let place = try Place(rows: 1, suppress: 1, duplicates: false)
         let first = header ? ["token,x"] : []
@@ -139,7 +140,9 @@ import Testing
         let lines = Mutex<[String]>([])
         let host = HostedRun { line in lines.withLock { $0.append(line) } }
         try HostedRun.$current.withValue(host) {
-            _ = try #require(try place.search()).listAside(of: list)
+            var search = try #require(try place.search())
+            change(&search)
+            _ = try search.listAside(of: list)
         }
         return lines.withLock { $0 }.map { line in
             line.replacing("--suppress \(place.path)/opt-outs", with: "OUT")
@@ -165,6 +168,9 @@ import Testing
                 "OUT: 7 tokens, the first on line 2, suppress no row, because they have a number of "
                     + "digits that no token of LIST has (50, 52, 54, 56 and others): ") == true,
             "\(told)")
+        // An app may have tokens of another length, too.
+        let long = (0..<8).map { String(format: "%0160x", $0) }
+        #expect(try warnings(optOuts: [tokens[0]] + long, tokens: tokens) == [])
         // Enough tokens of the usual length show that two were joined.
         let joined = try warnings(
             optOuts: tokens[0..<8] + [tokens[8] + tokens[9]], tokens: tokens)
@@ -183,6 +189,8 @@ import Testing
         #expect(try warnings(optOuts: Array(others[..<9]), tokens: tokens) == [])
         #expect(try warnings(optOuts: others, tokens: Array(tokens[..<39])) == [])
         #expect(try warnings(optOuts: others + [tokens[7]], tokens: tokens + tokens) == [])
+        let part = try warnings(optOuts: others, tokens: tokens) { $0.isPart = true }
+        #expect(part == [])
         // User IDs in place of tokens are reported once.
         let identifiers = try warnings(
             optOuts: others.map { String($0.suffix(32)) }, tokens: tokens)
@@ -202,6 +210,12 @@ import Testing
         let both = try warnings(
             optOuts: [rows[0], "token,x", "none,1"], tokens: tokens, header: true)
         #expect(both.count == 2 && both[1].contains("2 of 3 rows contain no"), "\(both)")
+        let begun = try warnings(
+            optOuts: [rows[0], "x,token", "1,\(tokens[1])"], tokens: tokens, header: true
+        ) { $0.isBegun = true }
+        #expect(
+            begun.first?.hasPrefix("OUT: line 3 is another header, with the columns x, token: ")
+                == true, "\(begun)")
         do {
             _ = try warnings(optOuts: [rows[0], "x,token", rows[1]], tokens: tokens, header: true)
             Issue.record("opt-outs after another header are lost")

@@ -6,7 +6,7 @@ import BroadsideSupport
 
 extension SendOptions {
     /// Whether rows may be skipped for reasons that require an `ExclusionScan` before the first
-    /// request. A filter requires none, because the row itself decides.
+    /// request. A filter requires no scan, because it depends only on the row itself.
     var mayExcludeRows: Bool {
         suppress != nil || skipsDuplicates || asksEarlierLedgers || split?.holdout != nil
     }
@@ -18,8 +18,10 @@ extension ExclusionScan {
     /// - Parameters:
     ///   - topic: Topic of the campaign; nil: unknown.
     ///   - begun: Manifest of a campaign that began earlier; nil: the campaign begins.
+    ///   - isBegun: Whether the campaign began earlier, even if the manifest is not needed.
     init?(
-        _ options: SendOptions, payloads: PayloadSet, topic: String?, begun: Manifest?
+        _ options: SendOptions, payloads: PayloadSet, topic: String?, begun: Manifest?,
+        isBegun: Bool
     ) throws(BroadsideError) {
         let earlier = options.earlierLedgers(topic: topic)
         // The directories are checked only when a campaign begins. Later, its skipped rows are
@@ -34,6 +36,8 @@ extension ExclusionScan {
                 ?? RunningCampaign(number: options.campaignID),
             tokenColumn: options.tokenColumn, payloads: payloads,
             zones: try options.delivery.unsentZones())
+        self.isBegun = isBegun
+        isPart = options.part != nil
     }
 }
 

@@ -13,9 +13,9 @@ struct FirstRow {
     let payload: [UInt8]
     private let token: ShortenedToken
 
-    /// Limit on the rows to send among which a row with a token and a payload is searched for.
+    /// The search checks at most this many rows that would be sent.
     static let searchLimit: UInt64 = 1000
-    /// Limit on all rows of this search, including skipped ones.
+    /// The search reads at most this many rows, including skipped rows.
     private static let rowsLimit: UInt64 = 10_000_000
 
     /// - Returns: nil if all rows have the same payload, or none of the first rows can be sent.

@@ -11,7 +11,8 @@ enum ListSize: Equatable {
     /// Unknown, because the list comes through a pipe.
     case unknown
 
-    /// Estimates the rows from the beginning of the list; exact if that is the whole list.
+    /// Estimates the number of rows from the beginning of the list. The number is exact if this
+    /// beginning is already the whole list.
     static func estimate(_ plan: Plan, _ list: TokenList) throws(BroadsideError) -> ListSize {
         try count(plan, list, byteLimit: list.isCutByBytes ? plainBytes : compressedBytes)
     }

@@ -22,8 +22,8 @@ extension NotificationHeaders.Problem {
             "\(type.rawValue) works with a provider token only: add --auth-key"
         case .topicMissing: "is missing, but provider tokens need it: write the app's bundle ID"
         case .topicIsTemplate(let topic):
-            "'\(topic)' has a placeholder: name one topic, because only send and "
-                + "probe replace placeholders, over HTTP/2"
+            "'\(topic)' has a placeholder: name one topic, because only broadside send and "
+                + "broadside probe replace placeholders, and only over HTTP/2"
         case .topicMalformed(let topic):
             "'\(topic)' is not a bundle ID: write ASCII letters, digits, '-' and '.', such as "
                 + "com.example.MyApp"

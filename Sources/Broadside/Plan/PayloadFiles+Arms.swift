@@ -7,7 +7,7 @@ extension PayloadFiles {
     /// Compiles the options of each arm; nil if there are no arms.
     ///
     /// - Parameters:
-    ///   - hasCommon: Whether there is a payload for arms without their own.
+    ///   - hasCommon: Whether there is a payload for arms that have no payload of their own.
     ///   - addPayload: Reads a payload file and returns its index among the templates.
     ///   - identity: Receives the parts of the campaign's identity that the payloads do not cover.
     static func arms(
@@ -42,8 +42,8 @@ extension PayloadFiles {
         return ArmPayloads(split: split, own: own)
     }
 
-    /// Compiles an arm's collapse ID. If `name` is nil, it is the collapse ID of the campaign, in a
-    /// campaign whose arms have their own.
+    /// Compiles an arm's collapse ID. If `name` is nil, compiles the campaign's collapse ID, which
+    /// is for the arms without their own.
     static func collapse(
         _ text: String, option: String, ofArm name: String?
     ) throws(BroadsideError) -> TextTemplate {
@@ -69,8 +69,8 @@ extension PayloadFiles {
 }
 
 extension SendOptions {
-    /// Checks the options of arms: each must name an arm that is sent, and the protocol must
-    /// support it.
+    /// Checks the options of arms. Each option must name an arm that is sent, and the protocol must
+    /// support the option.
     func checkArms() throws(BroadsideError) {
         guard let split else { return }
         for arm in arms {

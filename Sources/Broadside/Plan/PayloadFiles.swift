@@ -90,7 +90,8 @@ struct PayloadFiles {
     /// Location of columns that the topic requires.
     static let topicLocation = "--topic"
 
-    /// Topic of the first row that was rendered; nil if no row was, or rows name no topics.
+    /// Topic of the first row that was rendered; nil if no row was rendered, or if rows name no
+    /// topics.
     var firstTopic: String? { self.set.topic?.topics.names.first }
 
     /// Topic template, if each row names its own topic.
@@ -145,12 +146,12 @@ struct PayloadFiles {
                 shownAs: InputName("\(directory)/\(name)", option: "payload-by"),
                 isFromDirectory: true)
         }
-        // A row whose value is `default` gets that file, too.
+        // The file for other values, `default.json`, is also the file of the value `default`.
         return PayloadSet.Choice(
             column: column, names: indices, fallback: indices["default"] ?? common)
     }
 
-    /// Refuses a directory as a payload file: `--payload-by` is the option for directories.
+    /// Refuses a directory as a payload file, because `--payload-by` is the option for directories.
     static func checkFile(_ path: String, shownAs name: InputName) throws(BroadsideError) {
         guard try isDirectoryPath(path) else { return }
         throw .request(
@@ -174,8 +175,8 @@ struct PayloadFiles {
         return (String(column), String(directory))
     }
 
-    /// Value whose rows get the payload file with a name; nil if the name is not that of a payload
-    /// file.
+    /// Returns the value whose rows get the payload file with this name; nil if the name is not
+    /// that of a payload file.
     static func value(ofName name: String) -> String? {
         let ending = ".json"
         guard name.lowercased().hasSuffix(ending), !name.hasPrefix(".") else { return nil }
@@ -273,7 +274,7 @@ extension PayloadFiles {
             names.append("\(name)")
             if checks {
                 let report = report(payload, path, name)
-                // In the order of `payload check`: files of a directory first.
+                // Keeps the order of `payload check`, in which the files of a directory come first.
                 reports.insert(report, at: isFromDirectory ? directoryCount : reports.count)
                 if isFromDirectory { directoryCount += 1 }
                 // Checks all files before the first error ends the command.

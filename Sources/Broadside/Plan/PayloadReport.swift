@@ -105,7 +105,7 @@ public struct PayloadReport: Sendable {
 
     /// Reads and checks all payloads of a directory for `--payload-by COLUMN=DIR`.
     ///
-    /// - Throws: If one can't be read, or there is none.
+    /// - Throws: If a payload can't be read, or if the directory has no payload.
     public static func directory(
         _ option: String, pushType: PushType, topic: String?
     ) throws(BroadsideError) -> [PayloadReport] {

@@ -7,8 +7,9 @@ import BroadsideSupport
 extension Plan {
     /// Default port of a gateway.
     static let gatewayPort: UInt16 = 2195
-    /// Limit on notifications in flight per connection to a legacy gateway, which does not confirm
-    /// them. With a larger limit, more notifications are sent while the run waits for silence.
+    /// Limit on notifications in flight per connection to a legacy gateway. The gateway confirms
+    /// nothing, so a notification is in flight until no error has come for `binaryWait`. With a
+    /// larger limit, more notifications are sent in this time.
     static let gatewayWindow = 8192
 
     /// Text about the legacy gateway, to append to the endpoint; empty for HTTP/2.

@@ -18,7 +18,7 @@ struct RunShape: Equatable {
     static let smallListByteCount: UInt64 = 65 * 1000
     /// A list below this size gains nothing from a second reactor.
     static let middlingListByteCount: UInt64 = 65 * 200_000
-    /// Descriptors per reactor: its ring, its inbox, its ledger segment.
+    /// Descriptors per reactor, for its ring, its inbox, its ledger segment and a reserve.
     static let descriptorsEachReactor = 4
     /// Other descriptors: standard streams, list, ledger, summary, name lookups.
     static let otherDescriptors = 32
@@ -34,9 +34,9 @@ struct RunShape: Equatable {
         let reactors =
             options.reactors
             ?? Self.chooseReactors(options, listByteCount: listByteCount, cores: cores)
-        // Values set by the operator do not change. That includes streams, which also determine the
-        // number of requests in flight. The gateway's protocol has no limits that could be a
-        // bottleneck.
+        // The run does not grow if the operator has set connections, or streams, which also
+        // determine the number of requests in flight. The gateway's protocol has no limits that
+        // could be a bottleneck.
         guard options.connections == nil, options.maxStreams == nil,
             options.wireProtocol == .http2, listByteCount >= Self.smallListByteCount
         else {
@@ -61,8 +61,8 @@ struct RunShape: Equatable {
         connections + descriptorsEachReactor * reactors + otherDescriptors
     }
 
-    /// Returns the number of connections. Apple encourages several for a large volume; four are
-    /// enough for most campaigns.
+    /// Returns the number of connections. Apple encourages several connections for a large volume.
+    /// Four connections are enough for most campaigns.
     private static func chooseConnections(_ options: SendOptions, listByteCount: UInt64) -> Int {
         if listByteCount < smallListByteCount { return options.reactors ?? 1 }
         if let rate = options.rate, rate.last <= 500 { return 1 }

@@ -6,7 +6,7 @@ internal import BroadsidePolicy
 import BroadsideSupport
 
 extension Plan {
-    /// Description of the run in a few lines that fit the descriptor's terminal.
+    /// Description of the run in a few lines, which fit the width of the descriptor's terminal.
     ///
     /// - Parameter ahead: Rows that the run has yet to send; nil if only the list's size is known.
     func description(
@@ -62,7 +62,7 @@ extension Plan {
         return folded(text, indent: 13, for: descriptor)
     }
 
-    /// A Unix time below this is shown as a date: the year 10,000, in seconds.
+    /// Start of the year 10,000 in seconds since 1970. Only earlier times are shown as dates.
     private static let dateSecondsLimit: UInt64 = 253_402_300_800
 
     /// Lines about the collapse ID and the expiration, if they are set.

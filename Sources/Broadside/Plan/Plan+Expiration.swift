@@ -11,9 +11,9 @@ extension Plan {
     /// date.
     private static let durationSecondsLimit: UInt64 = 366 * 86_400
 
-    /// Refuses an expiration far in the past: APNs would try once and store nothing.
+    /// Refuses an expiration far in the past, because APNs would try once and store nothing.
     ///
-    /// A campaign that began with such an expiration may still be completed with it.
+    /// A campaign that has begun may continue after its expiration.
     ///
     /// - Returns: A warning if the expiration has passed but is accepted.
     static func checkExpiration(
@@ -42,7 +42,7 @@ extension Plan {
         } else if seconds < durationSecondsLimit {
             advice = "did you mean +\(seconds)s?"
         } else {
-            advice = "write a future time, or +2h from the first start"
+            advice = "write a future time, or a time after the first start, such as +2h"
         }
         throw .usage("expiration", "\(seconds) is \(time), which has passed: \(advice)")
     }

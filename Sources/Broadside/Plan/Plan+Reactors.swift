@@ -16,7 +16,7 @@ extension Plan {
             active: shape.reactorsAtFirst)
     }
 
-    /// Whether the list comes from standard input, so that the ledger has a copy of it.
+    /// Whether the list comes from standard input. If so, the ledger has a copy of it.
     var isOfStandardInput: Bool { options.tokens == .file(ListBytes.standardInput) }
 
     /// Settings of the run's reactors.

@@ -17,8 +17,8 @@ struct Plan {
     var credential: Credential
     var shape: RunShape
     var streamsPerConnection: Int
-    /// Number of this process's first run in the ledger. `--retry` does not reopen rows that were
-    /// settled from that run on. nil if the process has made no earlier run.
+    /// Number of the first run that this process made in the ledger; nil if it has made none yet.
+    /// `--retry` does not reopen rows that this run or a later one has settled.
     var reopenedSince: UInt32?
     /// Likely mistakes, which are reported but do not prevent the send.
     var warnings: [String] = []

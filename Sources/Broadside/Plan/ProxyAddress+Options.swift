@@ -42,8 +42,8 @@ extension ProxyAddress {
         }
     }
 
-    /// Hint for a connection that failed without a proxy: the proxy in this environment variable is
-    /// not used.
+    /// Hint for a connection that failed without a proxy. It says that the proxy in this
+    /// environment variable was not used.
     static func hint(of variable: String) -> String {
         "\(variable) is set, but only --proxy selects a proxy"
     }

@@ -11,7 +11,7 @@ final class RunRows {
     private var knownPart: ListExtent?
     private var knownSkips: ExclusionIndex?
     private var knownWaves: WavePlan?
-    /// The first row to send. The outer optional is nil if it was not searched yet.
+    /// The first row to send. The outer optional is nil until the row has been searched for.
     private var knownFirst: FirstRow??
 
     /// - Parameter search: Finds the rows to skip; nil if no row is skipped.
@@ -62,7 +62,7 @@ final class RunRows {
         return first
     }
 
-    /// Returns the rows in which to look for the first row to send. Later rows do not affect which
+    /// Returns the rows that are searched for the first row to send. Later rows do not affect which
     /// of these rows are skipped.
     private func firstSelection() throws(BroadsideError) -> ListSelection {
         var rows = try rows()

@@ -1,4 +1,4 @@
-import BroadsideAPNs
+package import BroadsideAPNs
 package import BroadsideSupport
 
 extension SendOptions {
@@ -6,7 +6,20 @@ extension SendOptions {
     /// other servers.
     var appleEnvironment: Endpoints.Environment? {
         guard let endpoint else { return environment }
-        return parseEndpoint(endpoint).flatMap { Endpoints.environment(ofHost: $0.host) }
+        return Self.appleEnvironment(ofEndpoint: endpoint)
+    }
+
+    /// Apple's environment of an endpoint, by its host; nil for other servers.
+    package static func appleEnvironment(ofEndpoint text: String) -> Endpoints.Environment? {
+        parseEndpoint(text).flatMap { Endpoints.environment(ofHost: $0.host) }
+    }
+
+    /// Returns an endpoint without its port.
+    package static func endpointWithoutPort(_ text: String) -> String {
+        guard parseEndpoint(text)?.port != nil, let colon = text.lastIndex(of: ":") else {
+            return text
+        }
+        return String(text[..<colon])
     }
 
     /// Whether `port` decides which port connections go to, because the endpoint names none.

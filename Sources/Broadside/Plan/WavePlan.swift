@@ -23,8 +23,8 @@ package struct WavePlan: Sendable {
     ///
     /// - Parameters:
     ///   - selection: Rows of the run, and those that it skips.
-    ///   - left: Work that earlier runs left. The waves contain only rows that need work; nil: the
-    ///     waves contain all rows.
+    ///   - left: Work that earlier runs left, so that the waves contain only rows that need work;
+    ///     nil: the waves contain all rows.
     ///   - startedAt: First start of the campaign, milliseconds since 1970.
     /// - Returns: nil if all rows are sent at once.
     init?(
@@ -138,8 +138,8 @@ package struct WavePlan: Sendable {
         }.min()
     }
 
-    /// Whether rows of waves that have begun may still be unsettled; false if all of them are
-    /// settled. In a zone whose quiet hours have begun since, rows may be settled or not.
+    /// Whether waves that have begun may have unsettled rows; false if all rows of these waves are
+    /// settled. If quiet hours have begun in a zone, its rows may be settled or not.
     ///
     /// - Parameters:
     ///   - rows: Number of rows of the campaign; nil: unknown.
@@ -211,8 +211,8 @@ package struct WavePlan: Sendable {
         waves.filter { $0.atMilliseconds >= time }.reduce(0) { $0 + $1.rows }
     }
 
-    /// Number of rows whose notification has already expired when it is due. An expiration of 0
-    /// asks APNs to store no notification, so none counts.
+    /// Number of rows whose notification has already expired when it is due. With an expiration of
+    /// 0, APNs stores no notification, so no row counts.
     private func expiredRows(_ expiration: Expiration?) -> UInt64 {
         guard let expiration, expiration.fixedUnixSeconds != 0 else { return 0 }
         let seconds = expiration.unixSeconds(startUnixSeconds: schedule.startedAt / 1_000)
@@ -279,9 +279,9 @@ package struct WavePlan: Sendable {
         let hours = durationText(Double(last.atMilliseconds - schedule.startedAt) / 1_000)
         return
             "broadside: warning: the last wave is due at \(last.timeText), \(hours) after the "
-            + "start, but a night lasts \(durationText(Double(length) / 1_000_000_000)): a start "
-            + "after that begins the next night instead of continuing this one (or ends with exit "
-            + "code 7 while this one still waits): raise --night-length, or make one campaign per "
+            + "start, but a night lasts \(durationText(Double(length) / 1_000_000_000)): a later "
+            + "start begins the next night and does not continue this one, or it ends with exit "
+            + "code 7 while this one still waits: raise --night-length, or make one campaign per "
             + "region with --where and --name"
     }
 

@@ -31,12 +31,16 @@ struct FirstRowsCheck {
     private let list: TokenList
     private let plan: Plan
     private let rows: CampaignRows
+    private let isBegun: Bool
 
-    /// - Parameter rows: Rows of the run.
-    init(_ list: TokenList, plan: Plan, rows: CampaignRows) {
+    /// - Parameters:
+    ///   - rows: Rows of the run.
+    ///   - isBegun: Whether an earlier run began the campaign.
+    init(_ list: TokenList, plan: Plan, rows: CampaignRows, isBegun: Bool = false) {
         self.list = list
         self.plan = plan
         self.rows = rows
+        self.isBegun = isBegun
     }
 
     /// Refuses a list with too many invalid rows among its first 1,000, or without a valid row.
@@ -71,7 +75,7 @@ struct FirstRowsCheck {
             list.warn(of: lengths)
             plan.warnOfRowTopics()
             // A scan for skipped rows warns about the headers in the whole list.
-            if !plan.options.skipsAny { list.warn(of: rows.headers) }
+            if !plan.options.skipsAny { list.warn(of: rows.headers, isBegun: isBegun) }
         }
         var pass = RowRulesPass(plan.options.rules, layout: list.layout)
         let delivery = plan.options.delivery
@@ -94,7 +98,7 @@ struct FirstRowsCheck {
             if let verdict = rows.note(finding, row, of: cursor.reader) {
                 throw rows.refusal(verdict, of: list, plan.options.maxInvalid)
             }
-            if let refusal = list.refusal(of: rows.headers) { throw refusal }
+            if let refusal = list.refusal(of: rows.headers, isBegun: isBegun) { throw refusal }
             // Without a limit on invalid rows, the search for one valid row continues.
             if rows.rowCount >= InvalidRowsGuard.firstCheck, rows.invalidCount < rows.rowCount {
                 return
@@ -194,12 +198,12 @@ extension FirstRowsCheck.Sample {
             )
         case (.badValue, _) where finding.culprit?.use == .text && !isUTF8:
             return (
-                "line \(line) is \(finding.reason.text)\(cause(list).map { ", as \($0)" } ?? "")",
+                "line \(line) is \(finding.reason.text)\(cause(list).map { ", because \($0)" } ?? "")",
                 "write the list as UTF-8 (\(list.utf8Command))."
             )
         default:
             return (
-                "line \(line) is \(finding.reason.text)\(cause(list).map { ", as \($0)" } ?? "")",
+                "line \(line) is \(finding.reason.text)\(cause(list).map { ", because \($0)" } ?? "")",
                 "check the columns that the payload\(finding.isOfTopic ? " and the topic are" : " is") made from."
             )
         }

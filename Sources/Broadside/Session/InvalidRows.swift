@@ -49,7 +49,8 @@ struct InvalidRows {
     /// Counts the row that was read last.
     ///
     /// - Parameter finding: Reason why the row is invalid; nil if it is valid.
-    /// - Returns: Verdict on the list, when it is reached for the first time; otherwise nil.
+    /// - Returns: Verdict on the list, returned only by the call that reaches it; nil for all other
+    ///   rows.
     mutating func note(
         _ finding: RowInspector.Finding?, _ row: RowReader.Row, of reader: borrowing RowReader
     ) -> InvalidRowsGuard.Verdict? {

@@ -84,7 +84,8 @@ final class LedgerSession {
         // If nothing can remain to be sent, no claim is made.
         claimWarning = state.sendsNothing ? nil : try Self.claim(directory, state.manifest)
         try directory.syncSegments()
-        // A concurrent attempt makes no reservation after the claim, but may have made some before.
+        // A concurrent attempt may have reserved rows before this claim. After the claim, it
+        // reserves none.
         if !state.sendsNothing, try !state.isCurrent(in: directory) {
             state = try LedgerState(plan, list: list, identity: identity, directory: directory)
         }
@@ -126,7 +127,8 @@ final class LedgerSession {
         try directory.save(manifest)
     }
 
-    /// Rows to skip. Reports of earlier ledgers count as of the campaign's first start.
+    /// Returns the rows to skip. Ignores reports in earlier ledgers that are later than the
+    /// campaign's first start.
     private static func skips(
         _ search: ExclusionScan?, _ manifest: Manifest, _ directory: LedgerDirectory,
         _ list: TokenList, isNew: Bool
@@ -209,8 +211,9 @@ final class LedgerSession {
                 + "list, as a separate campaign with --name NAME: \(reached(by: night)) (\(path))")
     }
 
-    /// Checks that the list is the campaign's list. Compares its size and header. Also compares the
-    /// whole content if it was hashed before, otherwise each part that was begun.
+    /// Checks that the list is the campaign's list. Compares its size and header. If the whole
+    /// content was hashed before, its hash is compared, too; if not, each part that was begun is
+    /// compared.
     static func check(
         _ list: TokenList, _ manifest: Manifest, _ index: LedgerIndex,
         _ directory: LedgerDirectory, _ options: SendOptions
@@ -245,11 +248,11 @@ final class LedgerSession {
         }
     }
 
-    /// Verdicts of earlier runs that this run does not reopen. Their sum with this run's counts is
-    /// the count of the campaign.
+    /// Verdicts of earlier runs that this run does not reopen. Together with this run's counts,
+    /// they are the counts of the campaign.
     var kept: RowCounts { earlier.kept(reopening: plan.options.retry) + keptOfProcess }
 
-    /// Whether rows of waves that have begun may still be unsettled; false if all of them are
+    /// Whether waves that have begun may have unsettled rows; false if all rows of these waves are
     /// settled.
     func mayHaveDueRows(_ waves: WavePlan) -> Bool {
         earlier.count(.inDoubt) > 0

@@ -35,7 +35,8 @@ struct RowInspector: ~Copyable {
     /// Number of the arm of the last inspected row; 0 if there are no arms.
     var arm: UInt8 { renderer.lastArm }
 
-    /// Number of rows whose payload contains a shortened value; nil: no payload shortens one.
+    /// Number of rows whose payload contains a shortened value; nil if payloads never shorten
+    /// values.
     var shortenedRows: UInt64? { renderer.mayShorten ? renderer.shortenedRows : nil }
 
     /// Number of digits in the token of the last inspected row. The row must have a token.

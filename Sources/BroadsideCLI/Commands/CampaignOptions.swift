@@ -1,3 +1,4 @@
+import BroadsideAPNs
 import BroadsideCampaigns
 import BroadsideSupport
 import Glibc
@@ -42,7 +43,8 @@ enum CampaignOptions {
     ) throws(BroadsideError) {
         guard let path = arguments.string("campaign") else { return }
         let file = try CampaignFile(path: path)
-        let overridden = overridden(by: arguments)
+        let overridden = overridden(by: arguments).union(replacedServer(file, arguments))
+        let isPortChosen = arguments.has("port")
         var passedOver: [String] = []
         for entry in file.entries {
             guard !NightCommand.startNames.contains(entry.name) else {
@@ -51,7 +53,8 @@ enum CampaignOptions {
                         + "night: remove it, and write --\(entry.name) on the command line when you "
                         + "need it")
             }
-            // One file can serve the night and the commands that check it by day.
+            // One campaign file can be for `night` and for the commands that check the campaign by
+            // day.
             if NightCommand.ownNames.contains(entry.name), command.name != NightCommand.name {
                 continue
             }
@@ -74,7 +77,11 @@ enum CampaignOptions {
             else { throw .request(unknown(entry, command)) }
             guard let values = try values(of: option, entry, folder: file.folder) else { continue }
             if arguments.has(entry.name) || overridden.contains(entry.name) { continue }
-            arguments.add(entry.name, values: values, location: entry.location)
+            arguments.add(
+                entry.name,
+                values: entry.name == "endpoint" && isPortChosen
+                    ? values.map(SendOptions.endpointWithoutPort) : values,
+                location: entry.location)
         }
         if !passedOver.isEmpty, arguments.string("progress") != "none" {
             standardErrorLine(
@@ -91,9 +98,37 @@ enum CampaignOptions {
                 for other in kinds where other != kind { names.formUnion(other) }
             }
         }
-        // A port in the file belongs to the server that the file names.
-        if arguments.has("endpoint") { names.insert("port") }
         return names
+    }
+
+    /// Options in the file that the server on the command line replaces.
+    private static func replacedServer(
+        _ file: CampaignFile, _ arguments: ParsedArguments
+    ) -> Set<String> {
+        func text(_ name: String) -> String? {
+            guard case .string(let text)? = file.entries.first(where: { $0.name == name })?.value
+            else { return nil }
+            return text
+        }
+        let endpoint = arguments.string("endpoint")
+        let environment = arguments.string("environment")
+        // A port in the file belongs to the server that the file names.
+        var names: Set<String> = endpoint == nil ? [] : ["port"]
+        if environment == nil, contradicts(endpoint, text("environment")) {
+            names.insert("environment")
+        }
+        if endpoint == nil, contradicts(text("endpoint"), environment) { names.insert("endpoint") }
+        return names
+    }
+
+    /// Whether an endpoint is Apple's, but not that of an environment.
+    private static func contradicts(_ endpoint: String?, _ environment: String?) -> Bool {
+        guard let endpoint, let host = SendOptions.appleEnvironment(ofEndpoint: endpoint),
+            let environment,
+            let named = Endpoints.Environment(
+                rawValue: environment == "sandbox" ? "development" : environment)
+        else { return false }
+        return named != host
     }
 
     private static func isOfSend(_ entry: CampaignFile.Entry) -> Bool {

@@ -14,6 +14,19 @@ struct SharedResources: Sendable {
     let handoff: RowHandoff
     /// Number of rows that were read, for `--max-invalid`.
     let rowsRead: SharedRowsRead
+    /// Event about a header among the rows.
+    let headerNotice = SingleNotice()
+}
+
+/// Event that only one reactor of a run records, and only once.
+final class SingleNotice: Sendable {
+    private let taken = Atomic(false)
+
+    /// Whether a reactor records the event, or has recorded it.
+    var isTaken: Bool { taken.load(ordering: .relaxed) }
+
+    /// Whether the caller must record the event; true only for the first call.
+    func take() -> Bool { !taken.exchange(true, ordering: .relaxed) }
 }
 
 /// Counter of the rows that the reactors of a run read, for `--max-invalid`.
@@ -26,7 +39,7 @@ final class SharedRowsRead: Sendable {
 
     /// Counts rows that a reactor read.
     ///
-    /// The rows until the next check are divided among the reactors as leases. A single reactor
+    /// The rows up to the next check are divided among the reactors as leases. A single reactor
     /// makes the check at exactly the row where it is due. With several reactors, the check may
     /// come later, by at most one row per reactor.
     ///

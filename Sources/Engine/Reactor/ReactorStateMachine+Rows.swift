@@ -166,10 +166,10 @@ extension ReactorStateMachine where Records: ~Copyable {
             && rows.awaitingSync.count < min(rows.chunkRows.aheadLimit, RowsAwaitingSync.limit)
     }
 
-    /// Reads on in the list while its next rows wait for a sync. Rows that need no request are
-    /// settled, all others are kept. A row that may be sent now is left to the connections. If most
-    /// rows need a request, none is read ahead: thousands of waiting rows would not stay in the
-    /// processor's cache.
+    /// Reads further rows of the list while the next rows wait for a sync. Rows that need no
+    /// request are settled, all others are kept. A row that may be sent now is left to the
+    /// connections. If most rows need a request, none is read ahead: thousands of waiting rows
+    /// would not stay in the processor's cache.
     mutating func settleUnsentRows(_ now: Now) {
         while !rows.chunks.mostNeedRequests, maySettleUnsent,
             rows.settledUnsent < RowSupply.unsentLimit, !hasListRow, let tag = readListRow(now)
@@ -188,7 +188,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         guard hasListRow else { return nil }
         if rows.awaitingSync.count > 0 { return rows.takeSyncedRow() }
         guard let tag = readListRow(now) else { return nil }
-        // Settled rows may have ended a synced chunk.
+        // The row may be in the next chunk, which is not synced: settled rows may have ended the
+        // current one.
         guard rows.chunks.reservedAt > recorder.ledger.syncedPosition else { return tag }
         awaitSync(tag)
         return nil
@@ -322,16 +323,16 @@ extension ReactorStateMachine where Records: ~Copyable {
         countRead(isInvalid: state == .invalid && !isMasked)
     }
 
-    /// Records an event if the row without a token that was read last is a header with other
-    /// columns. A list that is read before the run is refused for such a header.
+    /// Records an event if the row that was read last has no token and is the run's first header
+    /// with other columns. A list that is read before the run is refused if it has such a header.
     private mutating func noteHeader(now: Now) {
-        guard let header = rows.chunks.reader.repeatedHeader, !header.isSame else { return }
+        let notice = run.resources.headerNotice
+        guard !notice.isTaken, let header = rows.chunks.reader.repeatedHeader, !header.isSame,
+            notice.take()
+        else { return }
         metrics.events.append(
             RunEvent(
-                .listHeader, .warning,
-                "line \(header.line) of the list is another header, with the columns "
-                    + "\(shownColumns(header.columns)): the values of later rows belong to other "
-                    + "columns: stop the run and correct the list",
+                .listHeader, .warning, "line \(header.line) of the list is \(header.text)",
                 milliseconds: now.wallMilliseconds))
     }
 
@@ -364,11 +365,12 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// Time without a connection after which a reactor hands its rows to other reactors.
     private static var handoffDelay: UInt64 { second }
-    /// Number of rows handed over at a time. Other reactors check for them every few milliseconds.
+    /// Number of rows that are handed over at a time. Other reactors check for such rows every few
+    /// milliseconds.
     private static var rowsAtOnce: Int { 4096 }
 
-    /// Hands rows to other reactors if this reactor has been unable to send for a while and others
-    /// can send.
+    /// Hands rows to other reactors if this reactor has been unable to send for a while and other
+    /// reactors can send.
     mutating func handOverRows(_ now: Now) {
         if let isReady = connections.updateReadiness(now: now.nanoseconds) {
             run.resources.handoff.setReadiness(run.reactor, isReady: isReady)

@@ -94,7 +94,11 @@ import Testing
         ("token,country,opted", true), ("Token, COUNTRY,opted ", true), ("token", true),
         ("\"token\",\"country\",\"opted\"", true), ("token,,", true),
         ("token,opted,country", false), ("country,token,opted", false), ("opted,token", false),
-        ("token,age", false), ("country,x,y", nil), (",,", nil), ("tokens,country,opted", nil),
+        ("token,opted,x", false), ("token,age", nil), ("token,FR,no", nil), ("token,token", nil),
+        ("country,,", nil), ("\u{feff}token,country,opted", true),
+        ("\u{feff}token,opted,country", false), ("\u{feff}country,token,opted", false),
+        ("\u{feff}\"token\",\"country\",\"opted\"", true), ("country,x,y", nil),
+        (",,", nil), ("tokens,country,opted", nil),
         ("token,country,opted,more", nil), ("oops", nil),
     ])
     func `A row that names columns is a header, and its columns are compared with the list's`(
@@ -108,5 +112,14 @@ import Testing
         let tabs = text.replacing(",", with: "\t").replacing("\"a\nb\"", with: "a")
         let other = try survey(tabs, format: .tsv, header: "token\tcountry\topted").counts.headers
         #expect(other.first?.isSame == isSame && other.first?.line == (isSame == nil ? nil : 4))
+    }
+
+    @Test func `A header with a byte order mark is found if the token is not its first column`()
+        throws
+    {
+        let text = "1,\(digits)\n\u{feff}id,token\n2,\(digits)\n"
+        let headers = try survey(text, format: .csv, header: "id,token").counts.headers
+        #expect(headers.count == 1 && headers.first?.line == 3 && headers.other == nil)
+        #expect(headers.first?.columns == ["id", "token"])
     }
 }

@@ -41,12 +41,27 @@ import Testing
         let list = lengths([64, 64, 160])
         #expect(lengths([64, 160, 64]).absent(from: list) == nil)
         #expect(lengths([]).absent(from: list) == nil)
-        let damaged = lengths([64, 128, 62, 128])
+        let damaged = lengths([64, 128, 62, 62])
         #expect(
             damaged.absent(from: list)
                 == TokenLengths.Absent(digits: [62, 128], rows: 3, line: 2))
         #expect(
             damaged.absent(from: list, except: 128)
-                == TokenLengths.Absent(digits: [62], rows: 1, line: 3))
+                == TokenLengths.Absent(digits: [62], rows: 2, line: 3))
+        #expect(
+            damaged.absent(from: list, includesRare: false)
+                == TokenLengths.Absent(digits: [62], rows: 2, line: 3))
+    }
+
+    @Test func `A length of 64 digits or more counts as absent only if it is rare`() {
+        func lengths(long: Int) -> TokenLengths {
+            var all = TokenLengths()
+            for line in 1...4_000 { all.note(line <= long ? 160 : 64, line: UInt64(line)) }
+            return all
+        }
+        for (long, isNamed) in [(1, true), (4, true), (5, false), (1_000, false), (4_000, false)] {
+            let absent = lengths(long: long).absent(from: lengths(long: 0))
+            #expect(absent?.rows == (isNamed ? UInt64(long) : nil), "\(long)")
+        }
     }
 }
