@@ -24,7 +24,7 @@ public enum BroadcastChannel {
         }
     }
 
-    /// Maximum byte count of a channel ID; this limit is Broadside's, as Apple documents none.
+    /// Maximum byte count of a channel ID. This limit is Broadside's, because Apple documents none.
     public static let idCountMax = 256
     /// Maximum number of channels of an app in one environment.
     public static let countMax = 10_000
@@ -79,8 +79,8 @@ extension Endpoints {
         }
     }
 
-    /// Host that accepts broadcasts. Apple's pages name this host and, in other places, the host of
-    /// device pushes; both are known to work.
+    /// Host that accepts broadcasts. Apple's pages name this host and, elsewhere, the host of
+    /// device pushes. Both hosts are known to work.
     public static func broadcastHost(_ environment: Environment) -> String {
         switch environment {
         case .production: "api-broadcast.push.apple.com"

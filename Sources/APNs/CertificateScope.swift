@@ -15,7 +15,8 @@ public struct CertificateScope: Sendable, Equatable {
     public static let topicsExtension = "1.2.840.113635.100.6.3.6"
     /// OID of the extension with an additional topic in VoIP certificates, a UTF8String.
     public static let voipExtension = "1.2.840.113635.100.6.3.4"
-    /// OID of the subject's UID (RFC 4519 section 2.39): the topic if no extension lists any.
+    /// OID of the subject's UID (RFC 4519 section 2.39). The UID is the topic if no extension lists
+    /// topics.
     public static let userIDAttribute = "0.9.2342.19200300.100.1.1"
     /// OID of the subject's common name.
     public static let commonNameAttribute = "2.5.4.3"
@@ -23,7 +24,8 @@ public struct CertificateScope: Sendable, Equatable {
     /// The topics; empty if the certificate names none, which means that it was not issued by
     /// Apple.
     public var topics: [String]
-    /// The topic that APNs assumes if a request names none; nil if it must name one (MissingTopic).
+    /// The topic that APNs assumes if a request names none; nil if each request must name one
+    /// (MissingTopic).
     public let onlyTopic: String?
     /// The environments; empty if the certificate does not specify any.
     public var environments: Set<Endpoints.Environment>
@@ -83,7 +85,8 @@ public struct CertificateScope: Sendable, Equatable {
         return .needsSuffix(suffix, pushType)
     }
 
-    /// The kinds of Apple's certificates that sign apps, which begin their common names.
+    /// The kinds of Apple's certificates that sign apps. The common name of such a certificate
+    /// begins with its kind.
     private static let signingKinds = [
         "iPhone Developer", "iPhone Distribution", "Apple Development", "Apple Distribution",
         "Mac Developer", "Mac App Distribution", "Mac Installer Distribution",

@@ -129,8 +129,8 @@ public struct NotificationHeaders: Sendable, Equatable {
         } else if pushType == .mdm, !topic.hasPrefix("com.apple.mgmt.") {
             problems.append(error(.topicIsNotForManagement(topic)))
         } else if pushType.topicSuffix == nil, let other = typeOfSuffix(topic) {
-            // A bundle ID may end in .voip or .complication by chance, but hardly in the other
-            // suffixes.
+            // A bundle ID may end in .voip or .complication by chance. The other suffixes are too
+            // unlikely for that.
             let isByChance = other == .voip || other == .complication
             problems.append(
                 Problem(isError: !isByChance, kind: .topicOfOtherType(topic, other)))
@@ -142,8 +142,8 @@ public struct NotificationHeaders: Sendable, Equatable {
         return problems
     }
 
-    /// Returns the first part of a topic if it looks like an app ID prefix: ten characters, with at
-    /// least one digit and one capital letter, and no others.
+    /// Returns the first part of a topic if it looks like an app ID prefix: ten digits and capital
+    /// letters, at least one of each.
     private static func appIDPrefix(_ topic: String) -> String? {
         guard let end = topic.firstIndex(of: ".") else { return nil }
         let prefix = topic[..<end].utf8

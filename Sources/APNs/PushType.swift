@@ -22,7 +22,7 @@ public enum Priority: UInt8, Sendable, CaseIterable {
     case high = 10
     /// 5: delivered with regard to the device's power state.
     case normal = 5
-    /// 1: delivered with priority on power; never wakes the device.
+    /// 1: delivered in a way that saves power; never wakes the device.
     case low = 1
 }
 

@@ -13,7 +13,8 @@ public struct PushTypeRules: Sendable, Equatable {
 
     /// The suffix that the topic has after the bundle ID; nil if the topic is the bundle ID itself.
     ///
-    /// Apple's page omits the dot of two suffixes; these are the forms that work.
+    /// Apple's page omits the dot of two suffixes. The suffixes here have the dot, because only
+    /// this form works.
     public let topicSuffix: String?
     /// The permitted priorities.
     public let priorities: Priorities
@@ -97,6 +98,6 @@ extension PushType {
     /// The suffix that the topic has after the bundle ID; nil if the topic is the bundle ID itself.
     public var topicSuffix: String? { rules.topicSuffix }
 
-    /// The default priority: 10, and 5 for a push type that does not permit 10.
+    /// The default priority: 10, or 5 for a push type that does not permit 10.
     public var defaultPriority: Priority { rules.priorities.contains(.high) ? .high : .normal }
 }

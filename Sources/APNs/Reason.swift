@@ -77,7 +77,7 @@ public enum Reason: UInt8, Sendable, CaseIterable, Hashable {
     case connectionLost = 129
     /// The row's text is not a device token.
     case malformedToken = 130
-    /// The row lacks a column used by the campaign, or has a null in it.
+    /// The row lacks a column that the campaign uses, or the column is null.
     case missingColumn = 131
     /// A column's value cannot be converted to the form that the payload requires.
     case badValue = 132

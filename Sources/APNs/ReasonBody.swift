@@ -2,10 +2,10 @@ import BroadsidePrimitives
 
 /// The body of a response other than 200, or the debug data of a GOAWAY.
 ///
-/// Apple, "Handling notification responses from APNs": a JSON object with `reason`, and with 410
-/// `timestamp` in milliseconds. Deviations observed in practice (spaces around the text, unknown
-/// keys, no JSON at all) must not cause an error, so parsing never fails: an unreadable value is
-/// nil.
+/// Apple, "Handling notification responses from APNs": a JSON object with `reason` and, if the
+/// status is 410, with `timestamp` in milliseconds. Deviations observed in practice (spaces around
+/// the text, unknown keys, no JSON at all) must not cause an error, so parsing never fails: an
+/// unreadable value is nil.
 public struct ReasonBody: Sendable, Equatable {
     /// The reason; nil if it is absent or unknown.
     public var reason: Reason?

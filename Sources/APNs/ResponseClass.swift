@@ -36,8 +36,8 @@ public struct ResponseClass: Sendable, Equatable {
         case retryWithRenewedToken
         /// Retried with the previous provider token; the attempt does not count.
         case retryWithPreviousToken
-        /// Retried after a short backoff; the attempt does not count. For streams that were not
-        /// processed.
+        /// Retried after a short backoff; the attempt does not count. Used for streams that the
+        /// server did not process.
         case retryNotCounted
         /// Retried after a delay; the attempt counts.
         case retryAfterDelay
@@ -48,10 +48,10 @@ public struct ResponseClass: Sendable, Equatable {
     /// The consequence for the connection that carried the response.
     public enum ConnectionAction: UInt8, Sendable {
         case none
-        /// No new requests; closed, and not replaced until the credential is valid.
+        /// Carries no new requests, is closed, and is not replaced until the credential is valid.
         case close
-        /// No new requests; closed after its outstanding responses, and replaced after the
-        /// address's pause.
+        /// Carries no new requests, is closed after its outstanding responses, and is replaced
+        /// after the address's pause.
         case drainAndReplace
     }
 
@@ -63,22 +63,24 @@ public struct ResponseClass: Sendable, Equatable {
         case accepted
         /// The row itself is refused, which implies nothing about other rows.
         case deadToken
-        /// The request as such is refused; counts for `--abort-after`.
+        /// The request as such is refused. This counts for `--abort-after`.
         case refusesRequest
-        /// The payload is refused; counts for `--abort-after` like a refused request if all rows
-        /// share one payload, otherwise only until a notification was accepted.
+        /// The payload is refused. If all rows share one payload, this counts for `--abort-after`
+        /// like a refused request. Otherwise, it counts only until a notification was accepted.
         case refusesPayload
-        /// The credential is refused, or the server is not APNs; counts for `--abort-after`.
+        /// The credential is refused, or the server is not APNs. This counts for `--abort-after`.
         case refusesCredential
-        /// BadDeviceToken; counts for `--max-bad-tokens` and among the first responses.
+        /// The response is BadDeviceToken. It counts for `--max-bad-tokens`. It also counts for
+        /// `--abort-after` until a first response of another kind counts (see `RefusalGuard`).
         case badDeviceToken
-        /// DeviceTokenNotForTopic; counts among the first responses.
+        /// The response is DeviceTokenNotForTopic. It counts for `--abort-after` until a first
+        /// response of another kind counts (see `RefusalGuard`).
         case wrongTopicToken
         /// The provider token is too old and must be renewed once for the whole process.
         case renewProviderToken
-        /// The provider token was renewed too often; no renewal for 20 minutes.
+        /// The provider token was renewed too often, so it is not renewed for 20 minutes.
         case freezeRenewal
-        /// The server has failed; no new connection to this address for some time.
+        /// The server has failed, so no new connection to this address is opened for some time.
         case pauseAddress
     }
 
@@ -159,7 +161,7 @@ public struct ResponseClass: Sendable, Equatable {
         default: break
         }
         if let reason = body.reason, let known = classify(reason: reason) { return known }
-        // "New reasons appear": for an unknown reason the status class decides.
+        // "New reasons appear": if the reason is unknown, the class of the status decides.
         switch status {
         case ..<400, 401, 407: return .notFromAPNs
         case 400, 411, 431: return .badRequest

@@ -9,7 +9,7 @@ TLSLibrary.keepAtExit()
 signal(SIGPIPE, SIG_IGN)
 // The parent process may have ignored SIGCHLD, which would hide the exit codes of child processes.
 signal(SIGCHLD, SIG_DFL)
-// Exceeding the limit on file size (RLIMIT_FSIZE) becomes a failed write, handled and reported like
+// A write beyond the limit on file size (RLIMIT_FSIZE) then fails, and is handled and reported like
 // a full disk.
 signal(SIGXFSZ, SIG_IGN)
 endQuietlyOnQuit()

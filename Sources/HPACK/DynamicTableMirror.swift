@@ -10,9 +10,9 @@
 public struct DynamicTableMirror: Sendable {
     /// Assignment of entries to indices, as one small value.
     ///
-    /// Two connections with the same layout accept the same header blocks, so that a request
-    /// encoded for one can be sent on the other: entries are found by name, and of entries with the
-    /// same name only the newest counts.
+    /// Two connections with the same layout accept the same header blocks, so a request that was
+    /// encoded for one can be sent on the other. The encoder finds entries by name, and of entries
+    /// with the same name it uses only the newest.
     public struct Layout: Hashable, Sendable {
         /// Four bits per entry, with the oldest entry in the lowest bits: the number of the name
         /// plus one.
@@ -23,12 +23,13 @@ public struct DynamicTableMirror: Sendable {
 
     private struct Entry {
         var name: RequestFieldName
-        /// Revision of the field's value; nil if it can't be referred to.
+        /// Revision of the field's value; nil if later blocks can refer only to the name.
         var revision: UInt32?
         var size: Int
     }
 
-    /// Limit on entries that the encoder creates: the fields, and provider tokens for half a day.
+    /// Limit on entries that the encoder creates. It is enough for the fields and for the provider
+    /// tokens of half a day.
     static let entriesLimit = 32
 
     /// Entries, oldest first.
@@ -61,8 +62,8 @@ public struct DynamicTableMirror: Sendable {
         position(of: name).map(index)
     }
 
-    /// Index of the whole field, name and value; nil if its newest entry has another value or there
-    /// is none.
+    /// Index of the whole field, name and value; nil if the newest entry of the name has another
+    /// value, or the name has no entry.
     func index(of name: RequestFieldName, revision: UInt32) -> Int? {
         guard let position = position(of: name), entries[position].revision == revision else {
             return nil

@@ -1,7 +1,7 @@
 /// The code of RFC 7541 Appendix B, once by symbol and once by code.
 ///
 /// It is a canonical code: sorted by length, then by symbol, the codes count upwards. Decoding
-/// therefore needs only the start of each length instead of a tree. All values are literals, so
+/// therefore needs no tree, but only the first code of each length. All values are literals, so
 /// that they are static data and no access runs an initializer.
 enum HuffmanTable {
     /// Length of each symbol's code in bits.

@@ -5,13 +5,14 @@ public enum IndexingPolicy: String, Sendable, CaseIterable {
     /// Apple asks clients to index the first value of each of the three and to send later values as
     /// literals without indexing, so that its small table does not overflow and evict entries.
     case strict
-    /// Also the constant fields with their values, including the provider token: Apple's newer
-    /// advice ("Establishing a connection to APNs"). Later requests refer to the whole field. A
-    /// renewed provider token is inserted as well while the table has space for it.
+    /// Like `strict`, and also the constant fields with their values, including the provider token.
+    /// This is Apple's newer advice ("Establishing a connection to APNs"). Later requests refer to
+    /// the whole field. A renewed provider token is inserted as well while the table has space for
+    /// it.
     case compact
-    /// Also the constant fields with their values, except the provider token, which is never
-    /// indexed: Apple's present text ("Sending notification requests to APNs"). The three fields of
-    /// `strict` are indexed once.
+    /// Like `strict`, and also the constant fields with their values, except the provider token,
+    /// which is never indexed. This is Apple's present text ("Sending notification requests to
+    /// APNs").
     case current
 }
 
@@ -38,16 +39,16 @@ public struct EncodedBlock: Sendable, Equatable {
 
 /// Encodes the header block of a request (RFC 7541 section 6).
 ///
-/// `:method` and `:scheme` are indexed static entries. Fields of the policy are literals with
-/// incremental indexing (6.2.1) the first time; an inserted constant is an index from then on
-/// (6.1). All others are literals without indexing (6.2.2), with the index of their name if there
-/// is one.
+/// `:method` and `:scheme` are indexed static entries. A field that the policy indexes is a literal
+/// with incremental indexing (6.2.1) the first time. After that, an inserted constant is an index
+/// (6.1). All other fields are literals without indexing (6.2.2), with the index of their name if
+/// there is one.
 public enum RequestBlockEncoder {
     /// Encodes `fields` in order and updates `mirror` with the effects on the peer's table.
     ///
     /// Constants and names are Huffman-coded if `huffman` is set and it does not make them longer;
     /// holes are always raw, so that filling them is a copy. A due size update comes first (RFC
-    /// 7541 section 4.2). The block must be sent before any that is encoded later.
+    /// 7541 section 4.2). The block must be sent before any block that is encoded later.
     public static func encode(
         _ fields: [RequestField], mirror: inout DynamicTableMirror,
         indexingPolicy: IndexingPolicy = .strict, huffman: Bool
@@ -96,7 +97,7 @@ public enum RequestBlockEncoder {
         _ field: RequestField, mirror: inout DynamicTableMirror, indexingPolicy: IndexingPolicy,
         huffman: Bool, to bytes: inout [UInt8]
     ) {
-        // The index from before this field's own insertion.
+        // Gets the index before the field itself is inserted.
         let index = field.name.staticIndex ?? mirror.index(of: field.name)
         let inserts = inserts(field, into: &mirror, indexingPolicy)
         if let index {

@@ -2,9 +2,11 @@
 /// bytes of a body.
 ///
 /// APNs sends one short DATA frame, which needs no buffer. The pool starts empty and doubles up to
-/// one buffer per stream, so that no body is mixed up or lost, however a server interleaves them.
+/// one buffer per stream, so that no body is mixed up or lost, however a server interleaves the
+/// bodies.
 @safe struct BodyPool: ~Copyable {
-    /// Bytes that are kept of a body. The largest documented by APNs has fewer than 100.
+    /// Maximum number of bytes that are kept of a body. The largest body that Apple documents has
+    /// fewer than 100.
     static let keptCount = 512
     /// Slot number that means that there is no slot.
     static let none = UInt16.max
@@ -61,8 +63,9 @@
         precondition(newCapacity < Int(Self.none), "there are fewer streams than places")
         let newStorage = UnsafeMutableRawPointer.allocate(
             byteCount: newCapacity * Self.keptCount, alignment: 16)
-        // SAFETY: the new memory is at least twice as large as the old one, all of which is in use:
-        // the pool grows because each slot is taken. All numbers in `free` become new ones.
+        // SAFETY: the new memory is at least twice as large as the old memory. The pool grows only
+        // when each slot is taken, so the old memory is copied whole, and `free` has no number to
+        // copy: it gets the numbers of the new slots.
         if let storage = unsafe storage {
             unsafe newStorage.copyMemory(from: storage, byteCount: capacity * Self.keptCount)
             unsafe storage.deallocate()

@@ -1,4 +1,4 @@
-/// Frames about the connection itself and about the ends of streams.
+/// Frames that concern the connection itself or the end of a stream.
 extension ClientConnectionStateMachine {
     // MARK: SETTINGS
 
@@ -161,7 +161,7 @@ extension ClientConnectionStateMachine {
         }
         if let event = countIdleFrame() { return event }
         // "Endpoints MUST NOT increase the value they send in the last stream identifier" (section
-        // 6.8), so a larger one is ignored.
+        // 6.8), so a larger value is ignored.
         lastProcessedID = min(lastProcessedID, payload.uint32(at: 0) & 0x7fff_ffff)
         isGoingAway = true
         slotsToCheck = streams.slotCount

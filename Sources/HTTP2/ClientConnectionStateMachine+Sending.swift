@@ -1,4 +1,5 @@
-/// Streams whose request body is sent in pieces, as the windows permit.
+/// Streams whose request body is sent in pieces, because the windows do not permit the whole body
+/// at once.
 @safe struct PartialStreams: ~Copyable {
     /// Limit on partial streams. Servers with windows smaller than a payload are rare, and each
     /// waiting piece is checked in each iteration.
@@ -51,9 +52,9 @@ extension ClientConnectionStateMachine {
         return min(limit - streams.openCount, streams.remainingIDs)
     }
 
-    /// Number of requests with a whole payload of `payloadCount` bytes each that may start now,
-    /// limited by `gateUntilFirstResponse`, both stream limits, both windows, the frame size and
-    /// the remaining IDs.
+    /// Number of requests that may start now if each sends a whole payload of `payloadCount` bytes.
+    /// The limits are `gateUntilFirstResponse`, both stream limits, both windows, the frame size
+    /// and the remaining IDs.
     public func requestCapacity(payloadCount: Int) -> Int {
         let free = freeStreams
         guard free > 0 else { return 0 }
@@ -64,9 +65,9 @@ extension ClientConnectionStateMachine {
         return min(free, sendWindow.available / payloadCount)
     }
 
-    /// Opens a stream for the request `tag`, whose payload of `payloadCount` bytes is sent whole,
-    /// and returns its ID. The caller writes HEADERS and DATA with END_STREAM immediately, before
-    /// it opens the next stream. `requestCapacity` must be above 0.
+    /// Opens a stream for the request `tag`, whose payload of `payloadCount` bytes is sent whole.
+    /// Returns the ID of the stream. The caller writes HEADERS and DATA with END_STREAM
+    /// immediately, before it opens the next stream. `requestCapacity` must be above 0.
     public mutating func openStream(tag: UInt32, payloadCount: Int) -> UInt32 {
         precondition(freeStreams > 0, "no stream may be opened now")
         precondition(
@@ -125,7 +126,7 @@ extension ClientConnectionStateMachine {
     }
 
     /// Returns the next piece to send of the payloads in progress; nil if the windows permit none.
-    /// The caller writes its DATA immediately.
+    /// The caller writes the piece as DATA immediately.
     public mutating func nextContinuation() -> Continuation? {
         guard phase == .running, sendWindow.available > 0 else { return nil }
         var checked = 0

@@ -1,4 +1,4 @@
-/// Ends of requests and of the connection that the caller initiates.
+/// Methods with which the caller ends requests and the connection.
 extension ClientConnectionStateMachine {
     /// Cancels the request on `streamID` with RST_STREAM (CANCEL); no event for it follows. Returns
     /// false if that stream is not open.

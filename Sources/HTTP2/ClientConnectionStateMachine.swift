@@ -19,16 +19,17 @@ internal import Synchronization
 /// The caller writes the requests, HEADERS and DATA, right after `openStream`. Control frames of
 /// the connection wait in a buffer (`takeOutput`). An iteration processes all input, then calls
 /// `takeOutput`, then writes requests. The order matters: an acknowledgement of SETTINGS must be
-/// sent before anything that depends on them, because the server still applies the old limits
-/// before it (RFC 9113 section 6.5.3). Input and `openStream` may change windows and limits without
-/// an event, so `requestCapacity` and `nextContinuation` are called again in each iteration.
+/// sent before anything that depends on them, because the server applies the old limits until it
+/// gets the acknowledgement (RFC 9113 section 6.5.3). Input and `openStream` may change windows and
+/// limits without an event, so `requestCapacity` and `nextContinuation` are called again in each
+/// iteration.
 @safe public struct ClientConnectionStateMachine: ~Copyable {
     /// Configuration of a connection.
     public struct Configuration: Sendable {
         /// Our own limit on open streams, in addition to the server's: 1...16,384.
         var maxStreams: Int
-        /// Whether one request is sent first and the others follow after any response but 403, as
-        /// with provider tokens.
+        /// Whether a single request is sent first, as with provider tokens. The others follow after
+        /// any response except 403.
         var gateUntilFirstResponse: Bool
         /// Window for DATA from the server on the connection, in bytes: 65,535...2^31-1.
         var connectionReceiveWindow: Int
@@ -67,8 +68,8 @@ internal import Synchronization
         /// The stream of `tag` ended without a complete, valid response, so the request is in
         /// doubt.
         case reset(tag: UInt32, ErrorCode)
-        /// The server accepts no more streams; those above `lastStreamID` follow as `notProcessed`.
-        /// `goAwayDebugData` returns the debug data of this GOAWAY.
+        /// The server accepts no more streams. For open streams above `lastStreamID`,
+        /// `notProcessed` follows. `goAwayDebugData` returns the debug data of this GOAWAY.
         case goAway(ErrorCode, lastStreamID: UInt32)
         /// The server acknowledged our PING with this opaque value.
         case pong(UInt64)
@@ -85,7 +86,7 @@ internal import Synchronization
 
     /// Never used. An atomic pins the value in memory, so that a call that borrows it passes its
     /// address. Without an atomic, each such call first copies the whole value to the stack, which
-    /// took longer than opening a stream.
+    /// takes longer than opening a stream.
     private let pin = Atomic<Bool>(false)
 
     let configuration: Configuration
@@ -142,7 +143,7 @@ internal import Synchronization
         unsafe kept = .allocate(byteCount: 2 * BodyPool.keptCount, alignment: 16)
     }
 
-    // SAFETY: spans of it borrow this value, so none exists.
+    // SAFETY: spans of this memory borrow this value, so none exists any more.
     deinit { unsafe kept.deallocate() }
 
     /// Queues the preface: its 24 bytes, our SETTINGS and the connection's window (RFC 9113 section
@@ -205,8 +206,8 @@ internal import Synchronization
         min(configuration.maxStreams, Int(clamping: settings.maxConcurrentStreams))
     }
 
-    /// Whether a GOAWAY was received or sent, or the IDs are used up: open streams end, no new ones
-    /// start.
+    /// Whether a GOAWAY was received or sent, or the IDs are used up. If so, open streams continue
+    /// to their end, and no new ones start.
     public var isDraining: Bool { isGoingAway || streams.remainingIDs == 0 }
 
     /// Whether requests may start, at once or after responses free a stream or a window.

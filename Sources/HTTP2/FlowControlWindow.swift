@@ -1,4 +1,4 @@
-/// Bytes of DATA that we may still send (RFC 9113 section 6.9.1).
+/// Number of bytes of DATA that we may still send (RFC 9113 section 6.9.1).
 struct FlowControlWindow: Sendable {
     /// Maximum of a window: "A sender MUST NOT allow a flow-control window to exceed 2^31-1 bytes."
     static let limit = 0x7fff_ffff

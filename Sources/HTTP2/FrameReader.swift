@@ -7,8 +7,8 @@
 /// Only a frame that is split over two inputs is copied, so the carry has the size of the largest
 /// permitted frame.
 @safe struct FrameReader: ~Copyable {
-    /// Largest permitted payload: SETTINGS_MAX_FRAME_SIZE if it is not announced (RFC 9113 section
-    /// 6.5.2).
+    /// Largest permitted payload: the initial SETTINGS_MAX_FRAME_SIZE (RFC 9113 section 6.5.2),
+    /// because we announce no other value.
     static let maxPayloadCount = 16_384
 
     /// Result of a search.

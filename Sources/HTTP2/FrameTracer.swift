@@ -70,7 +70,7 @@ public struct FrameTracer: ~Copyable {
             block = Array(payload[start..<end])
         case .continuation:
             guard block.count + payload.count <= Self.payloadLimit else {
-                // Without this block the table for all later ones is unknown.
+                // Without this block, the table is unknown for all later blocks.
                 isReadable = false
                 return nil
             }

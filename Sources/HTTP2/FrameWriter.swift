@@ -28,8 +28,8 @@ enum FrameWriter {
 /// Control frames of the connection, in order, until the caller takes them.
 ///
 /// The capacity is fixed. A peer that requests replies without reading them fills this storage,
-/// which is an error of the peer (RFC 9113 section 10.5); the last bytes are reserved for the
-/// GOAWAY that reports it.
+/// which is an error of the peer (RFC 9113 section 10.5). The last bytes are reserved for the
+/// GOAWAY that reports this error.
 @safe struct ControlOutput: ~Copyable {
     /// Bytes reserved for a GOAWAY: header, two fields and message.
     static let reserve = 160

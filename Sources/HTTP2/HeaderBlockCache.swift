@@ -7,11 +7,11 @@
 ///
 /// A Huffman-coded identifier may have any bytes, because `readOrdinary` does not decode it. The
 /// cache only has blocks that need no dynamic table, so that their bytes alone determine their
-/// meaning. It keeps one block for each value of the last three bits of a length, because
+/// meaning. It keeps one block for each value of the lowest three bits of a block's length, because
 /// Huffman-coded identifiers have several lengths.
 @safe struct HeaderBlockCache: ~Copyable {
-    /// Lengths of cached blocks: shorter ones are decoded as fast, and longer ones are not ordinary
-    /// responses.
+    /// Lengths of cached blocks. Shorter blocks are decoded just as fast, and longer blocks are not
+    /// ordinary responses.
     static let byteCounts = 16...128
     private static let entryCount = 8
     private static let vector = 16

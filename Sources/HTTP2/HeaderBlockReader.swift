@@ -22,7 +22,7 @@ public final class HeaderBlockReader {
     public static let fieldByteCountMax = 64 << 10
 
     private let inflater: HeaderInflater
-    /// Whether a block was refused, so that the tables may differ from now on.
+    /// Whether a block was refused. If so, the tables may differ from now on.
     private var hasFailed = false
 
     /// Creates a reader; nil if memory runs out.
@@ -31,8 +31,8 @@ public final class HeaderBlockReader {
         self.inflater = inflater
     }
 
-    /// Reads the next block; nil if it violates RFC 7541 or has more than `fieldByteCountMax` bytes,
-    /// after which no block can be read.
+    /// Reads the next block; nil if the block violates RFC 7541 or has more than
+    /// `fieldByteCountMax` bytes. After that, no further block can be read.
     public func read(_ block: RawSpan) -> [Field]? {
         guard !hasFailed else { return nil }
         var fields: [Field] = []

@@ -1,7 +1,7 @@
 /// Header block in more than one frame (RFC 9113 section 6.10).
 ///
-/// No other frame may come in between, so one buffer is enough. APNs never splits a block, so it is
-/// allocated on first use.
+/// No other frame may come in between, so one buffer is enough. APNs never splits a block, so the
+/// buffer is allocated only on first use.
 @safe struct HeaderFragments: ~Copyable {
     /// Maximum bytes of a block. Responses of APNs have about 100.
     static let byteLimit = 32 << 10

@@ -2,8 +2,8 @@ internal import BroadsideHPACK
 
 extension ResponseHeaders {
     /// Decodes a block of the usual form: static entries, and literals without insertion, whose
-    /// integers take one or two bytes. Returns false for any other block and for an invalid one,
-    /// which the full decoder then reads.
+    /// integers take one or two bytes. Returns false for any other block and for an invalid one.
+    /// The full decoder then reads the block.
     ///
     /// Has the same result as `readAnything`, but builds no descriptions of fields, which would
     /// cost more than decoding them.

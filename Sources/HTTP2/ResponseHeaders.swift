@@ -41,8 +41,8 @@ struct ResponseHeaders {
     /// 8.1.1).
     private(set) var isMalformed = false
     var sawRegularField = false
-    /// Range of the apns-id value in the block, and whether it is Huffman-coded; nil if it was not
-    /// searched for or there is none.
+    /// Range of the apns-id value in the block, and whether it is Huffman-coded; nil if the block
+    /// was not searched for it, or has none.
     var identifier: Range<Int>?
     var isIdentifierHuffman = false
 
@@ -195,8 +195,8 @@ struct ResponseHeaders {
 
     private mutating func takeStatus(_ value: UInt16) {
         assert((100...999).contains(value), "a status has three digits")
-        // Only once, and "all pseudo-header fields MUST appear in a field block before all regular
-        // field lines" (section 8.3).
+        // `:status` may occur only once, and "all pseudo-header fields MUST appear in a field block
+        // before all regular field lines" (section 8.3).
         if status != 0 || sawRegularField { isMalformed = true }
         status = value
     }

@@ -11,12 +11,12 @@ internal import BroadsideHPACK
 ///     the first insertion       --> the same, and from then on all blocks of the connection
 ///
 /// The decoder therefore always has the exact state, because the blocks that were not passed to it
-/// changed nothing. A server that obeys confirms it with a size update to 0 in its first block;
-/// what it inserts later is evicted at once (RFC 7541 section 4.4). A server that obeys without
-/// confirming refers to no entry.
+/// changed nothing. A server that obeys our setting confirms it with a size update to 0 in its
+/// first block. Entries that it inserts later are evicted at once (RFC 7541 section 4.4). A server
+/// that obeys without a size update refers to no entry.
 struct ResponseInflater: ~Copyable {
     private var inflater: HeaderInflater?
-    /// Whether the table ever had an entry: from then on each block goes through the decoder.
+    /// Whether the table ever had an entry. If so, each block goes through the decoder.
     private(set) var isActive = false
 
     init() { inflater = nil }

@@ -42,7 +42,8 @@ public struct RetryAfter: Sendable, Equatable {
         return delay
     }
 
-    /// Delay in seconds after an instant in seconds since 1970; nil if the response requests none.
+    /// Delay in seconds, counted from `unixSeconds` (seconds since 1970); nil if the response
+    /// requests none.
     public func seconds(from unixSeconds: UInt64) -> UInt64? {
         if number == .max { return nil }
         if number < Self.firstInstant { return UInt64(number) }

@@ -29,7 +29,8 @@ struct PeerSettings: Sendable {
             headerTableSize = min(headerTableSize, value)
         case SettingIdentifier.enablePush:
             // "A client MUST treat receipt of a SETTINGS frame with SETTINGS_ENABLE_PUSH set to 1
-            // as a connection error of type PROTOCOL_ERROR"; other nonzero values are one anyway.
+            // as a connection error of type PROTOCOL_ERROR"; any other nonzero value is such an
+            // error, too.
             guard value == 0 else {
                 throw ConnectionError(.protocolError, "a server must not enable push")
             }

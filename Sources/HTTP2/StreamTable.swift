@@ -18,12 +18,12 @@ struct Stream {
     /// Final status; 0 until it is known.
     var status: UInt16 = 0
     var state = State.unused
-    /// Whether an interim response came, so that the request is being processed.
+    /// Whether an interim response came. If so, the server is processing the request.
     var isBegun = false
     /// Slot of the body in the pool, if any, and number of bytes kept.
     var bodySlot = BodyPool.none
     var bodyCount: UInt16 = 0
-    /// Sent bytes and size of the request's body.
+    /// Number of bytes of the request's body that were sent, and size of that body.
     var sentCount: Int32 = 0
     var payloadCount: Int32 = 0
     /// Difference of the send window from the current initial size (RFC 9113 section 6.9.2).
@@ -36,14 +36,14 @@ struct Stream {
     var retryAfter = RetryAfter.none
 
     /// Status of a 200 with an apns-unique-id, which is kept in place of a body. No server can send
-    /// it, as a status has three digits.
+    /// this status, because a status has three digits.
     static let identifiedStatus: UInt16 = 1_200
 
     /// Whether the response is a 200 with an apns-unique-id.
     var isIdentified: Bool { status == Self.identifiedStatus }
 
-    /// Whether a response or part of one came: the request was processed, whatever the server sends
-    /// later.
+    /// Whether a response or part of one came. If so, the request was processed, whatever the
+    /// server sends later.
     var hasResponse: Bool { status != 0 || isBegun }
 }
 

@@ -1,10 +1,10 @@
 import BroadsidePrimitives
 
 /// Batch of accepted rows: the fingerprint of each row's token, and the time of acceptance. Nearly
-/// all rows in a ledger are accepted rows. All rows of a batch have the same topic, if the caller
+/// all rows in a ledger are accepted rows. All rows of a batch have the same topic: the caller
 /// begins a new batch for each topic.
 public struct AcceptedBatch: ~Copyable {
-    /// Limit on the rows of a batch. A block has fewer rows.
+    /// Limit on the rows of a batch. An empty batch has room for all rows of a block.
     public static let capacity = 4_096
 
     private var fingerprints = WordTable(count: AcceptedBatch.capacity)
@@ -55,7 +55,8 @@ public struct AcceptedBatch: ~Copyable {
 
 extension BlockReader {
     /// Moves well-formed records of accepted rows from the block to the batch, until the batch is
-    /// full or the next record is of another kind. `nextRecord` reads such a record.
+    /// full or the next record is of another kind. The caller reads the record of another kind with
+    /// `nextRecord`.
     public mutating func takeAccepted(into batch: inout AcceptedBatch) {
         while !batch.isFull, let record = nextAccepted() {
             batch.append(record.fingerprint, record.milliseconds)

@@ -1,6 +1,6 @@
 import BroadsideRows
 
-/// Finds the arm of a row for readers of a ledger: from the recorded number or the row's token.
+/// Finds the arm of a ledger's row: from the recorded number, or from the row's token.
 struct ArmFinder {
     private let chooser: ArmChooser
     private let names: [[UInt8]]

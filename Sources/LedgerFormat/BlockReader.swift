@@ -1,4 +1,4 @@
-/// Reader of blocks, one segment after another, through one buffer that it owns.
+/// Reads the blocks of one segment after another, through one buffer that it owns.
 @safe
 public struct BlockReader: ~Copyable {
     /// Result of reading the next block.
@@ -42,16 +42,16 @@ public struct BlockReader: ~Copyable {
 
     /// Topics found since this reader was created.
     public internal(set) var topics = TopicNames()
-    /// Number in `topics` of the topic of the next records; 0 if they have no topic. Each block
+    /// Topic of the next records, as a number in `topics`; 0 if they have no topic. Each block
     /// begins without a topic.
     public internal(set) var topic: UInt16 = 0
-    /// Topics read in the block so far, indexed by their number in the block: the number in
-    /// `topics`, and the range of the topic's text, relative to the start of the block.
+    /// Topics read in the block so far, indexed by their number in the block. Each entry has the
+    /// topic's number in `topics`, and the range of its text relative to the start of the block.
     var blockTopics: [(number: UInt16, text: Range<Int>)] = []
 
     /// Creates a reader without a segment.
     public init() {
-        // SAFETY: `windowCount` is 0, so none of it counts as set.
+        // SAFETY: `windowCount` is 0, so no byte counts as set.
         unsafe buffer = .allocate(byteCount: BlockReader.bufferByteCount, alignment: 16)
     }
 
@@ -150,7 +150,7 @@ public struct BlockReader: ~Copyable {
 
     private func checksumHolds(at offset: UInt64, _ count: Int) -> Bool {
         let start = Int(offset - windowStart)
-        // SAFETY: `plausibleBlock` has just loaded these bytes, and they are more than a header's.
+        // SAFETY: `plausibleBlock` has just loaded these bytes, and they are longer than a header.
         let block = unsafe UnsafeRawBufferPointer(rebasing: buffer[start..<(start + count)])
         let stored = UInt32(truncatingIfNeeded: bufferWord(at: start))
         return unsafe LedgerFormat.checksum(seed: seed, offset: offset, block: block) == stored

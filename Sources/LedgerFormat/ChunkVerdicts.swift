@@ -79,9 +79,9 @@ public struct ChunkVerdicts: ~Copyable {
     /// Loads all records of a chunk.
     ///
     /// Runs are replayed in order. A run that reserved the chunk opens each row that has no
-    /// verdict, or whose state the reservation names. An opened row gets a verdict from any of the
-    /// run's segments. Without a verdict, the row is `remaining` if the run released it, and
-    /// otherwise in doubt.
+    /// verdict, or whose state is among the reservation's `reopens`. An opened row gets a verdict
+    /// from any of the run's segments. Without a verdict, the row is `remaining` if the run
+    /// released it, and otherwise in doubt.
     ///
     /// - Parameter chunk: Index of the chunk.
     /// - Throws: `inputOutput`, or `damagedBlock` if a file changed since it was indexed.
@@ -279,8 +279,7 @@ public struct ChunkVerdicts: ~Copyable {
         }
     }
 
-    /// Whether the ledger has a text of the list for a row, in which all letters and digits are
-    /// masked.
+    /// Whether the ledger has the list's text of a row, with all letters and digits masked.
     func isMasked(row index: Int) -> Bool {
         guard case .text(let range) = rows[index].token else { return false }
         return DeviceSet.isMasked(storedBytes(range))

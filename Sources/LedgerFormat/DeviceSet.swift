@@ -112,8 +112,8 @@ public struct DeviceSet: ~Copyable {
 
     // MARK: Texts
 
-    /// Replaces the digits of tokens in a text with `mask`, in upper or lower case, even if a token
-    /// is part of a longer word.
+    /// Replaces the digits of tokens in a text with `mask`. Finds tokens in upper and lower case,
+    /// and inside longer words.
     ///
     /// - Returns: Whether the text contained a token.
     public mutating func maskTokens(in text: inout [UInt8]) -> Bool {
@@ -137,7 +137,7 @@ public struct DeviceSet: ~Copyable {
     private mutating func maskTokens(in text: inout [UInt8], _ run: Range<Int>) -> Bool {
         digits.removeAll(keepingCapacity: true)
         for byte in text[run] { digits.append(byte | 0x20) }
-        // `find` uses the buffer, too.
+        // This is a copy, because `find` changes `digits`.
         let lowered = digits
         var isChanged = false
         for digitCount in digitCounts

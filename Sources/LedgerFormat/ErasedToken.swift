@@ -10,7 +10,7 @@ enum ErasedToken {
     private static let prefix = "forgotten-"
 
     /// Appends the placeholder that exports show: `forgotten-` and the digits of the hash. One
-    /// erasure gives all rows of a device in a ledger the same digits.
+    /// erasure gives the same digits to all rows of a device in a ledger.
     static func appendPlaceholder(_ bytes: ArraySlice<UInt8>, to output: inout [UInt8]) {
         output += prefix.utf8
         HexDigits.append(bytes.prefix(hashByteCount), to: &output)

@@ -44,7 +44,8 @@ struct ExportPieces: ~Copyable {
     /// Whether accepted rows had no response and therefore have no status.
     let acceptsBySilence: Bool
 
-    /// Whether the piece of a reason exists. It is made on demand: few reasons occur in a ledger.
+    /// Whether the piece of a reason exists. It is made on demand, because few reasons occur in a
+    /// ledger.
     enum ReasonState: UInt8 {
         case unknown
         case made

@@ -2,7 +2,7 @@ import BroadsidePrimitives
 public import BroadsideRows
 import BroadsideSupport
 
-/// Line of an export, in the order of its columns.
+/// Values of a line of an export, in the order of its columns.
 public struct ExportRow: Sendable {
     /// Number of the row, from 0; not a column.
     public var row: UInt64 = 0
@@ -255,8 +255,8 @@ public enum ExportFormat: String, CaseIterable, Sendable {
         }
         output.append(0x22)
         let string = String(decoding: text, as: UTF8.self)
-        // Control characters beyond ASCII and bidirectional marks are valid in RFC 8259 but unsafe
-        // on a terminal.
+        // RFC 8259 permits bidirectional marks, and control characters beyond ASCII, but they are
+        // unsafe on a terminal.
         if text.contains(where: { $0 >= 0x80 }),
             string.unicodeScalars.contains(where: ForeignText.isInvisible)
         {

@@ -8,7 +8,7 @@ internal import BroadsideSupport
 /// A row whose values may need quotes, escapes or repair is left to `ExportFormat.append`, which
 /// alone defines the format of a row.
 @safe struct ExportText: ~Copyable {
-    /// Bytes of the memory: rows of several chunks.
+    /// Bytes of the memory, enough for the rows of several chunks.
     static let byteCountMax = 1 << 18
     /// Limit on the bytes of a row. A segment can hold a token text, a reason and a topic of 255
     /// bytes each. Each of these bytes is written as up to six bytes, and numbers and names are
@@ -26,7 +26,7 @@ internal import BroadsideSupport
 
     init(_ pieces: consuming ExportPieces) {
         self.pieces = pieces
-        // SAFETY: `count` is 0, so none of it counts as set.
+        // SAFETY: `count` is 0, so no byte counts as set.
         unsafe memory = .allocate(byteCount: ExportText.byteCountMax, alignment: 64)
     }
 

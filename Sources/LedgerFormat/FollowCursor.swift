@@ -11,8 +11,9 @@ package struct FollowCursor: Codable, Equatable {
         /// Bytes of the rows before the cursor. Later bytes are from a follower that was killed,
         /// and are cut off.
         package let byteCount: UInt64
-        /// Hash of the last of these bytes, 16 hexadecimal digits. A file with another hash is not
-        /// the output, and is not cut off.
+        /// Hash of the last rows before the cursor, at most `tailByteCountMax` bytes; 16
+        /// hexadecimal digits. If a file has another hash, it is not the output, and it is not cut
+        /// off.
         package let tailHash: String
 
         /// Limit on the bytes that are hashed.
@@ -20,7 +21,7 @@ package struct FollowCursor: Codable, Equatable {
 
         /// - Parameters:
         ///   - byteCount: Bytes of the rows before the cursor.
-        ///   - tail: The last of these bytes.
+        ///   - tail: The last of these bytes, at most `tailByteCountMax`.
         package init(byteCount: UInt64, tail: [UInt8]) {
             assert(tail.count <= Self.tailByteCountMax, "only the last bytes are hashed")
             self.byteCount = byteCount
@@ -45,7 +46,8 @@ package struct FollowCursor: Codable, Equatable {
     package let arm: String?
     /// Optional columns that were requested; nil for none.
     package let columns: [String]?
-    /// Offset of the first block with unwritten rows, by the name of the segment.
+    /// For each segment, by its name: the offset of the first block with rows that are not in the
+    /// output yet.
     package var segments: [String: UInt64] = [:]
     /// The output file; nil for standard output, a pipe or a device.
     package var output: Output?

@@ -30,7 +30,7 @@ public struct LedgerError: Error, Hashable, Sendable, CustomStringConvertible {
         case unreservedRow
         /// An epoch settled a row twice, or settled a row of an earlier epoch without reopening it.
         case settledTwice
-        /// A run recorded as finished left a row open or did not cover the whole list.
+        /// A run that is recorded as finished left a row open, or did not cover the whole list.
         case unsettledRow
         /// The manifest cannot be read; `detail` has the cause.
         case badManifest
@@ -66,7 +66,7 @@ public struct LedgerError: Error, Hashable, Sendable, CustomStringConvertible {
 }
 
 extension LedgerError.Code {
-    /// Whether synced bytes are lost or changed, as by a faulty disk or copy.
+    /// Whether synced bytes are lost or changed, for example by a faulty disk or copy.
     public var isDamage: Bool {
         switch self {
         case .badSegmentHeader, .damagedBlock, .malformedRecord, .missingTail, .missingSegment,

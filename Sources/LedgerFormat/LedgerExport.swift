@@ -45,9 +45,10 @@ public struct LedgerExport: ~Copyable {
     ///   - index: The ledger.
     ///   - states: States to export; nil for all settled ones. Rows that were never reserved are
     ///     `remaining`, and are found only in the list.
-    ///   - reasons: Reasons to export, with `ReasonCounts.noReason` for none; empty for all rows.
+    ///   - reasons: Reasons to export; empty for all rows. `ReasonCounts.noReason` selects rows
+    ///     without a reason.
     ///   - format: Format of the output.
-    ///   - isPart: Whether the output continues an earlier export and has no header.
+    ///   - isPart: Whether the output continues an earlier export, and so has no header.
     ///   - notesRows: Whether `rows` is recorded.
     ///   - campaign: Campaign number in the rows' apns-ids; nil if rows have no apns-id.
     ///   - part: Part of the campaign, from 1; 0 for a campaign of one list.
@@ -148,7 +149,7 @@ public struct LedgerExport: ~Copyable {
     /// Whether a row of any length can be appended before the text is removed.
     public var hasRoom: Bool { text.hasRoom }
 
-    /// Loads the next rows. In a gap there may be none.
+    /// Loads the next rows of a chunk or a gap. A gap may have no rows.
     ///
     /// - Returns: false at the end.
     private mutating func load(list: inout some LedgerListReader) throws(LedgerError) -> Bool {
@@ -236,7 +237,8 @@ public struct LedgerExport: ~Copyable {
         return listIndex.map { listArm(at: $0) } ?? 0
     }
 
-    /// Number of the arm of a row by its token in the list; 0 if it has no token.
+    /// Returns the number of the arm to which a row's token in the list belongs; 0 if the row has
+    /// no token.
     private func listArm(at listIndex: Int) -> UInt8 {
         guard let arms = describer.arms, listRows.isToken(listIndex) else { return 0 }
         return arms.arm(of: listRows.text(of: listIndex))

@@ -4,8 +4,8 @@ internal import CBroadsideDeflate
 
 /// Constants of the ledger's format on disk; `docs/ledger-format.md` describes the layouts.
 ///
-/// A segment consists of 64-bit little-endian words: a header of four words, then blocks, each with
-/// a header of one word and whole records, whose slots are two words each.
+/// A segment consists of 64-bit little-endian words: a header of four words, then blocks. A block
+/// has a header of one word, then whole records. A record consists of slots of two words.
 public enum LedgerFormat {
     /// Version in each segment's header.
     public static let version: UInt16 = 1

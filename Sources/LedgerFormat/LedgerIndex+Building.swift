@@ -8,7 +8,7 @@ struct LocatedReservation {
 }
 
 extension LedgerIndex {
-    /// Checks that no segment of an ended run is missing and none occurs twice.
+    /// Checks that no segment of an ended run is missing, and that no segment occurs twice.
     public static func checkPresence(
         _ segments: [LedgerSegment], _ recordedLengths: [UInt32: [SegmentLength]]
     ) throws(LedgerError) {
@@ -82,7 +82,7 @@ extension LedgerIndex {
                 throw reader.changedFault
             case .block: break
             }
-            // Rows of the chunk that was last recorded for this block.
+            // Rows of the chunk to whose extents this block was last added.
             var noted: Range<UInt64> = 0..<0
             while true {
                 let rows: Range<UInt64>

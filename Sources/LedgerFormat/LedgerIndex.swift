@@ -22,7 +22,7 @@ public struct SegmentLength: Hashable, Codable, Sendable {
     }
 }
 
-/// Index of a ledger: the location of all records of each chunk of the list.
+/// Index of a ledger: for each chunk of the list, the location of its records.
 ///
 /// The index lists the chunks in list order, the runs that reserved each chunk, and the ranges of
 /// blocks with its records. It is built in two passes over all segments. It takes about 120 bytes
@@ -77,8 +77,8 @@ public struct LedgerIndex {
 
     /// Rows of the list that the campaign covers; a resumed run may have a different limit.
     public var rows: CampaignRows
-    /// For each segment that has bytes after its sound part: the end of that part. None of these
-    /// bytes is known to be synced. They remain from a kill or a power cut, and are not a fault.
+    /// For each segment that has bytes after its sound part: the end of that part. The bytes after
+    /// it are not known to be synced. They remain from a kill or a power cut, and are not a fault.
     var tornTails: [LedgerLocation] = []
 
     /// Number of chunks.
@@ -122,7 +122,7 @@ public struct LedgerIndex {
     ///   - segments: All segments, in any order.
     ///   - campaign: The campaign that they must name.
     ///   - recordedLengths: Lengths of the segments of each run that ended or was resumed. Bytes
-    ///     beyond are not read; missing bytes are an error.
+    ///     beyond a recorded length are not read; missing bytes are an error.
     ///   - headedRuns: Other runs whose segments certainly have their headers.
     ///   - rows: Rows that the campaign covers.
     /// - Throws: The first fault that makes the ledger unreadable as a whole.

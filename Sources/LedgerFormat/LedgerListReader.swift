@@ -1,11 +1,11 @@
 public import BroadsideRows
 
-/// Reader of the list that a run sent, chunk by chunk, for an export.
+/// Reads the list that a run sent, one chunk at a time, for an export.
 ///
 /// The implementation knows the list's format. If a chunk's bytes do not have the hash that the
 /// ledger recorded, the list is a different one.
 public protocol LedgerListReader {
-    /// Whether there is a list; otherwise no other method is called.
+    /// Whether there is a list. If there is none, no other method is called.
     var isAvailable: Bool { get }
 
     /// Reads the rows of a chunk.
@@ -18,7 +18,8 @@ public protocol LedgerListReader {
         _ chunk: ChunkReservation, into rows: inout ListRows
     ) throws(LedgerError)
 
-    /// Reads any number of rows from the start of a gap: a range that no run reserved.
+    /// Reads rows from the start of a gap, a range that no run reserved. The reader chooses how
+    /// many.
     ///
     /// - Parameters:
     ///   - gap: The range to read.

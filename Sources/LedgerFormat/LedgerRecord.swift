@@ -80,7 +80,7 @@ extension BlockReader {
 
     /// Returns the block's next record; nil at its end.
     ///
-    /// - Throws: `malformedRecord`. As the checksum is right, the writer has written a wrong
+    /// - Throws: `malformedRecord`. The block's checksum is right, so the writer wrote an invalid
     ///   record.
     public mutating func nextRecord() throws(LedgerError) -> LedgerRecord? {
         while recordOffset < blockByteCount {
@@ -198,7 +198,7 @@ extension BlockReader {
         guard chunk.rowCount > 0, chunk.rowCount <= LedgerFormat.rowsPerChunkMax,
             chunk.rows.upperBound <= LedgerFormat.rowLimit
         else { throw malformed("row count") }
-        // Each is at most half of the maximum, so that sums do not overflow.
+        // Each value is at most half of the maximum, so that sums do not overflow.
         let limit = LedgerFormat.positionMax / 2
         guard chunk.byteOffset <= limit, chunk.byteCount <= limit, chunk.firstLine <= limit else {
             throw malformed("its place in the list")

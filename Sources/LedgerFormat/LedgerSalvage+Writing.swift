@@ -94,7 +94,8 @@ extension LedgerSalvage {
             epochs.append(epoch)
         }
         repaired.replaceEpochs(epochs, isFinished: isFinished && manifest.isFinished)
-        // The reservations cover all rows, not only those of a canary.
+        // The size of a pending canary is removed, because the reservations cover all rows, not
+        // only the canary's.
         if !repaired.canaryPassed { repaired.canaryRowCount = nil }
         return repaired
     }
@@ -116,7 +117,8 @@ extension LedgerWriter {
     fileprivate mutating func append(
         _ record: LedgerRecord, of reader: borrowing BlockReader, at milliseconds: UInt64
     ) {
-        // The writer uses the reader's topic numbers. The reader's topics have names.
+        // The writer uses the reader's topic numbers, and needs the name of a topic before its
+        // first use.
         let topic = reader.topic
         if topic > 0, !knows(topic: topic) { name(topic: topic, reader.topics[topic]) }
         switch record {

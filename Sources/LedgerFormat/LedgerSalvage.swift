@@ -1,6 +1,7 @@
 public import BroadsideRows
 
-/// Recovery of a damaged ledger. It keeps all that can be proven; all other rows are in doubt.
+/// Recovery of a damaged ledger. It keeps all verdicts that are proven. Rows without a proven
+/// verdict are in doubt if they may have been sent.
 ///
 /// If a run's segments may have lost a block, they may have lost a reservation, too. Such a run may
 /// have sent any row without a final verdict. Therefore the repaired ledger gets a reservation for
@@ -61,7 +62,7 @@ public struct LedgerSalvage {
     let manifest: Manifest
     /// Positions that were durable before rows were sent.
     private let durable: [DurablePosition]
-    /// End of the last row in any record.
+    /// Number of the row after the last one that any record names.
     var lastRowEnd: UInt64 = 0
     /// Whether to rely on the order of a run's reservations.
     public var reliesOnOrder = true
@@ -155,7 +156,8 @@ public struct LedgerSalvage {
         }
         self.lastRowEnd = lastRowEnd
         found.reservations = reservations
-        // Bytes that were durable and are cut off may have reserved rows that were sent.
+        // The bytes that were durable and are cut off may have had reservations of rows that were
+        // sent.
         let known = max(recorded ?? 0, durable?.position ?? 0)
         if found.end < known { found.losses.append(found.end..<known) }
         if found.isHeaderDamaged {
@@ -245,8 +247,8 @@ extension LedgerSalvage {
     }
 
     /// Returns the rows that lost reservations of a run may have covered. The run's row limit does
-    /// not bound these rows: it applies to chunks that the run created itself, and chunks of
-    /// earlier runs that it resumed may reach beyond the limit.
+    /// not bound these rows. The limit applies to chunks that the run created itself. Chunks of
+    /// earlier runs, which it resumed, may reach beyond the limit.
     private func doubtfulRows(of run: Run) -> [Range<UInt64>] {
         let end = rows.part.endRow ?? .max
         let all = min(rows.part.firstRow, end)..<end
@@ -268,8 +270,8 @@ extension LedgerSalvage {
         return ranges
     }
 
-    /// Returns the rows of lost reservations that this run may have been the first to reserve.
-    /// These rows are below its row limit.
+    /// Returns the doubtful rows below the run's row limit. Only these rows can be in chunks that
+    /// the run created itself.
     private func doubtfulNewRows(of run: Run) -> [Range<UInt64>] {
         let limit = run.rowsLimit ?? .max
         return doubtfulRows(of: run).map { $0.clamped(to: 0..<limit) }.filter { !$0.isEmpty }

@@ -89,7 +89,7 @@ public struct LedgerSearch {
     }
 
     /// Whether the row may match. If the ledger has the row's token, the result is certain.
-    /// Otherwise it is true if there is a list to check.
+    /// Otherwise the result is true if there is a list, against which the row is then checked.
     private func mayBe(
         _ verdicts: borrowing ChunkVerdicts, _ rowIndex: Int, _ number: UInt64,
         _ list: some LedgerListReader
@@ -99,7 +99,7 @@ public struct LedgerSearch {
         case .token(let digits, let fingerprint):
             switch verdicts.rows[rowIndex].token {
             case .none: return list.isAvailable
-            // A ledger without tokens; only the list has them.
+            // The ledger has no tokens; only the list has them.
             case .fingerprint(0): return list.isAvailable
             case .fingerprint(let other): return other == fingerprint
             case .erased: return false

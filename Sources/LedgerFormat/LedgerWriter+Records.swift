@@ -61,7 +61,7 @@ extension LedgerWriter {
     ///   - row: Number of the row.
     ///   - fingerprint: Fingerprint of the row's token.
     ///   - attempts: Number of attempts, from 1.
-    ///   - topic: Number of the row's topic, which has a name; 0 if the row names none.
+    ///   - topic: Number of the row's topic, which must have a name; 0 if the row names no topic.
     ///   - nowMilliseconds: Time of the response, since 1970.
     public mutating func accepted(
         row: UInt64, fingerprint: UInt64, attempts: Int, topic: UInt16, nowMilliseconds: UInt64
@@ -87,7 +87,7 @@ extension LedgerWriter {
     ///   - attempts: Number of attempts, from 1.
     ///   - arm: Number of the row's arm; 0 if there is none.
     ///   - uniqueID: Text of the apns-unique-id, cut off after 64 bytes; nil if there is none.
-    ///   - topic: Number of the row's topic, which has a name; 0 if the row names none.
+    ///   - topic: Number of the row's topic, which must have a name; 0 if the row names no topic.
     ///   - nowMilliseconds: Time of the response, since 1970.
     public mutating func accepted(
         row: UInt64, fingerprint: UInt64, attempts: Int, arm: UInt8, uniqueID: RawSpan? = nil,
@@ -121,10 +121,10 @@ extension LedgerWriter {
     ///   - timestamp: Timestamp from APNs, in milliseconds since 1970.
     ///   - token: The token's hexadecimal digits, or the list's text that is not a token (cut off
     ///     after 200 bytes); empty if there is none.
-    ///   - tokenIsText: Whether `token` is not a token. An odd number of digits is kept as text,
-    ///     too.
+    ///   - tokenIsText: Whether `token` is the list's text. An odd number of digits is kept as text
+    ///     in any case.
     ///   - arm: Number of the row's arm; 0 if there is none.
-    ///   - topic: Number of the row's topic, which has a name; 0 if there is none.
+    ///   - topic: Number of the row's topic, which must have a name; 0 if there is no topic.
     ///   - nowMilliseconds: Time of the verdict, since 1970.
     public mutating func settled(
         row: UInt64, state: RowState, status: UInt16, reason: UInt8, reasonText: RawSpan? = nil,
@@ -190,7 +190,7 @@ extension LedgerWriter {
     ///   - record: The record that a reader found.
     ///   - hash: Replacement for the token.
     ///   - reasonText: Text of a reason without a code; empty if there is none.
-    ///   - topic: Number of the row's topic, which has a name; 0 if there is none.
+    ///   - topic: Number of the row's topic, which must have a name; 0 if there is no topic.
     ///   - nowMilliseconds: Time of the verdict, since 1970.
     mutating func settled(
         _ record: SettledRecord, erasedHash hash: RawSpan, reasonText: RawSpan, topic: UInt16,
@@ -281,7 +281,7 @@ extension LedgerWriter {
         append(chunk.byteOffset)
         append(chunk.byteCount)
         append(chunk.firstLine)
-        // The hash of a single row would be a fingerprint.
+        // The hash of a chunk of one row would be a fingerprint of its token.
         let isHashed = keepsTokens || chunk.rowCount > 1
         append(isHashed ? chunk.hash : ChunkReservation.unknownHash)
         assert(appendedPosition > writtenPosition, "a reservation waits to be written")
@@ -309,8 +309,8 @@ extension LedgerWriter {
 }
 
 extension LedgerWriter {
-    /// Records a settled row whose token consists of digits, sixteen digits at a time. If long
-    /// stretches of a list need no request, most of the time is spent here.
+    /// Records a settled row whose token consists of digits. Converts sixteen digits at a time: if
+    /// long stretches of a list need no request, a run spends most of its time here.
     ///
     /// - Returns: false if the token has any other form. In this case nothing was recorded.
     mutating func settledQuickly(

@@ -33,7 +33,7 @@ extension LedgerWriter {
         topic > 0 && topic <= topics.texts.count && !topics.texts[Int(topic) - 1].isEmpty
     }
 
-    /// Gives a topic its name. Numbers should be small: memory grows with the largest.
+    /// Gives a topic its name. Numbers should be small: the memory grows with the largest number.
     ///
     /// - Parameters:
     ///   - topic: Number of the topic, from 1, which has no name yet.

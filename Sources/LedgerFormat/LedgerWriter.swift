@@ -93,7 +93,8 @@ public struct LedgerWriter: ~Copyable {
         syncedPosition = startOffset
         markedPosition = startOffset
         guard startOffset == 0 else {
-            // A reader's clock at this offset is unknown here, so that a new one is needed.
+            // The clock that a reader has at this offset is unknown here, so a new clock record is
+            // needed.
             clockMilliseconds = 1 << 63
             return
         }
@@ -168,8 +169,8 @@ public struct LedgerWriter: ~Copyable {
 
     /// Records that a sync of the file has completed.
     ///
-    /// The next records include this position: if bytes before it turn out bad later, that is
-    /// damage and not the torn tail of a power cut.
+    /// The next block records this position. If a block before the position is bad later, that is
+    /// damage, and not the torn tail of a power cut.
     ///
     /// - Parameter position: `writtenPosition` at the start of the sync.
     public mutating func syncCompleted(upTo position: UInt64) {
@@ -237,7 +238,7 @@ extension LedgerWriter {
     ///
     /// - Returns: The record's time, in milliseconds after the clock.
     mutating func makeRoom(slots: Int, _ nowMilliseconds: UInt64) -> UInt64 {
-        // Includes a clock slot, which may have to precede the record.
+        // `slots + 1` includes a clock record, which may have to precede the record.
         if blockLimit == 0 || cursor + 2 * (slots + 1) > blockLimit {
             sealBlock()
             openBlock()
@@ -273,7 +274,7 @@ extension LedgerWriter {
         if !keepsTokens { removeFingerprints() }
         let header = UInt64(slotCount) << 32 | LedgerFormat.blockMarker << 48
         // SAFETY: the block is within the buffer; its header is set here, and `append` has set all
-        // behind it up to `cursor`, at least one slot.
+        // words after the header up to `cursor`, at least one slot.
         unsafe words[blockStart] = header.littleEndian
         let block = unsafe UnsafeRawBufferPointer(
             start: words + blockStart, count: (cursor - blockStart) * 8)

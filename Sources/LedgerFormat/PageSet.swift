@@ -3,7 +3,7 @@
 public struct PageSet: Sendable {
     static let pageByteCount: UInt64 = 4096
     /// Maximum number of pages. With one bit per page, the set takes 32 MiB and covers a list of
-    /// one tebibyte. If a page after these changes, all pages count as changed.
+    /// one tebibyte. If a page beyond this limit changes, all pages count as changed.
     static let pagesLimit: UInt64 = 1 << 28
 
     private var words: [UInt64] = []

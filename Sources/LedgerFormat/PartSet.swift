@@ -5,8 +5,8 @@ public struct PartSet: Sendable {
     public enum Problem: Error, Hashable, Sendable {
         /// The ledger was sent without `--part`.
         case noPart(Int)
-        /// A ledger and the first one belong to one campaign, but it had another number of parts;
-        /// the text has the two parts.
+        /// The ledger belongs to the same campaign as the first one, but has another number of
+        /// parts; the text has the two parts.
         case otherDivision(Int, String)
         /// Two ledgers have different identities; the text describes the difference.
         case otherCampaign(Int, String)

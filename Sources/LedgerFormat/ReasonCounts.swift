@@ -42,7 +42,7 @@ public struct ReasonCounts: Sendable, Hashable {
 
     /// Adds other counts.
     public mutating func add(_ other: ReasonCounts) {
-        // The sum with empty counts keeps all texts of the other one.
+        // If these counts are empty, the sum has all texts of the other counts.
         if codes.isEmpty, texts.isEmpty {
             self = other
             return

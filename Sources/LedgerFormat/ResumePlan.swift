@@ -46,13 +46,14 @@ public struct ResumePlan: ~Copyable {
     /// Plans the work that earlier runs have left.
     ///
     /// - Parameters:
-    ///   - index: The ledger, with the rows that this run covers; none beyond their limit is sent.
+    ///   - index: The ledger, with the rows that this run covers. No row beyond their limit is
+    ///     sent.
     ///   - lostRows: Treatment of rows in doubt. If `reopens` has `unknown`, they are sent again in
-    ///     any case, as if an earlier run had recorded them.
+    ///     any case, as if an earlier run had recorded them as `unknown`.
     ///   - reopens: States whose rows are sent again.
-    ///   - reopenedSince: First run of a process of several runs that reopens these states. Rows
-    ///     that these runs settled are not reopened. Rows that these runs left in doubt were
-    ///     reopened but not sent. nil if this run is the first.
+    ///   - reopenedSince: Earlier run of the same process that was the first to reopen these
+    ///     states; nil if this run is the first. Rows that the process settled since then are not
+    ///     reopened. Rows that it left in doubt were reopened but not sent.
     public init(
         index: LedgerIndex, lostRows: LostResponsePolicy, reopens: ReopenedStates,
         reopenedSince: UInt32? = nil
@@ -64,7 +65,7 @@ public struct ResumePlan: ~Copyable {
     }
 
     /// Returns the next item of work; nil after the last one. The last item is always a gap up to
-    /// the end of the list, which may be empty.
+    /// the end of the list. This gap may be empty.
     ///
     /// - Throws: Errors of `ChunkVerdicts.load`.
     public mutating func next() throws(LedgerError) -> Work? {
@@ -111,7 +112,7 @@ public struct ResumePlan: ~Copyable {
         return work.sendCount + work.unknownCount > 0 ? work : nil
     }
 
-    /// - Parameter states: States in which a row is open again once its chunk is reserved again.
+    /// - Parameter states: States that the new reservation of the row's chunk reopens.
     private func disposition(
         of row: RowVerdict, number: UInt64, reopening states: ReopenedStates
     ) -> RowDisposition {
@@ -134,8 +135,9 @@ public struct ResumePlan: ~Copyable {
         }
     }
 
-    /// Returns the disposition of a row beyond the limit, which is never sent. If a reservation of
-    /// its chunk reopens the row's state, this disposition keeps the row from being left in doubt.
+    /// Returns the disposition of a row beyond the limit. Such a row is never sent. If the new
+    /// reservation of its chunk reopens the row, the run settles or releases the row, so that it is
+    /// not left in doubt.
     private func dispositionBeyondLimit(
         of state: RowState, isDoubtful: Bool, reopening states: ReopenedStates
     ) -> RowDisposition {

@@ -96,8 +96,8 @@ struct RowDescriber {
             of: &row, recorded: 0, isToken: rowIndex.map { list.isToken($0) } ?? false)
     }
 
-    /// Describes a row by the record that settled it, without its line, and without the token of an
-    /// accepted row.
+    /// Describes a row by the record that settled it. The row gets no line, and an accepted row
+    /// gets no token.
     ///
     /// - Parameters:
     ///   - row: Row to fill. The caller has already set the text of a reason without a code, or the

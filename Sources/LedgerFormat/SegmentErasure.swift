@@ -48,7 +48,7 @@ public struct SegmentErasure {
     ///   - manifest: The ledger's manifest.
     ///   - devices: The devices. The set counts those that are found.
     ///   - changedPages: Parts of the list that will change with this erasure.
-    /// - Throws: The segment's first fault: a damaged ledger is repaired before it is changed.
+    /// - Throws: The segment's first fault. A damaged ledger must be repaired before it is changed.
     public init(
         of segment: LedgerSegment, manifest: Manifest, devices: inout DeviceSet,
         changedPages: PageSet

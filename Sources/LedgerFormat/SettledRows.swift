@@ -187,8 +187,8 @@ package struct SettledRows: ~Copyable {
         found.removeAll(keepingCapacity: true)
     }
 
-    /// Returns the chunk that holds a row. A later run that continues a chunk reserves it again;
-    /// any of its reservations is suitable.
+    /// Returns the chunk that holds a row. A chunk has several reservations if later runs continued
+    /// it. Any of them is suitable.
     private func chunk(of row: UInt64) -> ChunkReservation? {
         var (low, high) = (0, chunks.count)
         while low < high {

@@ -94,8 +94,8 @@ extension Manifest {
         canaryPassed = shards.allSatisfy(\.canaryPassed)
         finish(shards.allSatisfy(\.isFinished))
         let counts = shards.map(\.rowCount)
-        // Shards with row limits of their own do not, together, cover all rows of the list up to
-        // the last one.
+        // If shards had their own row limits, they do not cover all rows of the list up to the last
+        // one.
         let isWhole = shards.allSatisfy { $0.rowsLimit == nil }
         if isWhole, !counts.contains(nil) { rowCount = counts.compactMap(\.self).max() }
         for shard in shards {

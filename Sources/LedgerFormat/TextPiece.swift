@@ -26,14 +26,14 @@ struct TextPiece {
 /// Position for the next bytes of a text, and the end of its memory. A cursor is used within one
 /// function, which updates the count of set bytes afterwards.
 @safe struct TextCursor {
-    // SAFETY: memory of the code that made this value, up to `end`, valid while it is used. Each
-    // function checks what it sets against the remaining room.
+    // SAFETY: the memory from `position` to `end` belongs to the code that made this value, and is
+    // valid while this value is used. Each function checks what it sets against the remaining room.
     private(set) var position: UnsafeMutableRawPointer
     private let end: UnsafeMutableRawPointer
 
     /// - Parameters:
     ///   - position: Start of the free memory.
-    ///   - end: End of the free memory; all of it outlives this value.
+    ///   - end: End of the free memory, all of which outlives this value.
     // SAFETY: the caller guarantees what is stated above.
     @unsafe init(_ position: UnsafeMutableRawPointer, end: UnsafeMutableRawPointer) {
         unsafe self.position = position
@@ -75,8 +75,8 @@ struct TextPiece {
     mutating func put(_ bytes: RawSpan) {
         let count = bytes.byteCount
         precondition(room >= count)
-        // SAFETY: there is room for the bytes. They do not overlap it, because another value owns
-        // them.
+        // SAFETY: there is room for the bytes. They do not overlap the free memory, because another
+        // value owns them.
         unsafe bytes.withUnsafeBytes { source in
             guard let start = source.baseAddress else { return }
             if count == 64 {
@@ -131,7 +131,8 @@ struct TextPiece {
     /// Number of digits of the largest number.
     private static let decimalCountMax = 20
 
-    /// Appends a number. Reuses the digits of its thousands if the previous number had the same.
+    /// Appends a number. Reuses the digits of its thousands if the previous number had the same
+    /// thousands.
     @inline(__always)
     mutating func put(_ number: UInt64, after last: inout DecimalThousands) {
         let thousands = number / 1_000

@@ -69,8 +69,8 @@ package struct EarlierLedgers {
                 return try read(campaign, without: leftOut)
             } catch {
                 guard let path = error.ledger, !leftOut.contains(path) else { throw error.error }
-                // Part of the ledger's data would distort the result, so all other ledgers are read
-                // again without this one.
+                // Incomplete data of this ledger would distort the result, so all other ledgers are
+                // read again without it.
                 leftOut.insert(path)
                 standardErrorLine(
                     "broadside: warning: \(error.error.message): this ledger is ignored"

@@ -60,7 +60,7 @@ final class FileBytes: LedgerBytes, Sendable {
                 guard descriptor >= 0, FileIdentity(descriptor: descriptor) != identity else {
                     return descriptor
                 }
-                // The path leads to another file.
+                // The path now leads to another file.
                 close(descriptor)
                 errno = ESTALE
                 return -1

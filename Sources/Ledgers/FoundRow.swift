@@ -129,7 +129,7 @@ extension LedgerReader {
             })
         let index = try index(ledger)
         let rowCount = ledger.manifest.rowCount
-        // A ledger without tokens has nothing to compare with.
+        // A ledger without tokens has nothing to compare the wanted token with.
         let needsList = if case .token = wanted { !identity.keepsTokens } else { false }
         let list =
             tokens == nil ? try? openList(nil, of: ledger) : try openList(tokens, of: ledger)
@@ -157,8 +157,8 @@ extension LedgerReader {
         guard !needsList else {
             throw .usage(
                 "ledger",
-                "\(ledger.directory.path) keeps no tokens (--keep-tokens no): name the list that "
-                    + "was sent with --tokens")
+                "\(ledger.directory.path) keeps no tokens (--keep-tokens no): use --tokens to name "
+                    + "the list that was sent")
         }
         do throws(LedgerError) {
             var none = NoLedgerList()

@@ -112,7 +112,7 @@ extension LedgerDirectory {
             return content != .nothing && content != .foreign
         } catch {
             guard error.exitCode != ExitCode.disk else { throw error }
-            // This user may not read the files, so the ledger may be another user's.
+            // This user has no permission to read the files, so the ledger may be another user's.
             return names.contains(manifestName) && names.contains(lockName)
         }
     }
@@ -212,8 +212,8 @@ extension LedgerDirectory {
         try syncOwnName()
     }
 
-    /// Records in the lock that the campaign has started: after a manifest is on disk, and before
-    /// anything is sent. If a manifest is missing later, it was lost.
+    /// Records in the lock that the campaign has started. Called after a manifest is on disk, and
+    /// before anything is sent. If the manifest is missing later, it was lost.
     func markBegun() throws(BroadsideError) {
         guard lockDescriptor >= 0, !isMarkedBegun else { return }
         switch try lockText() {

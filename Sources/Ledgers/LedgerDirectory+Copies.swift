@@ -51,8 +51,8 @@ extension LedgerDirectory {
                 + "\(origin ?? "the ledger that it was copied from")")
     }
 
-    /// Returns a list of a merged ledger's originals: the unfinished ones, or all if there are
-    /// none.
+    /// Returns a list of a merged ledger's originals: the unfinished ones, or all of them if all
+    /// are finished.
     private func originals() throws(BroadsideError) -> String {
         let ledgers = try ledgers()
         let open = ledgers.filter { !$0.manifest.isFinished }

@@ -135,8 +135,8 @@ extension LedgerDirectory {
         if lockDescriptor < 0, errno == EACCES {
             throw .file(option: "ledger", path, errno: errno, "its file lock must be readable")
         }
-        // A machine with write access may hold the lock. If locks don't work here, no machine has
-        // one.
+        // A machine with write access may hold the lock. If locks don't work on this file system,
+        // no machine holds one.
         guard lockDescriptor >= 0, flock(lockDescriptor, LOCK_SH | LOCK_NB) != 0,
             errno == EWOULDBLOCK
         else { return }

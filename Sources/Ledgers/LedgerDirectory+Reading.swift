@@ -81,7 +81,8 @@ extension LedgerDirectory {
         knownTo manifest: Manifest
     ) throws(BroadsideError) -> (manifest: Manifest, segments: [LedgerSegment]) {
         var manifest = manifest
-        // Read before the segments are listed, because these grow during a run.
+        // The positions are read before the segments are listed, because segments grow during a
+        // run.
         let durable = durablePositions(manifest)
         var segments = try segments()
         for _ in 0..<Self.newerManifestsLimit {
@@ -90,7 +91,8 @@ extension LedgerDirectory {
             let newer = try readManifest()
             guard newer != manifest, newer.campaign == manifest.campaign else { break }
             manifest = newer
-            // The segments that the manifest records as created exist.
+            // The segments that the newer manifest records as created exist, so this listing
+            // includes them.
             segments = try self.segments()
         }
         for position in durable {
@@ -123,8 +125,8 @@ extension LedgerDirectory {
     /// Returns the path of a list that was spooled from standard input; nil if there is none.
     func spool() throws(BroadsideError) -> String? {
         guard try hasSpool else { return nil }
-        // The list will be opened again by its path. A process that can replace the file meanwhile
-        // could also write to it.
+        // The list is opened again by its path later. That adds no risk: a process that can replace
+        // the file meanwhile could also write to it.
         close(try openFile(Self.spoolName))
         return spoolPath
     }
@@ -144,7 +146,7 @@ extension LedgerDirectory {
     package var isInUse: Bool {
         guard let descriptor = try? openFile(Self.lockName) else { return false }
         defer { close(descriptor) }
-        // A shared lock, held briefly, so that readers don't mistake each other for a run.
+        // The lock is shared and held briefly, so that readers don't mistake each other for a run.
         guard flock(descriptor, LOCK_SH | LOCK_NB) == 0 else { return errno == EWOULDBLOCK }
         flock(descriptor, LOCK_UN)
         return false

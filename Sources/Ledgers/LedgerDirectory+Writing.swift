@@ -5,8 +5,9 @@ internal import Glibc
 // Creation of files in a ledger's directory, through its descriptor.
 
 extension LedgerDirectory {
-    /// Opens the directory itself. Only its owner may have write access. Anyone else could make a
-    /// run replace files of its user, or could learn which tokens were sent to.
+    /// Opens the directory itself. Only its owner may have write access. Anyone else with write
+    /// access could make a run replace files of the run's user, or could learn the tokens to which
+    /// notifications were sent.
     func openFolder(mustBeOwn: Bool) throws(BroadsideError) {
         if folder < 0 { folder = SystemCall.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
         guard folder >= 0, let information = SystemCall.status(of: folder) else {
@@ -54,7 +55,7 @@ extension LedgerDirectory {
         try replace(Self.manifestName, with: bytes)
         try markBegun()
         // Without the copy, a damaged manifest would make the ledger unusable. No run depends on
-        // the copy, so its name may become durable with the next file's.
+        // the copy, so its name may become durable later, with the name of the next file.
         guard isCopied else { return }
         try? replace(Self.manifestCopyName, with: bytes, syncsName: false)
     }

@@ -8,8 +8,8 @@ package final class LedgerDirectory {
     package let path: String
     /// Whether this process created the directory.
     var isNew = false
-    /// Whether a run only reads the ledger, as that of an earlier campaign. Its damage is then no
-    /// reason to resume it.
+    /// Whether a run only reads the ledger, because it is that of an earlier campaign. Advice on
+    /// damage then does not suggest a resume.
     var isEarlier = false
     /// Whether reads of segments end on a stop signal.
     package let patience: ReadingPatience
@@ -43,8 +43,8 @@ package final class LedgerDirectory {
     ///
     /// - Parameters:
     ///   - canResume: Whether the command that calls this has the option `--resume`.
-    ///   - marker: Name of a file to create before the lock, because the lock's text allows a
-    ///     campaign to start in the directory; nil for none.
+    ///   - marker: Name of a file that prevents a campaign from starting in the directory; nil for
+    ///     none. It is created before the lock, because the lock's text allows a start.
     package static func create(
         _ path: String, canResume: Bool = true, marker: String? = nil
     ) throws(BroadsideError) -> LedgerDirectory {
@@ -93,8 +93,8 @@ package final class LedgerDirectory {
         // If there is no ledger, the directory is left untouched.
         if !begins { try checkForRun(path, begins: false) }
         let directory = try takeUp(path, mayBegin: begins)
-        // Before the lock, another process may have started a campaign here, or removed its
-        // preparations.
+        // Before this process locked the directory, another process may have started a campaign in
+        // it, or removed its preparations.
         try directory.check(begins: begins)
         if try !directory.hasManifest { try directory.prepare() }
         assert(directory.lockDescriptor >= 0, "no two runs use a ledger at once")

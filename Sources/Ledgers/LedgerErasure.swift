@@ -174,7 +174,7 @@ private final class Erasure {
         directory = try LedgerDirectory.openToRead(path)
         _ = try directory.readManifest()
         try directory.lock()
-        // Before the lock, a run may have continued the ledger.
+        // A run may have continued the ledger before it was locked here.
         manifest = try directory.readManifest()
         maskedManifest = Self.masked(manifest, &devices)
         let ledgers = try directory.ledgers()
@@ -330,8 +330,8 @@ private final class Erasure {
             try write(maskedManifest, instead: manifest, to: directory)
         }
         // The hash of a one-row chunk is the hash of its row, and has to be erased. Segments with
-        // verdicts or texts come last: as long as one is left, the next call knows that the hashes
-        // have to be erased, too.
+        // verdicts or texts come last: as long as one of them is left, a repeated call finds it and
+        // erases the hashes, too.
         for hasVerdicts in [false, true] {
             for part in parts {
                 for segment in part.segments

@@ -71,7 +71,7 @@ public enum LedgerMerge {
                 let source = ledgers[ledgerIndex]
                 try whileLocked(source) { () throws(BroadsideError) in
                     try source.directory.copyLedger(to: copy)
-                    // A part keeps the list from which it was sent.
+                    // The copy of a part keeps the part's own list.
                     guard areParts, try source.directory.hasSpool else { return }
                     try source.directory.copyFile(LedgerDirectory.spoolName, to: copy)
                     try LedgerDirectory.unlocked(copy).syncDirectory()

@@ -92,8 +92,7 @@ public struct LedgerReader {
     /// Names that `export` accepts for states.
     package static var stateNames: [String] { RowState.allCases.map(\.name) }
 
-    /// Writes rows in list order. The rows of a merged ledger of parts follow one part after the
-    /// other.
+    /// Writes rows in list order. A merged ledger of parts is written one part after the other.
     ///
     /// - Parameters:
     ///   - tokens: Path of the list; nil: the path from which the run read it, if it still exists.
@@ -210,9 +209,10 @@ public struct LedgerReader {
             })
     }
 
-    /// Whether an export of rows in the given states can continue without the list after an error,
-    /// because the file at the list's path is another list. In a list with a fault, the rows that
-    /// no run reserved would be missing without notice.
+    /// Whether an export of rows in the given states can continue without the list after an error
+    /// of reading it. It can if the file at the list's path is another list. If the list has a
+    /// fault, rows that no run reserved would be missing without notice, so the export can continue
+    /// only if it excludes these rows.
     static func canContinueWithoutList(_ error: LedgerError, _ states: Set<RowState>) -> Bool {
         error.code == .badList || error.code == .faultyList && !states.contains(.remaining)
     }
@@ -230,7 +230,7 @@ public struct LedgerReader {
     static func warnWithoutList(_ problem: String) {
         standardErrorLine(
             "broadside: warning: \(problem): line numbers, tokens of accepted rows and rows that no "
-                + "run reserved are left out: name the list that was sent with --tokens")
+                + "run reserved are left out: use --tokens to name the list that was sent")
     }
 
     /// Returns the error for a fault in the ledger, or in the list that the user named for it.
@@ -263,10 +263,11 @@ public struct LedgerReader {
                 + "\(directory.path)/\(manifest.shards?.first ?? "")")
     }
 
-    /// Opens the list from which one of the ledgers was sent.
+    /// Opens the list that was sent for one of the ledgers: the list at the path `tokens`, or, if
+    /// that is nil, at the path that the ledger records.
     ///
-    /// - Returns: nil if the file at the path from which the run read the list is missing, or, with
-    ///   a warning, if it is another list.
+    /// - Returns: nil if the file at the recorded path is missing. If there is a file but it is
+    ///   another list, prints a warning and returns nil.
     func openList(
         _ tokens: String?, of ledger: (directory: LedgerDirectory, manifest: Manifest)
     ) throws(BroadsideError) -> TokenList? {
@@ -291,8 +292,8 @@ public struct LedgerReader {
         return nil
     }
 
-    /// Returns what shows, before any row is read, that a list is not the one that was sent; nil if
-    /// nothing does.
+    /// Returns the name of a property by which a list differs from the list that was sent, without
+    /// reading any row; nil if no such property differs.
     private static func difference(
         of list: TokenList, byteCount: UInt64?, headerHash: String?
     ) throws(BroadsideError) -> String? {
@@ -301,7 +302,7 @@ public struct LedgerReader {
         return nil
     }
 
-    /// Warns if the list from which one of the ledgers was sent is no longer at its path.
+    /// Warns if the list that was sent for one of the ledgers is no longer at its recorded path.
     func warnOfMissingList(
         of ledger: (directory: LedgerDirectory, manifest: Manifest)
     ) throws(BroadsideError) {
@@ -318,8 +319,8 @@ public struct LedgerReader {
         return manifest.listPath ?? spool
     }
 
-    /// The ledger that records the list of one of the ledgers. Shards share one list, whose path the
-    /// manifest of the merged ledger has.
+    /// Returns the ledger that records the path of the given ledger's list. Shards share one list,
+    /// whose path is in the manifest of the merged ledger.
     private func owner(
         ofListOf ledger: (directory: LedgerDirectory, manifest: Manifest)
     ) -> (directory: LedgerDirectory, manifest: Manifest) {

@@ -177,7 +177,7 @@ private struct Repair {
 
     private func otherList(_ list: TokenList, _ error: LedgerError) -> BroadsideError {
         error.code == .badList
-            ? .request(list.name, ": \(error.detail): name the list that was sent with --tokens")
+            ? .request(list.name, ": \(error.detail): use --tokens to name the list that was sent")
             : LedgerReader.unreadable(error, directory)
     }
 

@@ -87,11 +87,12 @@ struct MergedExport {
         parts.append(ExportPart(export, list: list))
     }
 
-    /// Writes all rows. The header must be written before.
+    /// Writes all rows. The caller writes the header before.
     ///
-    /// - Parameter unreadable: Returns the error with which the export ends; nil if it continues
-    ///   without the list, in which the fault is. Rows that were read from the list before are
-    ///   right, because each chunk had the hash that the ledger records.
+    /// - Parameter unreadable: Called if reading fails. Returns the error with which the export
+    ///   ends; nil if the fault is in the list and the export continues without it. Rows that were
+    ///   read from the list before the fault are right, because each chunk had the hash that the
+    ///   ledger records.
     mutating func write(
         _ output: (RawSpan) throws(BroadsideError) -> Void,
         unreadable: (LedgerError) -> BroadsideError?

@@ -35,8 +35,8 @@ public final class OutputFile {
     /// - Parameters:
     ///   - path: Path of the output; nil or `-` for standard output.
     ///   - option: The option with the path, for messages.
-    ///   - permissions: Permissions of the file; nil for the default. A file that exists gives no
-    ///     access to anyone who had none.
+    ///   - permissions: Permissions of the file; nil for the default. If the file exists, the new
+    ///     file gives no access to anyone who had none.
     /// - Throws: Exit code 2 if the output can't be written there.
     public init(
         _ path: String?, option: String = "output", permissions: UInt32? = nil

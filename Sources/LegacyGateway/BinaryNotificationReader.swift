@@ -7,8 +7,8 @@ public struct BinaryNotificationReader: Sendable {
         case malformed(BinaryStatus, identifier: UInt32?)
     }
 
-    /// Maximum bytes of a frame's items; a larger frame is not a notification. The limit permits a
-    /// payload of any length that its item can state, so that a payload that is too long is
+    /// Maximum bytes of a frame's items; a larger frame is not a notification. The limit permits
+    /// every payload length that an item can state. A payload that is too long is therefore
     /// reported as such.
     static let frameLimit = 69_632
     /// Command of the latest event; nil if it was not one of the three known commands.

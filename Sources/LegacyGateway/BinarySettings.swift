@@ -1,7 +1,7 @@
 /// Settings of a campaign for a legacy gateway.
 package struct BinarySettings: Sendable {
     package var command: BinaryCommand
-    /// Expiration in Unix seconds; nil: as long as the gateway stores notifications.
+    /// Expiration in Unix seconds; nil: the gateway stores notifications as long as it can.
     package var expiration: UInt32?
     /// Priority, 10 or 5; only command 2 (`frame`) sends it.
     package var priority: UInt8
@@ -14,8 +14,8 @@ package struct BinarySettings: Sendable {
     /// gateways.
     package static var silenceDivisor: UInt64 { 6 }
 
-    /// Expiration of an enhanced notification if the campaign has none: the field is mandatory, and
-    /// 0 would forbid storing. The last second of 2037 is far enough.
+    /// Expiration of an enhanced notification if the campaign has none. The field is mandatory, and
+    /// 0 would forbid storing. The value is the last second of 2037.
     package static var farFuture: UInt32 { 2_145_916_799 }
 
     package init(

@@ -34,7 +34,8 @@ public enum BinaryStatus: UInt8, Sendable, CaseIterable {
     case protocolError = 128
     case unknown = 255
 
-    /// Reason in ledgers and exports: the provider API's if it has an equivalent.
+    /// Reason in ledgers and exports. It is the provider API's reason if the provider API has an
+    /// equivalent.
     public var reason: Reason {
         switch self {
         case .noError, .unknown: .unknownError

@@ -1,6 +1,6 @@
-/// Notifications in flight on one connection to a legacy gateway, in the order written, numbered
-/// from 1 by the identifier in errors. A row is represented by a number, its tag, which only the
-/// owner interprets.
+/// Notifications in flight on one connection to a legacy gateway, in the order in which they were
+/// written. Their identifiers, which errors repeat, count from 1. A row is represented by a number,
+/// its tag, which only the owner interprets.
 ///
 ///     written --- silence for long enough, or an error that names a later one ---> accepted
 ///        |------- an error names it ---> what its status means
@@ -143,13 +143,13 @@
 
     private func subject(of parsed: BinaryErrorPacket) -> GatewayOutcome.Subject {
         guard parsed.identifier > 0, parsed.identifier < nextIdentifier else { return .nothing }
-        // An error for a notification that silence has settled came too late to change it.
+        // If silence has settled the notification, the error came too late to change that.
         guard parsed.identifier >= firstIdentifier else { return .settled }
         return .inFlight(tag(parsed.identifier))
     }
 
-    /// Returns the next outcome of elapsed time: notifications that the kernel has and that got no
-    /// error in time were accepted.
+    /// Returns the next outcome of elapsed time. A notification that was passed to the kernel and
+    /// got no error in time counts as accepted.
     ///
     /// - Parameters:
     ///   - now: Monotonic nanoseconds, like all times here.

@@ -61,7 +61,8 @@ public struct Campaign: Sendable {
         case .file(let file): options.tokens = .file(path(file))
         case .device(let token): options.tokens = .single(token)
         case .sequence:
-            // The ledger's copy takes the place of standard input.
+            // The run gets the rows as if they came from standard input, and copies them into the
+            // ledger.
             options.tokens = .file("-")
             options.format = .jsonl
         }

@@ -151,7 +151,8 @@ final class RowFeed: @unchecked Sendable {
         put(.success(nil), isLast: true)
     }
 
-    /// Hands over a piece once the previous one is taken; returns false if no more are needed.
+    /// Hands over a piece once the previous one is taken; returns false if no more pieces are
+    /// needed.
     @discardableResult
     private func put(_ next: Taken, isLast: Bool) -> Bool {
         let (waiter, isWanted) = monitor.locked {

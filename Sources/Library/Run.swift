@@ -91,8 +91,8 @@ public final class Run: Sendable {
 ///
 /// Returns when the first notification may be sent. The run has threads of its own. It handles no
 /// signals, prints nothing, asks no questions, and does not change the limits of the process
-/// (unless `RunOptions.raisesProcessLimits`). A process may have several runs, each with its own
-/// ledger.
+/// (unless `RunOptions.raisesProcessLimits` is set). A process may have several runs, each with its
+/// own ledger.
 ///
 /// - Parameters:
 ///   - campaign: Notification and its devices.

@@ -10,11 +10,11 @@ package struct HTTPRequest: Sendable {
     package var path: String
     /// The parameters of the query in their order, decoded.
     package var query: [(name: String, value: String)]
-    /// `Host`; every browser sends one.
+    /// Value of the `Host` header. Every browser sends one.
     package var host: String?
-    /// `Origin`, which a browser adds to a web page's requests to another site.
+    /// Value of the `Origin` header. A browser adds it to a web page's requests to another site.
     package var origin: String?
-    /// `Sec-Fetch-Site`: how the site of the web page relates to this endpoint.
+    /// Value of the `Sec-Fetch-Site` header: how the site of the web page relates to this endpoint.
     package var fetchSite: String?
 
     /// Whether the request may come from a web page of another site.
@@ -75,8 +75,8 @@ package struct HTTPReply: Sendable {
             self.respond = respond
         }
 
-        /// Records a new connection. Beyond the limit, the oldest one is shut down, so that slow or
-        /// silent clients do not block others.
+        /// Records a new connection. If there are more connections than the limit, the oldest one
+        /// is shut down, so that slow or silent clients do not block other clients.
         func began(_ socket: Int32) {
             sockets.withLock { sockets in
                 sockets.append(socket)
@@ -122,8 +122,8 @@ package struct HTTPReply: Sendable {
                     + instead)
         }
         service = Service(library, connectionsLimit: settings.connectionsLimit, respond)
-        // SAFETY: the daemon copies the address and the options; the service that it gets as context
-        // lives as long as this object, whose `deinit` stops it before.
+        // SAFETY: the daemon copies the address and the options. The service that it gets as
+        // context lives as long as this object, whose `deinit` stops the daemon first.
         let context = unsafe Unmanaged.passUnretained(service).toOpaque()
         let daemon = unsafe microhttpd_start(
             library.functions, host, port, Self.handler, context, Self.notify,
@@ -146,8 +146,8 @@ package struct HTTPReply: Sendable {
     }
 
     private static let notify: MHD_NotifyConnectionCallback = { context, connection, _, code in
-        // SAFETY: the context is `init`'s service, which lives until the daemon is stopped, and with
-        // it the last connection.
+        // SAFETY: the context is the service from `init`. It lives until the daemon is stopped,
+        // which ends all connections.
         guard let context = unsafe context, let connection = unsafe connection else { return }
         let service = unsafe Unmanaged<Service>.fromOpaque(context).takeUnretainedValue()
         let socket = unsafe microhttpd_socket(service.library.functions, connection)
@@ -157,15 +157,15 @@ package struct HTTPReply: Sendable {
 
     private static let handler: MHD_AccessHandlerCallback = {
         context, connection, url, method, _, _, bodyCount, state in
-        // SAFETY: the context is `init`'s service, which lives until the daemon is stopped;
+        // SAFETY: the context is the service from `init`, which lives until the daemon is stopped.
         // libmicrohttpd keeps the texts, which end with a zero byte, until the handler returns. It
         // copies the reply. The state is a mark that is never dereferenced.
         guard let context = unsafe context, let connection = unsafe connection,
             let url = unsafe url, let method = unsafe method, let state = unsafe state
         else { return MHD_Result(rawValue: 0)! }
         let service = unsafe Unmanaged<Service>.fromOpaque(context).takeUnretainedValue()
-        // The first call announces a request, further ones bring its body, which is ignored, and the
-        // last one awaits the response.
+        // The first call announces a request. Further calls bring its body, which is ignored. The
+        // last call expects the response.
         if unsafe state.pointee == nil {
             unsafe state.pointee = UnsafeMutableRawPointer(bitPattern: 1)
             return MHD_Result(rawValue: 1)!

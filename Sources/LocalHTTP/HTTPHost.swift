@@ -13,8 +13,8 @@ package enum HTTPHost {
             || address.lowercased().starts(withBytes: "::ffff:127.")
     }
 
-    /// Whether a request with this `Host` is allowed (RFC 9110, section 7.2): an address or
-    /// `localhost`, with or without a port.
+    /// Whether a request with this value of `Host` is allowed. The value must be an address or
+    /// `localhost`, with or without a port (RFC 9110, section 7.2).
     package static func isAllowed(_ host: String) -> Bool {
         let host = host.unicodeScalars.prefix { $0 != " " && $0 != "\t" }
         var name = String(host)

@@ -1,6 +1,6 @@
 internal import CBroadsideMicrohttpd
 
-/// libmicrohttpd, loaded for the first endpoint.
+/// libmicrohttpd. It is loaded when the process creates its first endpoint.
 @safe struct HTTPLibrary: @unchecked Sendable {
     // SAFETY: static memory that is no longer changed; the library stays loaded until the process
     // ends.

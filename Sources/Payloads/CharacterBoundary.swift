@@ -38,7 +38,7 @@ enum CharacterBoundary {
             preconditionFailure("the text is UTF-8")
         }
         let first = UInt32(text.byte(at: offset))
-        // Value bits after the length bits in the first byte of two, three or four.
+        // In the first of two, three or four bytes, the value bits follow the length bits.
         var value = length == 1 ? first : first & (0x7f >> UInt32(length))
         for index in offset + 1..<offset + length {
             value = value << 6 | UInt32(text.byte(at: index) & 0x3f)

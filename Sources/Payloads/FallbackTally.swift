@@ -1,8 +1,8 @@
 import BroadsidePrimitives
 import BroadsideSupport
 
-/// Counts rows whose value in the column of `--payload-by` has no payload of its own, by value. The
-/// size is bounded, and counting a row does not allocate.
+/// Counts the rows for whose value in the column of `--payload-by` there is no payload, separately
+/// for each value. The memory is bounded, and counting a row does not allocate.
 struct FallbackTally: ~Copyable {
     // Not private, because swiftc 6.3.1 would fail on the buffer that `PayloadRenderer` destroys.
     struct Slot {
@@ -63,7 +63,7 @@ struct FallbackTally: ~Copyable {
         }
     }
 
-    /// Text of a value, without most digits of a device token in it.
+    /// Text of a value. If it contains a device token, most digits of the token are omitted.
     private static func text(_ sample: [UInt8], isCut: Bool) -> String {
         let (text, excerpt) = (String(decoding: sample, as: UTF8.self), tokenExcerpt(sample))
         // A sample is so short that an excerpt leaves out nothing but digits.

@@ -8,7 +8,7 @@ public enum PayloadCheck {
     public struct Problem: Error, Sendable, Equatable {
         /// Line of the mistake, from 1; nil if it has no location.
         public var line: Int?
-        /// Character in the line, from 1, as in an editor; nil if `line` is.
+        /// Character in the line, from 1, as in an editor; nil if `line` is nil.
         public var column: Int?
         /// Description of the problem and its fix, one line, without file name and location.
         public var message: String

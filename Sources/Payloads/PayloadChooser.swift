@@ -18,7 +18,8 @@ struct PayloadChooser: ~Copyable {
 
     /// - Parameters:
     ///   - names: Name of each payload, and its index among the payloads.
-    ///   - column: Name of the column that chooses; a column of countries contains no languages.
+    ///   - column: Name of the column that chooses the payload. A column of countries contains no
+    ///     languages.
     init(_ names: [(value: [UInt8], template: Int)], column: String) {
         let column = column.lowercased()
         func mentions(_ words: [String]) -> Bool { words.contains { column.contains($0) } }
@@ -52,7 +53,7 @@ struct PayloadChooser: ~Copyable {
         {
             return template
         }
-        // The language in this script, in any region; then the language alone.
+        // First the language in this script, in any region; then the language alone.
         let script = maximized.withoutRegion
         let general = script.maximized
         if let template = first(where: { $0.tag.region == 0 && $0.maximized == general }) {

@@ -2,8 +2,8 @@ import BroadsideSupport
 
 /// Removes whitespace from a payload that passed `PayloadCheck`.
 ///
-/// Lexical only: blanks between tokens are removed and every other byte is kept, so that numbers,
-/// escapes and the order of keys stay as written.
+/// Only blanks between tokens are removed, and every other byte is kept. So numbers, escapes and
+/// the order of keys stay as written.
 public enum PayloadMinifier {
     /// Returns the payload without blanks between its tokens.
     public static func minify(_ payload: RawSpan) -> [UInt8] {

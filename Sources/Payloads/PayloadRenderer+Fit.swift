@@ -84,8 +84,8 @@ extension PayloadRenderer {
     /// Appends a text for a JSON string, or as many of its characters as fit, followed by an
     /// ellipsis.
     ///
-    /// - Parameter budget: Maximum number of bytes, with escapes and ellipsis. If there is not
-    ///   enough room for an ellipsis, nothing is appended of a text that does not fit.
+    /// - Parameter budget: Maximum number of bytes, with escapes and ellipsis. If the text does not
+    ///   fit, and there is not enough room for an ellipsis, nothing is appended.
     /// - Returns: false if any part of the text is not UTF-8.
     private mutating func appendFitting(_ text: RawSpan, _ budget: Int) -> Bool {
         let start = count

@@ -89,7 +89,8 @@ internal import BroadsideSupport
     /// Field that chooses the payload of a row; nil if all rows get the first payload.
     let choiceField: Int?
     let choiceFallback: Int?
-    /// Payloads of values that are not ASCII, for values in another Unicode form.
+    /// Index of the payload for each name that is not ASCII. Finds the payload of a value that has
+    /// the name in another Unicode form.
     let foldedNames: [String: Int]
     /// Finds the payload for a row's language.
     let chooser: PayloadChooser

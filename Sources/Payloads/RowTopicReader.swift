@@ -1,7 +1,7 @@
 internal import BroadsideAPNs
 public import BroadsideRows
 
-/// Reader of the topics that rows name, for decisions about rows without sending them.
+/// Reads the topics that rows name, for code that decides about rows but does not send them.
 public final class RowTopicReader {
     private var renderer: PayloadRenderer
 

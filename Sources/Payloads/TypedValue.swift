@@ -2,8 +2,8 @@ import BroadsideSupport
 
 /// Parsing of texts that represent numbers and booleans.
 enum TypedValue {
-    /// Parses a 64-bit integer: digits, optionally with a sign before them and `.0` after them, as
-    /// programs write integers in columns of fractions. Surrounding blanks are ignored.
+    /// Parses a 64-bit integer: digits, optionally with a sign before them and `.0` after them.
+    /// Programs write the `.0` in columns of fractions. Surrounding blanks are ignored.
     static func integer(_ text: RawSpan) -> Int64? {
         let (blankEnd, end) = trimmed(text)
         var start = blankEnd

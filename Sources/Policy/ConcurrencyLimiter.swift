@@ -6,11 +6,11 @@
 ///      '--- it did not: a longer |                                   |  '- grows, falls -. |
 ///           path, not our load --'                                   '-------------------+-'
 ///
-/// Starts without a limit of its own, so that a long path is filled at once. Measures in windows: a
+/// Starts without a limit of its own, so that a long path is filled at once. Measures in windows. A
 /// window contains the requests that were sent after the previous window ended, and needs at least
-/// `samplesMinimum` responses. The shortest latency of a window counts: a queue delays every
-/// response, but jitter and a thread that did not run delay only some. The base is the latency
-/// without load.
+/// `samplesMinimum` responses. Only the shortest latency of a window counts, because a queue delays
+/// every response, but jitter and a thread that did not run delay only some responses. The base is
+/// the latency without load.
 ///
 /// A window is slow if its latency is above `slowLatency`; it counts only if the limit on requests
 /// was reached. After enough slow windows, half as many requests are tried. If latency falls with
@@ -42,8 +42,9 @@ public struct ConcurrencyLimiter: Sendable {
     public private(set) var base = UInt64.max
 
     private var phase = Phase.open
-    /// Start of the window. Only requests sent later are part of it: requests that were sent as
-    /// soon as the limit rose still met the queue that the lower limit had left.
+    /// Start of the window. Only requests that are sent later are part of the window. A request
+    /// that is sent at the very time at which the limit rises still meets the shorter queue of the
+    /// lower limit.
     private var windowStart: UInt64
     private var shortest = UInt64.max
     private var samples = 0
@@ -68,10 +69,11 @@ public struct ConcurrencyLimiter: Sendable {
     /// Latency above the base that counts as jitter or as queues along the path, nanoseconds;
     /// `slowLatency` tolerates twice as much.
     static var slack: UInt64 { 10_000_000 }
-    /// Latency up to which no trial starts, nanoseconds: such a short queue does no harm, and keeps
-    /// the batches of a busy server full.
+    /// Latency up to which no trial starts, nanoseconds. The short queue behind such a latency does
+    /// no harm, and keeps the batches of a busy server full.
     static var unremarkable: UInt64 { 150_000_000 }
-    /// Minimum number of requests in flight for a trial; fewer would show too little.
+    /// Minimum number of requests in flight for a trial. With fewer requests, a trial would show
+    /// too little.
     private static var leastTried: Int { floor + floor / 4 }
     private static var shortestPatience: Int { 2 }
     private static var longestPatience: Int { 64 }
@@ -80,8 +82,8 @@ public struct ConcurrencyLimiter: Sendable {
     /// Minimum interval between these probes, as a number of latencies.
     private static var probeLatencies: UInt64 { 64 }
 
-    /// - Parameter now: Time at which the connection became ready. Requests sent at this time
-    ///   count, because they meet no queue.
+    /// - Parameter now: Time at which the connection became ready. Requests that are sent at this
+    ///   time are part of the first window, because they meet no queue.
     public init(now: UInt64) { windowStart = now - min(1, now) }
 
     /// Latency above which responses are slow, nanoseconds.
@@ -120,8 +122,8 @@ public struct ConcurrencyLimiter: Sendable {
     ///
     /// - Parameters:
     ///   - allowed: Requests in flight that the server and the operator allow.
-    ///   - hint: Base of other connections to the same address, for a connection that never ran
-    ///     without load; `UInt64.max`: unknown.
+    ///   - hint: Base of other connections, for a connection that never ran without load;
+    ///     `UInt64.max`: unknown.
     ///   - lag: As in `slowLatency`.
     /// - Returns: A new finding, if there is one.
     public mutating func endWindow(
@@ -154,7 +156,7 @@ public struct ConcurrencyLimiter: Sendable {
     // MARK: Decisions
 
     /// Lowers the base by a quarter of the difference after a fast response. If the path has become
-    /// shorter, several responses bring the base down to its latency.
+    /// shorter, several fast responses lower the base to the latency of the path.
     private mutating func learn(_ latency: UInt64, hint: UInt64) {
         if base == .max {
             base = min(latency, hint)

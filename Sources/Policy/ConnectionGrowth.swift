@@ -1,5 +1,5 @@
-/// Decides how many connections a run keeps open if its operator did not set the number: samples
-/// the run about once per second, and grows while more connections raise throughput.
+/// Decides how many connections a run keeps open if its operator did not set the number. It samples
+/// the run about once per second, and adds connections while they raise throughput.
 ///
 ///     opening --all open--> filling --latencies--> measuring --enough seen--> judged
 ///        ^                                             ^                        |
@@ -40,8 +40,8 @@ public struct ConnectionGrowth: Sendable {
         public var pushbacks: UInt64 = 0
         /// Number of addresses in backoff.
         public var pausedAddresses = 0
-        /// Whether few requests are in flight on purpose: nothing was accepted yet, a canary is
-        /// running, the operator paused the run, or the run is ending.
+        /// Whether few requests are in flight on purpose, because nothing was accepted yet, a
+        /// canary is running, the operator paused the run, or the run is ending.
         public var growthSuspended = false
 
         /// Creates a sample for an instant, monotonic nanoseconds.
@@ -96,7 +96,7 @@ public struct ConnectionGrowth: Sendable {
         var connections: Int
         /// Responses per second.
         var rate: Double
-        /// Whether one measurement showed too small a gain; a second one decides.
+        /// Whether one measurement showed too small a gain. A second measurement then decides.
         var isDoubted = false
     }
 
@@ -120,8 +120,8 @@ public struct ConnectionGrowth: Sendable {
     static let saturatedShare = 0.85
     /// Minimum share of the rate limit at which the limit counts as reached.
     static let rateKeptShare = 0.9
-    /// Share of the possible gain that a step must bring: a quarter more throughput for twice as
-    /// many connections.
+    /// Share of the possible gain that a step must bring. At 0.25, twice as many connections must
+    /// bring a quarter more throughput.
     static let gainShare = 0.25
     /// Minimum time for which a step's gain is measured, nanoseconds.
     static let measuringTime: UInt64 = 2_000_000_000
@@ -170,7 +170,7 @@ public struct ConnectionGrowth: Sendable {
         }
         if let decision = watchTrouble(sample, before) { return decision }
         if sample.rateLimit != before.rateLimit, phase != nil {
-            // Measurements under another rate do not apply to this one.
+            // Measurements under another rate limit do not apply to this one.
             step = nil
             phase = .filling(since: sample.nanoseconds)
         }

@@ -28,7 +28,7 @@ public struct DeliverySchedule: Hashable, Sendable {
     public var deliverAt: TimeOfDay?
     /// Date on which rows are sent.
     public var date: CalendarDate
-    /// Treatment of rows whose time had passed at the first start.
+    /// How rows are treated whose time had passed at the first start.
     public var late: LateRule
     /// Hours in which no row is sent; nil: none.
     public var quiet: DayPeriod?
@@ -94,8 +94,8 @@ public struct DeliverySchedule: Hashable, Sendable {
         return Self.milliseconds(end)
     }
 
-    /// First time after `now` at which the quiet hours of a zone begin, or at which its clock is
-    /// set back into them; nil if there are none.
+    /// First time after `now` at which the quiet hours of a zone begin, or at which the zone's
+    /// clock is set back into the quiet hours; nil if there are no quiet hours.
     public func nextQuiet(in zone: TimeZoneRules, after now: UInt64) -> UInt64? {
         guard let quiet else { return nil }
         let seconds = Int64(now / 1000)

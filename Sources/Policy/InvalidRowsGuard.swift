@@ -4,8 +4,9 @@
 ///     counting ──row 1,000, 11,000, 21,000 …: more than P percent──▶ tooMany
 ///        └──the list's end──▶ noRow, noValidRow, tooMany, or nil: no problem
 ///
-/// All rows that were read count: sent, skipped and invalid ones. A run, the check of first rows
-/// before it, `--dry-run` and `tokens check` use the same guard, and so reach the same verdict.
+/// Every row that was read counts, whether it was sent, skipped or invalid. A run, the check of
+/// first rows before it, `--dry-run` and `tokens check` use the same guard, and so reach the same
+/// verdict.
 public struct InvalidRowsGuard: Sendable {
     /// Problem of a list.
     public enum Verdict: Sendable, Equatable {
@@ -24,7 +25,7 @@ public struct InvalidRowsGuard: Sendable {
         /// Number of rows between later checks.
         var interval: UInt64
 
-        /// Creates a schedule. The defaults are the contract's; other values are for simulations
+        /// Creates a schedule. The contract fixes the defaults. Other values are for simulations
         /// with short lists.
         public init(first: UInt64 = firstCheck, interval: UInt64 = 10_000) {
             precondition(first > 0 && interval > 0)

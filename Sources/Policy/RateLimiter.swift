@@ -1,12 +1,13 @@
 /// Limits the rate of requests: the generic cell rate algorithm in exact integers.
 ///
-/// The state is one instant: the requests released so far use up the rate until that instant. The
+/// The state is one instant: the requests that were released so far use up the rate until then. The
 /// instant may be ahead of the clock by one burst, but not behind the clock: unused rate is lost
 /// (ITU-T I.371 annex A, "virtual scheduling").
 ///
 /// The rate applies to the arrival of requests, which is a little later than their release: a
-/// thread may be stopped in between, or a send may wait. The contract's burst allows for that: from
-/// five requests on, only half of it is used, and the other half absorbs such jitter.
+/// thread may be stopped in between, or a send may wait. The contract's burst allows for this
+/// delay. If the burst is five requests or more, only half of it is used, and the other half
+/// absorbs such jitter.
 ///
 /// If a burst is a single request, though, a timer that fires late would cost part of each
 /// interval, and the rate would not be reached. The state may then fall behind the clock by up to
@@ -17,9 +18,9 @@ public struct RateLimiter: Sendable {
     public private(set) var milliRate: UInt64?
     /// Maximum number of requests released at one instant.
     private(set) var burst: UInt64
-    /// Minimum number of requests for which a reactor wakes up: the requests of one millisecond.
-    /// Sent one by one, each request would cost a TLS record, a send and an iteration. `Int.max`
-    /// without a limit.
+    /// Minimum number of requests for which a reactor wakes up: the requests of one millisecond. If
+    /// requests were sent one by one, each would cost a TLS record, a send and an iteration.
+    /// `Int.max` without a limit.
     public private(set) var quantum: Int
     /// Instant up to which the rate is used up, nanoseconds, rounded down.
     private var usedUntil: UInt64
@@ -91,8 +92,8 @@ public struct RateLimiter: Sendable {
         remainder = rest
     }
 
-    /// How far the state may fall behind the clock, nanoseconds; 0 if bursts are allowed to catch
-    /// up instead.
+    /// How far the state may fall behind the clock, nanoseconds. 0 if a burst is more than one
+    /// request, because bursts then catch up.
     private var latenessForgiven: UInt64 {
         guard let milliRate, milliRate > 0, burst == 1 else { return 0 }
         // A window of 100 ms permits rate x 0.1 + 1 requests, rounded down. Lateness may add less
@@ -102,7 +103,7 @@ public struct RateLimiter: Sendable {
         return room * 100_000_000 / milliRate
     }
 
-    /// Instant from which the rate no longer delays a request. Rate that is unused after this
+    /// Instant from which the rate no longer delays a request. Rate that is not used after this
     /// instant is lost. 0 without a limit, `.max` while paused.
     public var holdsUntil: UInt64 {
         guard let milliRate else { return 0 }

@@ -53,7 +53,7 @@ public struct RateRamp: Equatable, Sendable {
     }
 }
 
-/// Progress of a ramp, by a clock that runs while requests are made.
+/// Progress of a ramp, measured by a clock that runs only while requests are made.
 ///
 /// The clock runs for one second after a request, or for the interval between two requests at the
 /// current rate if that is longer; then it stops until the next request. So the time before the
@@ -92,7 +92,7 @@ public struct RampClock: Equatable, Sendable {
     /// Counts the time up to `now`.
     public mutating func advance(to now: UInt64) {
         guard let lastSent, !isOver else { return }
-        // Reports of several threads arrive in no particular order.
+        // Threads report at different times, so their reports arrive in no particular order.
         let end = min(now, lastSent + max(Self.graceNanoseconds, 1_000_000_000_000 / milliRate))
         guard end > countedUntil else { return }
         sentNanoseconds = min(sentNanoseconds + (end - countedUntil), ramp.riseNanoseconds)

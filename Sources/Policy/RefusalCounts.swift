@@ -5,8 +5,8 @@ public struct RefusalCounts: Sendable, Equatable {
     /// Current number of consecutive refusals of the request or the credential.
     public var consecutiveRefusals: Int
     /// Whether all responses so far were BadDeviceToken or DeviceTokenNotForTopic. Responses that
-    /// show nothing about the campaign do not count. nil before the first response that counts, and
-    /// if first responses are not judged.
+    /// show nothing about the campaign do not count. nil before the first response that counts, or
+    /// if the first responses are not judged.
     public var areOnlyBadTokens: Bool?
     /// Number of BadDeviceToken among the last `windowResponses`.
     public var badTokens: Int

@@ -11,8 +11,8 @@ import BroadsidePrimitives
 ///
 /// A response after which its row is sent again (429, 5xx) neither counts for `--abort-after` nor
 /// interrupts a run of refusals: it shows nothing about the campaign, and a server that is busy at
-/// times would disable the guard. Until the first 200 the same applies to a response about a token,
-/// because a few dead tokens do not show that any device can be reached.
+/// times would disable the guard. Until the first 200, a response about a token does not interrupt
+/// a run of refusals either, because a few dead tokens do not show that any device can be reached.
 public struct RefusalGuard: ~Copyable {
     /// Reason for stopping a campaign.
     public enum Cause: Sendable, Equatable {
@@ -35,7 +35,7 @@ public struct RefusalGuard: ~Copyable {
     /// Whether APNs accepted a notification of this process. Acceptances of earlier processes show
     /// nothing: a resumed run may have a different credential or endpoint.
     private(set) var hasAccepted = false
-    /// Whether BadDeviceToken counts among the first responses. It does not count if the canary of
+    /// Whether a BadDeviceToken can count for `onlyBadTokens`. It does not count if the canary of
     /// another part of the campaign has passed. DeviceTokenNotForTopic always counts, because a
     /// wrong topic is this part's own mistake.
     let judgesFirst: Bool
@@ -54,8 +54,8 @@ public struct RefusalGuard: ~Copyable {
 
     /// - Parameters:
     ///   - maximumBadTokensPercent: `--max-bad-tokens`, 0 to 100.
-    ///   - judgesFirst: Whether BadDeviceToken counts among the first responses. False if the
-    ///     canary of another part of the campaign has passed.
+    ///   - judgesFirst: Whether a BadDeviceToken can count for `onlyBadTokens`. False if the canary
+    ///     of another part of the campaign has passed.
     public init(
         abortAfter: Int, maximumBadTokensPercent: Double, judgesFirst: Bool = true
     ) {

@@ -19,8 +19,8 @@ public struct RetryPolicy: Sendable, Equatable {
 
     /// Creates a policy; the defaults are 5 attempts and 30 minutes.
     ///
-    /// Apple: for a 5xx, a retry after 15 minutes is fine. Twice that time leaves two such retries,
-    /// so that no row of an outage of 15 minutes ends as failed.
+    /// According to Apple, a retry after 15 minutes is fine for a 5xx. Thirty minutes leave time
+    /// for two such retries, so that an outage of 15 minutes leaves no row failed.
     public init(
         maximumAttempts: Int = 5, retryForNanoseconds: UInt64 = 1_800_000_000_000,
         firstDelayNanoseconds: UInt64 = 500_000_000,

@@ -5,7 +5,7 @@ public import BroadsideAPNs
 public enum StopCause: Sendable, Hashable {
     /// The list ended.
     case complete
-    /// A signal. The run ends when the requests in flight have their responses.
+    /// A signal arrived. The run ends when the requests in flight have their responses.
     case signal
     /// The operator's command on the control socket; like a signal.
     case control
@@ -15,7 +15,7 @@ public enum StopCause: Sendable, Hashable {
     case deadline
     /// No address can ever be used.
     case gaveUp(ConnectionTrouble)
-    /// No response came for `--give-up-after`; with the latest connection trouble.
+    /// No response came within `--give-up-after`. `last` is the latest connection trouble.
     case noResponse(seconds: UInt64, last: ConnectionTrouble?)
     /// The server's protocol errors ended one connection after another.
     case brokenServer(ConnectionTrouble)
@@ -27,8 +27,8 @@ public enum StopCause: Sendable, Hashable {
     case heldBack(rows: UInt64, Refusal?)
     /// The first responses were all BadDeviceToken or DeviceTokenNotForTopic.
     case onlyBadTokens(Refusal)
-    /// The list of a part ended, and all of its sent rows were refused; with the last refusal, if
-    /// known.
+    /// The list of a part ended, and all rows of the part that were sent were refused. Has the last
+    /// refusal, if it is known.
     case allRefused(rows: UInt64, Refusal?)
     /// More than `--max-bad-tokens` percent of the last 10,000 responses are BadDeviceToken.
     case tooManyBadTokens
@@ -39,10 +39,10 @@ public enum StopCause: Sendable, Hashable {
     case tooManyInvalid(count: UInt64, rows: UInt64)
     /// More than `--canary-max-rejected` percent of the canary's responses are refusals.
     case canaryRefused(count: UInt64, answered: UInt64)
-    /// Counting rows without a response, more than `--canary-max-rejected` percent of the canary's
-    /// rows were unsuccessful; or no row had a response.
+    /// More than `--canary-max-rejected` percent of the canary's rows were refused or had no
+    /// response, or none of its rows had a response.
     case canaryWithoutResponses
-    /// APNs reports as expired a provider token that the run can't renew.
+    /// APNs reports the provider token as expired, and the run can't renew it.
     case expiredToken(isSupplied: Bool)
     /// The signing key can no longer sign.
     case signingFailed
@@ -50,7 +50,7 @@ public enum StopCause: Sendable, Hashable {
     case ledgerFailed(detail: String)
     /// The ledger was removed or renamed.
     case ledgerGone
-    /// A newer attempt has claimed the ledger: nothing more is reserved or recorded.
+    /// A newer attempt has claimed the ledger. This run reserves and records nothing more.
     case superseded
     /// The list cannot be read further. The run ends when the requests in flight have their
     /// responses, and the ledger is complete.
@@ -69,7 +69,7 @@ public enum StopCause: Sendable, Hashable {
         public var status: UInt16
         /// Reason; nil if this version knows none for the response.
         public var reason: Reason?
-        /// Whether the credential is refused, or the server is not APNs; false: the request is
+        /// True if the credential is refused, or the server is not APNs; false if the request is
         /// refused.
         public var isCredential: Bool
 
@@ -80,8 +80,8 @@ public enum StopCause: Sendable, Hashable {
             self.isCredential = isCredential
         }
 
-        /// Whether the response is one that APNs never sends, so that another server refused the
-        /// request. APNs refuses a credential with 403, with a known reason, or with a GOAWAY.
+        /// Whether another server refused the request, because APNs never sends such a response.
+        /// APNs refuses a credential with 403, with a known reason, or with a GOAWAY.
         public var isFromOtherServer: Bool {
             isCredential && reason == nil && status != 403 && status != 0
         }

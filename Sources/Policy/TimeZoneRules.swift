@@ -100,8 +100,8 @@ public struct TimeZoneRules: Hashable, Sendable {
         }
     }
 
-    /// Time at which the local clock shows `local`: the first of two such times, or the time of the
-    /// skip if the clock skips `local`.
+    /// Time at which the local clock shows `local`. If there are two such times, this is the first;
+    /// if the clock skips `local`, this is the time of the skip.
     func time(showing local: Int64) -> Int64 {
         firstTime(from: local - Self.offsetLimit, showing: local)
     }

@@ -35,8 +35,8 @@ public enum Base64URL {
                 bytes.append(UInt8(truncatingIfNeeded: bits >> UInt32(bitCount)))
             }
         }
-        // Six unused bits mean a single leftover character; otherwise unused bits must be zero,
-        // because two texts would decode to the same bytes.
+        // Six unused bits mean a single leftover character. In all other cases unused bits must be
+        // zero, so that no two texts decode to the same bytes.
         if bitCount >= 6 || bits & (1 << UInt32(bitCount) - 1) != 0 { return nil }
         return bytes
     }

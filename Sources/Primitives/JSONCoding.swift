@@ -1,8 +1,9 @@
 /// Encodes `Encodable` values as JSON for the package's own files, and decodes `Decodable` values
 /// from these files.
 ///
-/// The text is the same as that of Foundation's `JSONEncoder` with sorted keys. Foundation itself would
-/// have to be loaded, and it looks up types while a program runs, which takes longer than a short run.
+/// The text is the same as that of Foundation's `JSONEncoder` with sorted keys. Foundation itself
+/// is not used, because loading it, and its lookup of types at run time, would take longer than a
+/// short run.
 public enum JSONCoding {
     /// Layout of the encoded text.
     public struct Style: OptionSet, Sendable {

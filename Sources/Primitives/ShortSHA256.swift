@@ -1,5 +1,5 @@
 /// SHA-256 (FIPS 180-4) of a short message, without allocation. A copy of a value continues from
-/// the value's state, so that messages with the same beginning compute that part once.
+/// the value's state, so the common beginning of several messages is computed only once.
 public struct ShortSHA256: Sendable {
     private var state: InlineArray<8, UInt32> = [
         0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a,

@@ -33,9 +33,9 @@ public struct Completion: Equatable, Sendable {
 
 /// A fixed number of completions, copied out of the queue before any is processed.
 ///
-/// The loop that processes completions submits operations. If the submission queue is full, that
-/// enters the kernel, which may add completions to the queue. The copy keeps this from disturbing
-/// the loop.
+/// The loop that processes completions also submits operations. If the submission queue is full,
+/// submitting enters the kernel, which may add completions to the completion queue. The loop is not
+/// disturbed, because it works on the copy.
 @safe public struct CompletionBatch: ~Copyable {
     // SAFETY: `init` allocates `capacity` elements, `deinit` frees them, and the batch can't be
     // copied.
@@ -60,7 +60,7 @@ public struct Completion: Equatable, Sendable {
     @inlinable
     public subscript(position: Int) -> Completion {
         precondition(position >= 0 && position < count, "no such completion")
-        // SAFETY: the position was checked, and `reap` initialises the first `count` elements.
+        // SAFETY: the position was checked, and `reap` initializes the first `count` elements.
         return unsafe storage[position]
     }
 }

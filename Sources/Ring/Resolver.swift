@@ -6,8 +6,8 @@ import Glibc
 public enum Resolver {
     /// TCP addresses of a host, in the system's order of preference (RFC 6724).
     ///
-    /// Blocks on the name server: call it on a separate thread, never on a reactor's. Numeric
-    /// addresses, with or without brackets, are returned without a lookup.
+    /// Blocks until the name server responds. Call it on a separate thread, never on a reactor's
+    /// thread. Numeric addresses, with or without brackets, are returned without a lookup.
     public static func resolve(
         _ host: String, port: UInt16
     ) throws(RingError) -> [SocketAddress] {

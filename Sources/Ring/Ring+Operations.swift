@@ -61,8 +61,8 @@ extension Ring {
     /// Sends bytes that stay unchanged until the completion. Result: number of bytes sent, possibly
     /// fewer than requested; the caller sends the rest. Never raises SIGPIPE.
     ///
-    /// - Parameter waitForAll: Whether the kernel continues after a short send (MSG_WAITALL), so
-    ///   that a short result means an error or a cancellation.
+    /// - Parameter waitForAll: Whether the kernel continues after a short send (MSG_WAITALL). If
+    ///   so, a short result means an error or a cancellation.
     public mutating func send(
         _ descriptor: Int32, _ bytes: UnsafeRawBufferPointer, waitForAll: Bool = true,
         userData: UInt64
@@ -139,10 +139,10 @@ extension Ring {
         }
     }
 
-    /// Writes bytes to an open file, then reads the file's status from its server, even if the
-    /// write failed. One completion reports the status; if the bytes were not written, a second one
-    /// reports that. The `FileStatus` and the bytes must stay valid until then. Result: 0 or a
-    /// negative errno.
+    /// Writes bytes to an open file, then reads the file's status, even if the write failed. On a
+    /// network file system, the status comes from the server. One completion reports the status. If
+    /// the bytes were not written, another completion reports that. The `FileStatus` and the bytes
+    /// must stay valid until the completion that reports the status. Result: 0 or a negative errno.
     ///
     /// - Parameters:
     ///   - descriptor: The open file.

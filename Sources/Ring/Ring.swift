@@ -52,7 +52,7 @@ import Glibc
         // `parameters`.
         unsafe ring.initialize(to: io_uring())
         var parameters = io_uring_params()
-        // SUBMIT_ALL: an invalid entry does not block those after it.
+        // SUBMIT_ALL: an invalid entry does not block the entries after it.
         parameters.flags =
             IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN | IORING_SETUP_SUBMIT_ALL
             | IORING_SETUP_CQSIZE
@@ -62,7 +62,7 @@ import Glibc
             unsafe ring.deallocate()
             throw RingError(.setUp, code: -result)
         }
-        // Saves a descriptor lookup per system call; kernels without it work too.
+        // Saves a descriptor lookup per system call. Kernels without this feature work, too.
         _ = unsafe io_uring_register_ring_fd(ring)
         do {
             unsafe buffers =
@@ -83,8 +83,8 @@ import Glibc
     }
 
     deinit {
-        // No operation may be in flight when the buffers are freed: ask the kernel to cancel all
-        // and wait.
+        // No operation may be in flight when the buffers are freed. Therefore, the kernel cancels
+        // all operations and waits for their end.
         var everything = io_uring_sync_cancel_reg()
         everything.flags = IORING_ASYNC_CANCEL_ANY | IORING_ASYNC_CANCEL_ALL
         everything.timeout.tv_sec = 1

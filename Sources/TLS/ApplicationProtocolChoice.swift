@@ -28,7 +28,7 @@ internal import CBroadsideOpenSSL
     }
 
     /// Installs the selection callback. The context owns this object and outlives its sessions,
-    /// because each of them holds a reference to it.
+    /// because each session holds a reference to the context.
     func install(_ context: OpaquePointer) {
         // SAFETY: the argument is this object, which outlives the context's sessions. OpenSSL
         // passes a validated, non-empty list (RFC 7301), `wire` is not empty either, and `found`

@@ -47,7 +47,8 @@ public struct AuthenticatedCipher: Sendable {
         return sealed
     }
 
-    /// Returns the message encrypted with this key and nonce, or nil if authentication fails.
+    /// Decrypts a message that `seal` encrypted with this key and nonce. Returns nil if
+    /// authentication fails.
     public func open(_ sealed: [UInt8], nonce: [UInt8]) -> [UInt8]? {
         guard nonce.count == Self.nonceCount, sealed.count >= Self.tagCount,
             sealed.count <= 1 << 20

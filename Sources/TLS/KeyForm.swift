@@ -97,7 +97,8 @@ enum KeyForm {
 
     private static func append(_ digits: [UInt8], label: String, to result: inout [UInt8]) {
         result += "-----BEGIN \(label)-----\n".utf8
-        // Not a slice: while a slice of an array exists, overwriting the array changes only a copy.
+        // This loop takes no slice of `digits`. While a slice of an array exists, overwriting the
+        // array changes only a copy.
         for (index, digit) in digits.enumerated() {
             if index > 0, index % 64 == 0 { result.append(0x0a) }
             result.append(digit)

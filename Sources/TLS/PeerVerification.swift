@@ -93,7 +93,7 @@ enum PeerVerification {
                 .hostNameMismatch,
                 "the server certificate is for \(names.isEmpty ? "no name at all" : shown) and not "
                     + "for \(name?.text ?? ""): connect to a name that the certificate has, "
-                    + "or give the server a certificate for this one")
+                    + "or give the server a certificate for this name")
         default:
             let reason = unsafe String(cString: X509_verify_cert_error_string(Int(code)))
             return TLSError(

@@ -25,8 +25,8 @@ internal import CBroadsideOpenSSL
     var serverName: ServerName?
     /// The destination of session tickets issued by the server; nil if none are kept.
     var tickets: SessionTickets?
-    /// Time at which a certificate was verified, either by this session or by the session that got
-    /// the ticket.
+    /// Time at which this session verified the certificate, and time at which the session that got
+    /// the ticket did.
     var verified: ContinuousClock.Instant?
     var verifiedBefore: ContinuousClock.Instant?
     /// True if a server without configured authorities accepts any client certificate. Only the

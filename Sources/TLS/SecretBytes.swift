@@ -43,8 +43,8 @@ internal import CBroadsideOpenSSL
 
 extension Array<UInt8> {
     /// Overwrites the bytes in a way that the compiler cannot eliminate, and empties the array. If
-    /// the array shares its storage, it is copied first, and the shared bytes remain. So call this
-    /// on the only reference.
+    /// the array shares its storage, it is copied first, and the shared bytes remain. Therefore,
+    /// call this only on the sole reference.
     public mutating func cleanse() {
         // SAFETY: the array's own bytes, all of which are overwritten; any bits are valid integers.
         unsafe withUnsafeMutableBytes { unsafe OPENSSL_cleanse($0.baseAddress, $0.count) }

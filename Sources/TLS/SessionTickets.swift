@@ -1,7 +1,7 @@
 internal import CBroadsideOpenSSL
 internal import Synchronization
 
-/// The newest TLS 1.3 ticket issued to any of a context's sessions, for use by later ones. A
+/// The newest TLS 1.3 ticket issued to any of a context's sessions. Later sessions use it. A
 /// resumed session (RFC 8446 section 2.2) verifies no certificate, which saves most of a
 /// handshake's CPU time.
 ///

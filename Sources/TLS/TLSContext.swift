@@ -39,7 +39,7 @@ internal import CBroadsideOpenSSL
         if let authorities = configuration.additionalAuthorities { try trust(authorities) }
         if let identity = configuration.identity { try use(identity) }
         let protocols = ApplicationProtocolChoice.wireForm(configuration.applicationProtocols)
-        // Returns 0 on success, unlike the neighbouring functions.
+        // This function returns 0 on success, unlike the neighboring ones.
         if !protocols.isEmpty,
             unsafe SSL_CTX_set_alpn_protos(pointer, protocols, UInt32(protocols.count)) != 0
         {
@@ -68,7 +68,7 @@ internal import CBroadsideOpenSSL
             authorities = pem
         }
         // SAFETY: the SSL_CTX is created here; it keeps a pointer to `choice`, which lives as long
-        // as it.
+        // as the SSL_CTX.
         unsafe pointer = try Self.make(TLS_server_method())
         isClient = false
         applicationProtocols = configuration.applicationProtocols
@@ -107,8 +107,8 @@ internal import CBroadsideOpenSSL
         // SAFETY: called only by `init`, so no session uses the context yet; OpenSSL copies the
         // texts.
         unsafe openssl_set_common_options(pointer)
-        // AES-128 (ten rounds) before AES-256 (fourteen) if the server leaves the choice to the
-        // client: both are adequate for data that is confidential for an hour. RFC 9113 section
+        // If the server leaves the choice to the client, AES-128 (ten rounds) comes before AES-256
+        // (fourteen). Both are adequate for data that is confidential for an hour. RFC 9113 section
         // 9.2.2 prohibits TLS 1.2 suites without ephemeral keys and AEAD.
         let (lowest, highest) = (Self.number(versions.lowest), Self.number(versions.highest))
         guard unsafe openssl_set_versions(pointer, lowest, highest) == 1,

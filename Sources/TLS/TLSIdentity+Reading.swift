@@ -82,7 +82,7 @@ extension TLSIdentity {
     }
 
     /// Reads PKCS#12. Old ciphers (RC2, which many tools still use) are in OpenSSL's legacy
-    /// provider, which is loaded temporarily when one is encountered.
+    /// provider. It is loaded temporarily if the file uses such a cipher.
     private static func readPKCS12(
         _ file: [UInt8], _ passphrase: [UInt8]?
     ) throws(TLSError) -> TLSIdentity {

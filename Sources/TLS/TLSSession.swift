@@ -23,7 +23,7 @@ internal import CBroadsideOpenSSL
     /// True once the handshake is complete and plaintext may be encrypted.
     public private(set) var isEstablished = false
     private var failure: TLSError?
-    /// True while the handshake offers a ticket and nothing received shows that the server accepts
+    /// True while the handshake offers a ticket and no received data shows that the server accepts
     /// it.
     private var isResuming: Bool
 
@@ -94,7 +94,7 @@ internal import CBroadsideOpenSSL
     }
 
     deinit {
-        // However the session ended, the server sent nothing after it received the ticket.
+        // The server sent nothing after it received the ticket, whatever ended the session.
         if isResuming { context.tickets?.refuse() }
         // SAFETY: the session belongs to this value alone; its BIO is freed with it, and the
         // transfer only after that.
@@ -305,8 +305,8 @@ internal import CBroadsideOpenSSL
         }
     }
 
-    /// Ends the session. If the session offered a ticket, the ticket may be the cause. So no other
-    /// session offers one, and the next session shows whether the failure is permanent.
+    /// Ends the session. If the session offered a ticket, the ticket may be the cause. No other
+    /// session offers a ticket then, so the next session shows whether the failure is permanent.
     private mutating func fail(_ failure: TLSError) -> TLSError {
         var failure = failure
         if isResuming {
@@ -317,8 +317,8 @@ internal import CBroadsideOpenSSL
         return failure
     }
 
-    /// Returns an error if a client that offers protocols completed the handshake without one:
-    /// without ALPN the client cannot know that the server supports HTTP/2 (RFC 9113 section 3.2).
+    /// Returns an error if a client offered protocols and the server selected none. Without ALPN,
+    /// the client cannot know that the server supports HTTP/2 (RFC 9113 section 3.2).
     private func negotiationFailure() -> TLSError? {
         guard context.isClient, !context.applicationProtocols.isEmpty else { return nil }
         if let selected = applicationProtocol, context.applicationProtocols.contains(selected) {

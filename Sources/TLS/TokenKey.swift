@@ -4,8 +4,8 @@ internal import Synchronization
 /// Signer with a key that stays in a PKCS#11 token (a smart card or a hardware security module).
 ///
 /// The PKCS#11 token chooses the nonce of each signature, so signing a message twice gives
-/// different signatures. The latest signatures are kept, so that one process sends the same
-/// provider token for the same time; other processes send different ones.
+/// different signatures. The latest signatures are kept, so that one process always sends the same
+/// provider token for the same issue time. Other processes send different tokens.
 @safe final class TokenKey: Sendable {
     /// Number of signatures that are kept: for the current provider token, the previous one, the
     /// next one, and one in reserve.
@@ -36,8 +36,8 @@ internal import Synchronization
             let text = unsafe uri.assumingMemoryBound(to: CChar.self).baseAddress
             let key = unsafe openssl_token_key_of_provider(text, &library, &hasProvider)
             if let key = unsafe PrivateKey(owningIfAny: key) { return key }
-            // The engine is not tried as well: with a wrong PIN, that would use up two of the few
-            // attempts that a token permits.
+            // The engine is not tried in addition. With a wrong PIN, trying both would use up two
+            // of the few attempts that a token permits.
             guard hasProvider == 0 else { return nil }
             ErrorQueue.clear()
             guard let module else {

@@ -50,8 +50,8 @@ struct KeepTokensTests {
             #expect(finished.errorLines.count == 1, "\(finished.errors)")
             #expect(
                 finished.errors.contains(
-                    "\(campaign.ledger) keeps no tokens (--keep-tokens no): name the list that was "
-                        + "sent with --tokens"), "\(finished.errors)")
+                    "\(campaign.ledger) keeps no tokens (--keep-tokens no): use --tokens to name "
+                        + "the list that was sent"), "\(finished.errors)")
         }
         let original = try Data(contentsOf: URL(filePath: list))
         try Data(original.reversed()).write(to: URL(filePath: list))

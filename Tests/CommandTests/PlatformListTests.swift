@@ -253,9 +253,9 @@ struct PlatformListTests {
             payload: #"{"aps":{"alert":"{{name}}","badge":"{{badge:int}}"},"vip":"{{vip:bool}}"}"#)
         let token = campaign.tokens.token(0)
         for (row, says) in [
-            ("A,1,perhaps", "BadValue, as 'perhaps' in column 'vip' is not true or false"),
-            ("A,7.5,t", "BadValue, as '7.5' in column 'badge' is not a whole number"),
-            ("A,\u{1b}[2J,t", "BadValue, as '\\u{1b}[2J' in column 'badge'"),
+            ("A,1,perhaps", "BadValue, because 'perhaps' in column 'vip' is not true or false"),
+            ("A,7.5,t", "BadValue, because '7.5' in column 'badge' is not a whole number"),
+            ("A,\u{1b}[2J,t", "BadValue, because '\\u{1b}[2J' in column 'badge'"),
             ("A,\(token),t", "as '\(token.prefix(8))…' in column 'badge'"),
             ("A,\(String(repeating: "y", count: 300)),t", "\(String(repeating: "y", count: 40))…'"),
             ("A", "line 2 has no 'badge', from which the payload is made"),

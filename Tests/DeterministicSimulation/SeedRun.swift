@@ -1,38 +1,38 @@
-/// What came of one seed.
+/// Result of one seed.
 public struct SeedResult: Sendable, Equatable {
     /// The seed.
     public let seed: UInt64
-    /// The first invariant that did not hold; nil where all held.
+    /// The first invariant that was violated; nil if none was.
     public let failure: String?
-    /// A hash of everything that happened, in order.
+    /// A hash of all events, in order.
     public let traceHash: UInt64
-    /// How many events happened.
+    /// Number of events.
     public let steps: Int
-    /// How many processes it took.
+    /// Number of processes.
     public let processes: Int
-    /// How often a turn found a reactor with more connections than it began with.
+    /// Number of iterations that found a reactor with more connections than at its start.
     public let grownTurns: Int
-    /// Rows of the list.
+    /// Number of rows of the list.
     public let rows: Int
-    /// Attempts that began while an older one still ran.
+    /// Number of attempts that began while an older one still ran.
     public let overlaps: Int
-    /// Starts from an old copy of the ledger, each refused.
+    /// Number of starts from an old copy of the ledger, all of them refused.
     public let staleStarts: Int
-    /// What happened to waves; nil: all rows were due at once.
+    /// Counts about waves; nil if all rows were due at once.
     public let waves: WaveCounts?
-    /// How often each fault met each condition.
+    /// How often each fault occurred in each condition.
     public let coverage: Coverage
-    /// The end of its story, where that was asked for.
+    /// The last lines of its trace, if they were requested.
     public let lastLines: [String]
 }
 
-/// Runs a simulation from its beginning to its end.
+/// Runs a simulation from start to end.
 ///
 /// - Parameters:
-///   - seed: What everything follows from.
-///   - telling: How much of what happens is put into words.
+///   - seed: Number that decides everything.
+///   - telling: How much of the trace is written as text.
 ///   - hasSenders: Whether newer attempts claim the ledger while older ones run.
-///   - hasWaves: Whether rows are sent at their local time in any case.
+///   - hasWaves: Whether rows are always sent at their local time.
 public func runSeed(
     _ seed: UInt64, telling: Telling = .nothing, hasSenders: Bool = false, hasWaves: Bool = false
 ) -> SeedResult {

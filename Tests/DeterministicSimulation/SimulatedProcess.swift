@@ -4,13 +4,13 @@ import BroadsideLists
 import BroadsidePolicy
 import BroadsideRows
 
-/// What lies in a reactor's inbox until it wakes.
+/// An entry in a reactor's inbox, which the reactor reads when it wakes.
 enum Delivery {
     case completion(ReactorCompletion)
     case bytes(link: Int, [UInt8])
 }
 
-/// One reactor of a process, with what of its submissions is under way.
+/// One reactor of a process, and its pending submissions.
 final class SimulatedReactor {
     struct PendingWrite {
         var bytes: UnsafeRawBufferPointer
@@ -26,36 +26,38 @@ final class SimulatedReactor {
     var turnTicket = 0
     var turnAt: UInt64 = .max
     var pendingWrite: PendingWrite?
-    /// All up to here is written: a write that was cut off counts once the rest of it is.
+    /// Position up to which the segment is written. A write that was cut short counts once the rest
+    /// is written.
     var writtenPosition: UInt64 = 0
-    /// The same before the last write came to its end.
+    /// The same position before the last write ended.
     var writtenBefore: UInt64 = 0
-    /// What of it is safe.
+    /// Reservations that are durable.
     var reservations = Simulation.Reservations()
-    /// What the sync under way will make safe.
+    /// Number of bytes that the pending sync will make durable.
     var pendingSync: Int?
-    /// Wakes in a row that brought nothing.
+    /// Number of consecutive iterations without any result.
     var idleTurns = 0
     var countedRequests: UInt64 = 0
     var isDone = false
-    /// It was told that a newer attempt has the ledger.
+    /// Whether the reactor learned that a newer attempt has the ledger.
     var isSuperseded = false
-    /// When its connections are looked at next.
+    /// Time of the next check of its connections.
     var nextRoomLook: UInt64 = 0
-    /// Look-ups that it was told failed, and whether one did not.
+    /// Number of failed look-ups that the reactor knows of. `hasAddresses` shows whether one
+    /// succeeded.
     var failedResolutions = 0
-    /// Since when it waits for a name server; nil: it does not.
+    /// Time since when the reactor waits for a name server; nil if it does not.
     var lookingUpSince: UInt64?
-    /// When it was told last what a look-up found that took a second or more.
+    /// Time at which the reactor last received the result of a look-up that took a second or more.
     var slowLookupEnd: UInt64?
     var hasAddresses = false
-    /// Reads of the list that it waits for.
+    /// Number of reads of the list for which the reactor waits.
     var readsOut = 0
-    /// When no request could be made last, for want of a row or of a provider token.
+    /// Last time at which no request was possible, because there was no row or no provider token.
     var heldAt: UInt64 = 0
-    /// Up to when its connections' time is accounted for.
+    /// Time up to which its connections' time is accounted for.
     var accountedAt: UInt64
-    /// Since the last look there was a turn after which no row could go out.
+    /// Whether there was an iteration since the last check after which no row could be sent.
     var lackedRows = false
 
     init(index: Int, machine: consuming TransparentReactor, now: UInt64) {
@@ -65,119 +67,124 @@ final class SimulatedReactor {
     }
 }
 
-/// One life of the engine: from its start to its end, or to its death.
+/// One process of the engine, from its start to its end or its death.
 final class SimulatedProcess {
     let epoch: Int
     let faults: FaultPlan
-    /// What of the faults is left: nothing once all is well.
+    /// The faults that are still active: none after all faults have ended.
     var current: FaultPlan
-    /// Since when all is well; nil where it is not.
+    /// Time since when all faults have ended; nil if they have not.
     var calmSince: UInt64?
     let coordinator: RunCoordinator
     let reopens: ReopenedStates
     let list: ListSource
-    /// What the ledger said of each row when the process began.
+    /// State of each row in the ledger when the process began.
     let statesAtStart: [RowState]
     var reactors: [SimulatedReactor] = []
-    /// Rows that earlier processes reserved, and whose bytes are others now; nil: the list is as it was.
+    /// Rows that earlier processes reserved and whose bytes have changed since; nil if the list is
+    /// unchanged.
     var changedRows: Range<UInt64>?
-    /// Reactors that do not know yet that reading the list found that out.
+    /// Reactors that have not yet learned that a read of the list detected the change.
     var untoldChanges: [(reactor: Int, cause: StopCause)] = []
-    /// Reactors that asked for rows meanwhile.
+    /// Reactors that requested rows since then.
     var waitingReads: [(reactor: Int, rowLimit: Int)] = []
     var hasDied = false
-    /// Its passes, of which it is one; nil: all rows are due at once.
+    /// Its passes over the list; this process is one of them. nil if all rows are due at once.
     var passes: RunPasses?
-    /// Whether it looks for rows before its wave is due, because it begins while an older one runs.
+    /// Whether it searches for rows before its wave is due, because it begins while an older
+    /// process runs.
     var looksOnly = false
-    /// Whether quiet hours have begun, and end it.
+    /// Whether quiet hours have begun, which ends the process.
     var hasBecomeQuiet = false
-    /// A provider token is on its way.
+    /// Whether a new provider token is being made.
     var isTokenAsked = false
-    /// Requests by the virtual instant at which they were made, for the rate.
+    /// Number of requests by the virtual time at which they were made, for checks of the rate.
     var requestTimes: [(time: UInt64, count: Int)] = []
     let startedAt: UInt64
-    /// Seconds of sending before it, where the rate rises: as the judge counts them.
+    /// If the rate rises: seconds of sending before this process, as the simulation counts them.
     var rampBefore = 0.0
-    /// The rate in force from an instant on; nil: none.
+    /// The rate in force from a time on; nil: no limit.
     var rates: [(time: UInt64, rate: UInt64?)] = []
-    /// Since when it is paused; nil: it is not.
+    /// Time since when the process is paused; nil if it is not.
     var pausedSince: UInt64?
-    /// Whether it ever was, for how long in all, and when that changed last.
+    /// Whether it was ever paused, for how long in total, and when this last changed.
     var hasPaused = false
     var pausedTime: UInt64 = 0
     var continuedAt: UInt64 = 0
     /// Whether any notification was accepted.
     var hasAccepted = false
-    /// Events since it began.
+    /// Number of events since it began.
     var steps = 0
-    /// When its word to stop was given; nil before.
+    /// Time at which it was told to stop; nil before.
     var stoppedAt: UInt64?
-    /// When the second word to stop was given, which waits for no response; nil before.
+    /// Time of the second stop signal, after which it waits for no response; nil before.
     var stoppedAtOnceAt: UInt64?
-    /// Addresses that surely count as losing requests, and since when.
+    /// Addresses that surely count as losing requests, with the time since when they do.
     var lossySince: [Int: UInt64] = [:]
-    /// What still waits for its victim.
+    /// Faults that still wait for their condition.
     var ambushes: [Ambush]
-    /// The trouble that the trace has told of.
+    /// The trouble that the trace has reported.
     var toldTrouble: String?
-    /// The end of a connection for which its server is to blame.
+    /// Message about the end of a connection for which the server is to blame.
     var excusedTrouble: String?
-    /// Rows that were handed out while the canary was pending, those left out that are not sent.
+    /// Rows that reactors received while the canary was pending, without rows that are not sent.
     var canaryRows: [Int] = []
-    /// The last of all rows that were looked at for the canary, those that are not tokens included.
+    /// The last row that was considered for the canary, including rows without a token.
     var lastCanaryRow = 0
-    /// Rows that were settled when something was settled last, and the step at that time.
+    /// Number of settled rows when a row was last settled, and the step at that time.
     var progress: (settled: UInt64, step: Int) = (0, 0)
-    /// Rows that were settled when something was settled last, and when that was seen.
+    /// Number of settled rows when a row was last settled, and the time at which this was seen.
     var steady: (settled: UInt64, time: UInt64) = (0, 0)
-    /// A reactor was told that the list is over.
+    /// Whether a reactor received the end of the list.
     var hasListEnded = false
-    /// Since when no reactor has a row, and none will come; nil: there are some.
+    /// Time since when no reactor has a row, and no more rows will come; nil if there are rows.
     var emptySince: UInt64?
-    /// When connections were begun beyond each reactor's first ones.
+    /// Times at which connections were begun, except each reactor's first ones.
     var reconnectTimes: [UInt64] = []
-    /// Pauses that addresses surely have, and for how many failures in a row: all reactors share them.
+    /// Pauses that addresses surely have, with their number of consecutive failures. All reactors
+    /// share them.
     var pauses: [Int: AddressPause] = [:]
-    /// Where the chunk that came next would start in the list's order, and whether one came before
-    /// another that lies before it.
+    /// First row of the next chunk in the list's order, and whether chunks came out of order.
     var nextChunkRow: UInt64 = 0
     var hasDisorder = false
-    /// What it learned of its servers.
+    /// What it learned about its servers.
     var facts = ServerFacts()
-    /// The first of its links.
+    /// Index of its first link.
     var firstLink = 0
-    /// Connections that went elsewhere since one went to an address that may be used.
+    /// For each address that may be used: number of connections to other addresses since the last
+    /// one to it.
     var neglected: [Int: Int] = [:]
-    /// When there was a connection last, or no row that waited for one.
+    /// Last time at which there was a connection, or no row waited for one.
     var triedAt: UInt64
-    /// When the credentials were read again last.
+    /// Last time at which the credentials were read again.
     var reloadedAt: UInt64 = 0
-    /// Until when it is stopped as a whole, or was last; 0: never.
+    /// Time until which the process is or was last frozen; 0: never.
     var frozenUntil: UInt64 = 0
-    /// When a newer attempt claimed its ledger; nil: none did.
+    /// Time at which a newer attempt claimed its ledger; nil if none did.
     var claimedAt: UInt64?
-    /// It is claimed at this event of its life; 0: by time, or never.
+    /// Number of the event at which the ledger is claimed; 0: by time, or never.
     var claimStep = 0
-    /// What that attempt read of its segments.
+    /// Its segments as the newer attempt read them.
     var segmentsAtClaim: [SimulatedSegment] = []
-    /// From when on it gets what came meanwhile: its first turns come before that.
+    /// Time from which it receives what arrived while it was frozen. Its first iterations are
+    /// earlier.
     var takesFrom: UInt64 = 0
-    /// Since when it is known that no address can be reached; nil: it is not.
+    /// Time since when it is known that no address can be reached; nil if this is not known.
     var unreachableSince: UInt64?
-    /// When it was told last that its provider token came too early: for 20 minutes it makes none.
+    /// Last time at which it received TooManyProviderTokenUpdates. It makes no new token for 20
+    /// minutes.
     var updatesRefusedAt: UInt64?
-    /// Responses that it was told: when, and whether it surely took them for what they are.
+    /// Responses that it received: the time, and whether it surely took them for what they are.
     var responses: [(copy: Int, time: UInt64, isSure: Bool)] = []
-    /// When each request was made, in order.
+    /// Time at which each request was made, in order.
     var requestsMadeAt: [UInt64] = []
-    /// The date of the newest provider token that it has made, seconds since 1970.
+    /// Date of its newest provider token, seconds since 1970.
     var newestToken: UInt64 = 0
-    /// When it changed its provider token last; nil: it uses its first one.
+    /// Time at which it last changed its provider token; nil: it uses its first one.
     var tokenChangedAt: UInt64?
-    /// What its canary knew when it began.
+    /// Counts with which its canary began.
     var canaryBefore = (answered: 0, refused: 0)
-    /// Connections begun, by reactor.
+    /// Number of connections begun, by reactor.
     var connectionsBegun: [Int: Int] = [:]
 
     init(
@@ -198,6 +205,6 @@ final class SimulatedProcess {
 
     var isOver: Bool { hasDied || reactors.allSatisfy(\.isDone) }
 
-    /// True where rows in doubt may be sent again whatever the policy says.
+    /// Whether rows in doubt may be sent again, whatever `--on-lost` is.
     var reopensUnknown: Bool { reopens.contains(RowState.unknown) }
 }

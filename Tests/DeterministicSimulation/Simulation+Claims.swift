@@ -3,14 +3,15 @@ import BroadsideEngine
 import BroadsidePolicy
 import BroadsideSupport
 
-// A process whose ledger a newer attempt claims while it still runs: stopped as a whole or not, without its
-// lock. That attempt reads the segments as they are at the instant of its claim. It begins, in the
-// simulation, when the older process has ended: what that one sent in the meantime is held against what the
-// newer one finds. A row that is remaining there must not have been sent.
+// In some seeds, a newer attempt claims the ledger of a process while that process still runs,
+// frozen or not. No lock prevents this. The newer attempt reads the segments as they are at the
+// instant of its claim. In the simulation, it begins after the older process has ended. The
+// requests that the older process sent in between are then compared with the ledger that the newer
+// attempt reads. A row that is remaining there must not have been sent.
 
 extension SimulationPlan {
-    /// For how long a process is stopped while a newer attempt claims its ledger; 0: it runs on meanwhile;
-    /// nil: none does. No draw of its own.
+    /// Time for which a process is frozen while a newer attempt claims its ledger. 0: the process
+    /// continues to run. nil: no attempt claims the ledger. It uses no random numbers.
     func claimedWithin(epoch: Int) -> UInt64? {
         guard epoch <= faultPlans.count, (seed / 7 + UInt64(epoch)) % 9 == 4 else { return nil }
         return [0, 0, 1500, 15_000][Int(seed / 63 % 4)] * millisecond
@@ -29,15 +30,15 @@ extension Simulation {
         if plan.hasSenders { beginNewer() }
     }
 
-    /// The next process finds what the newer attempt read. The older one's manifest counts for nothing, as
-    /// if it had died.
+    /// The next process gets the segments as the newer attempt read them. As after a death, the
+    /// older process's manifest does not count.
     func handOver(_ process: SimulatedProcess) {
         checkSuperseded(process)
         segments[process.epoch - 1] = process.segmentsAtClaim
         process.hasDied = true
     }
 
-    /// A process that noticed the newer attempt ends by that.
+    /// A process that noticed the newer attempt ends because of it.
     func checkSuperseded(_ process: SimulatedProcess) {
         if !process.hasDied, process.reactors.contains(where: \.isSuperseded),
             process.coordinator.stopCause != .superseded

@@ -5,9 +5,9 @@ import BroadsideRing
 import BroadsideSupport
 
 extension Simulation {
-    /// Lets an event happen.
+    /// Handles an event.
     ///
-    /// - Parameter time: When it was to happen; the clock may have gone on since.
+    /// - Parameter time: Time for which the event was planned. The clock may be later.
     func handle(_ event: SimulationEvent, at time: UInt64) {
         if let until = stallEnd(of: event), until > time {
             events.insert(event, at: until)
@@ -20,7 +20,7 @@ extension Simulation {
         switch event {
         case .turn(let index, let ticket):
             let reactor = process.reactors[index]
-            // A stale wake, of this process or of an earlier one.
+            // The wake is stale, of this process or of an earlier one.
             guard ticket == reactor.turnTicket else { return }
             trace.step(time: clock, kind: 3, index)
             turn(reactor)
@@ -120,7 +120,7 @@ extension Simulation {
         }
     }
 
-    /// Until when what a server gets or does has to wait.
+    /// Time until which an event of a server has to wait.
     private func stallEnd(of event: SimulationEvent) -> UInt64? {
         switch event {
         case .bytesToServer(let link, _, _), .endToServer(let link), .server(let link, _),
@@ -130,13 +130,13 @@ extension Simulation {
         }
     }
 
-    /// When time began to run for the process: what it was to do before counts from there. While it is
-    /// paused, none does.
+    /// Time from which a limit counts for the process, if the cause was at `time`. Time during
+    /// which the process was paused or frozen does not count.
     func since(_ time: UInt64) -> UInt64 {
         if process.pausedSince != nil { return clock }
         let time = max(time, process.continuedAt)
         guard process.takesFrom > 0 else { return time }
-        // It looks at its timers a second later: what came meanwhile is taken in before.
+        // It checks its timers a second later, after it has read what arrived before.
         return min(clock, max(time, process.takesFrom + second))
     }
 
@@ -152,14 +152,14 @@ extension Simulation {
         for reactor in process.reactors { wake(reactor, at: clock + random.delay(50_000)) }
     }
 
-    /// The process ends here and now; what it had handed to the kernel takes its course.
+    /// The process dies now. The operations that it has submitted to the kernel may still complete.
     func die(isPowerCut: Bool) {
         note { isPowerCut ? "the power fails" : "the process is killed" }
         trace.step(time: clock, kind: 6, isPowerCut ? 1 : 0)
         cover(isPowerCut ? .powerCut : .kill)
         checkSums(process)
         for reactor in process.reactors { abandonWrite(of: reactor) }
-        // What a newer attempt has read is safe on the machine that keeps the ledger.
+        // What a newer attempt has read is safe on the machine that stores the ledger.
         if isPowerCut, !plan.hasSenders || process.claimedAt == nil {
             let last = process.epoch - 1
             for index in segments[last].indices {
@@ -171,7 +171,7 @@ extension Simulation {
 
     // MARK: Submissions
 
-    /// Begins what a reactor asks for.
+    /// Begins the operation that a reactor submits.
     func perform(_ submission: ReactorSubmission, for reactor: SimulatedReactor) {
         let faults = process.current
         func answer(_ completion: ReactorCompletion, after delay: UInt64) {

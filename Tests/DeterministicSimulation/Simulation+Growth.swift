@@ -2,19 +2,21 @@ import Broadside
 import BroadsideEngine
 import BroadsideSupport
 
-/// A run that grows while it goes on: what it begins with, and when it gets more.
+/// A run that gets more connections while it runs: its first connections, and the times at which it
+/// gets more.
 struct ScriptedGrowth {
-    /// Reactors with connections from the start.
+    /// Number of reactors that have connections from the start.
     let reactorsAtFirst: Int
     let connectionsAtFirst: Int
-    /// Nanoseconds after a process began, and what it may keep up from then on.
+    /// Times since the start of a process, in nanoseconds, each with the connections that it may
+    /// maintain from then on.
     let steps: [(delay: UInt64, connections: Int, reactors: Int)]
 
-    /// The most connections of one reactor.
+    /// Maximum number of connections of one reactor.
     static let connectionsMost = 32
 
-    /// What a seed draws, of a generator of its own, so that its other draws stay what they are; nil
-    /// where it grows not.
+    /// Draws the growth of a seed from its own generator, so that the seed's other draws stay the
+    /// same; nil if it does not grow.
     init?(seed: UInt64, connections: Int, reactors: Int) {
         var random = SimulationRandom(seed: seed ^ 0x6772_6f77_7468_0001)
         guard random.chance(0.3) else { return nil }
@@ -45,14 +47,14 @@ extension SimulationPlan {
         ScriptedGrowth(seed: seed, connections: connections, reactors: reactors)
     }
 
-    /// Connections that one reactor may ever keep up.
+    /// Maximum number of connections that one reactor may ever maintain.
     var connectionsMost: Int {
         growth == nil ? connections : ScriptedGrowth.connectionsMost
     }
 }
 
 extension Simulation {
-    /// Plans when the process gets more connections.
+    /// Schedules the times at which the process gets more connections.
     func scheduleGrowth(epoch: Int) {
         for step in plan.growth?.steps ?? [] {
             events.insert(
@@ -68,7 +70,8 @@ extension Simulation {
         for reactor in process.reactors { wake(reactor, at: clock + random.delay(50_000)) }
     }
 
-    /// The connections of a reactor that do not count against the ten a second: its first ones.
+    /// Number of a reactor's first connections, which do not count towards the limit of ten per
+    /// second.
     func firstConnections(_ reactor: SimulatedReactor) -> Int {
         guard let growth = plan.growth else { return plan.connections }
         let (each, rest) = growth.connectionsAtFirst.quotientAndRemainder(
@@ -77,7 +80,8 @@ extension Simulation {
         return each + (reactor.index < rest ? 1 : 0)
     }
 
-    /// No reactor keeps up more connections than its share, and one without any takes no rows.
+    /// No reactor maintains more connections than its share, and a reactor without connections gets
+    /// no rows.
     func checkGrowth(_ reactor: SimulatedReactor) {
         guard let target = process.coordinator.connectionTarget else { return }
         let share = target.share(of: reactor.index)

@@ -7,7 +7,7 @@ import BroadsideRing
 import BroadsideRows
 
 extension Simulation {
-    /// Starts the engine as the command does: from the ledger, if there is one.
+    /// Starts the engine in the same way as the command, from the ledger if there is one.
     func makeProcess(
         epoch: Int, faults: FaultPlan, reopens: ReopenedStates, due: DueRows?,
         random: inout SimulationRandom
@@ -99,7 +99,7 @@ extension Simulation {
 
     // MARK: Turns
 
-    /// Makes sure that a reactor wakes at an instant, or before.
+    /// Ensures that a reactor wakes at the given time or earlier.
     func wake(_ reactor: SimulatedReactor, at time: UInt64) {
         guard time < reactor.turnAt else { return }
         reactor.turnAt = time
@@ -108,7 +108,8 @@ extension Simulation {
         events.insert(.turn(reactor: reactor.index, ticket: reactor.turnTicket), at: time)
     }
 
-    /// Puts something into a reactor's inbox; it wakes a moment later, so that things gather.
+    /// Adds an entry to a reactor's inbox. The reactor wakes a moment later, so that entries
+    /// collect.
     func deliver(_ delivery: Delivery, to reactor: SimulatedReactor) {
         guard !reactor.isDone else { return }
         if case .completion(.chunk(let chunk)) = delivery {
@@ -119,11 +120,12 @@ extension Simulation {
         wake(reactor, at: clock + random.delay(20_000))
     }
 
-    /// One turn, as a driver does it.
+    /// Runs one iteration of a reactor, in the same way as a driver.
     func turn(_ reactor: SimulatedReactor) {
         guard !reactor.isDone else { return }
         reactor.turnAt = .max
-        // After a stop the first turns come before what came meanwhile is taken in.
+        // After the process was frozen, the first iterations come before the reactor receives what
+        // arrived in between.
         let isEarly = clock < process.takesFrom
         let inbox = isEarly ? [] : reactor.inbox
         if !isEarly { reactor.inbox.removeAll(keepingCapacity: true) }
@@ -176,13 +178,13 @@ extension Simulation {
         if reactor.idleTurns > 1000 {
             fail("reactor \(reactor.index) spins: its deadline stays in the past")
         }
-        // A turn takes its time, so that a deadline in the past still comes to an end.
+        // An iteration takes some time, so that a deadline in the past does not repeat forever.
         wake(reactor, at: max(deadline, clock + 5_000))
         if isEarly { wake(reactor, at: process.takesFrom) }
     }
 
-    /// In the middle of a reactor's turn another one has a whole turn, as threads do: between taking the
-    /// run's directives and following them, or before what came of that is told.
+    /// Runs a whole iteration of another reactor in the middle of a reactor's iteration, as threads
+    /// do: after the reactor has read the run's directives, or before it has reported its result.
     private func interleave(with reactor: SimulatedReactor) {
         guard process.reactors.count > 1, !isInterleaving, random.chance(0.1) else { return }
         let other = process.reactors[random.below(process.reactors.count)]
@@ -219,7 +221,7 @@ extension Simulation {
             links[link].bytesToldAt = clock
             if let server = servers[link] { hear(server, link) }
             if let gateway = gateways[link] { hear(gateway, link) }
-            // Memory of exactly this size, so that a read beyond it can be noticed.
+            // The memory has exactly this size, so that a read beyond it is noticed.
             bytes.withUnsafeBytes { buffer in
                 reactor.machine.received(
                     connection: links[link].slot, bytes: RawSpan(_unsafeBytes: buffer), now: now)
@@ -227,7 +229,7 @@ extension Simulation {
         }
     }
 
-    /// A connection that the client is told is gone is not listened to any more.
+    /// Records that the client learned of the end of a connection. It reads nothing more from it.
     private func noteDeafness(_ completion: ReactorCompletion, _ reactor: SimulatedReactor) {
         switch completion {
         case .sent(let slot, let result):
@@ -255,7 +257,7 @@ extension Simulation {
         links[id].deafAt = links[id].deafAt ?? clock
     }
 
-    /// What the bytes that the client has now tell it.
+    /// Records what the client learns from the bytes that it has received so far.
     private func hear(_ server: SimulatedServer, _ link: Int) {
         let count = links[link].countAtClient
         if let offset = server.goAwayOffset, offset <= count, links[link].goAwayToldAt == nil {
@@ -269,7 +271,7 @@ extension Simulation {
         if let last = server.goAwayLast, last.offset <= count, links[link].lastStream == nil {
             links[link].lastStream = last.stream
             links[link].lastStreamToldAt = clock
-            // It disowns what is still on its way, too.
+            // The GOAWAY also excludes requests that are still in flight.
             links[link].refusal.mayBeRefused(clock)
             process.facts.refusals[refusalKey(links[link])] = links[link].refusal
         }
@@ -277,7 +279,7 @@ extension Simulation {
             links[link].refused.append((refusal.stream, clock))
             server.refusals.removeFirst()
             let request = taps[link].requests.last { $0.stream == refusal.stream }
-            // Of a request that the client took back before, a refusal tells it nothing.
+            // If the client canceled the request before, it learns nothing from a refusal.
             let isAwaited =
                 request.map { !mayBeGivenUp(link: link, sentAt: $0.time) } ?? true
                 && !wasCancelled(link: link, stream: refusal.stream)
@@ -304,7 +306,7 @@ extension Simulation {
         }
     }
 
-    /// Requests are counted when they are made: the pace is kept there.
+    /// Counts requests when they are made, because the rate applies there.
     private func countRequests(of reactor: SimulatedReactor) {
         let requests = reactor.machine.statistics.requests
         let fresh = Int(requests - reactor.countedRequests)

@@ -5,11 +5,11 @@ import BroadsidePolicy
 import BroadsideRows
 import BroadsideSupport
 
-/// Lists that somebody edits between two processes: of a chunk that was reserved two rows change places.
+/// Lists that change between two processes: two rows of a reserved chunk change places.
 extension Simulation {
     /// The list as a process finds it.
     ///
-    /// - Parameter states: What the ledger says of each row.
+    /// - Parameter states: State of each row in the ledger.
     func listAsItIs(
         epoch: Int, _ index: LedgerIndex, _ states: [RowState]
     ) -> (bytes: [UInt8], changed: Range<UInt64>?) {
@@ -21,7 +21,7 @@ extension Simulation {
         else { return (bytes, nil) }
         var number = random.below(index.chunkCount)
         if plan.faultPlans[epoch - 1].ambushes.contains(where: { $0.fault == .listChanged }) {
-            // The last one that is read again, while others are sent.
+            // The last chunk that is read again while other rows are sent.
             number =
                 (0..<index.chunkCount).last { number in
                     index.chunk(number).rows.contains { isReadAgain(states[Int($0)]) }
@@ -47,14 +47,15 @@ extension Simulation {
         state == .remaining || (state == .inDoubt && plan.onLost == .resend)
     }
 
-    /// Reads the next rows for a reactor, and tells it a moment later.
+    /// Reads the next rows for a reactor, and delivers them a moment later.
     func readChunk(rowLimit: Int, for reactor: SimulatedReactor) {
         func answer(_ completion: ReactorCompletion) {
             events.insert(
                 .deliver(reactor: reactor.index, epoch: process.epoch, completion),
                 at: clock + random.skewedDelay(20 * millisecond))
         }
-        // One thread reads for all: who asks meanwhile waits behind the read that hangs.
+        // One thread reads for all reactors. A reactor that requests rows now waits until the slow
+        // read ends.
         guard process.untoldChanges.isEmpty else {
             process.waitingReads.append((reactor.index, rowLimit))
             return
@@ -73,13 +74,13 @@ extension Simulation {
                 error.isChange
                 ? .listChanged(detail: error.message) : .listFailed(detail: error.message)
             process.untoldChanges.append((reactor.index, cause))
-            // Where a moment is awaited in which that is news, the disk is slower still.
+            // If a fault waits for the detection of the change, the disk is even slower.
             guard awaits(.listChanged) else { return tellChanges() }
             events.insert(.changesTold(epoch: process.epoch), at: clock + 20 * second)
         }
     }
 
-    /// Lets the reactors know that the list is not what it was.
+    /// Reports to the reactors that the list has changed.
     func tellChanges() {
         guard !process.untoldChanges.isEmpty else { return }
         cover(.listChanged)
@@ -97,7 +98,7 @@ extension Simulation {
         process.waitingReads = []
     }
 
-    /// What was reserved is read again as it was, or not at all.
+    /// Rows that were reserved are read again only if they are unchanged.
     func checkUnchanged(_ chunk: RowChunk) {
         guard let changed = process.changedRows,
             changed.overlaps(chunk.start.row..<chunk.end.row)
@@ -105,7 +106,7 @@ extension Simulation {
         fail("rows from \(chunk.start.row) on are handed out, and they are not what they were")
     }
 
-    /// Nothing else keeps a list from being read.
+    /// A list can't be read only because it has changed.
     func noteChange(_ error: BroadsideError) {
         guard process.changedRows != nil else {
             return fail("the list can't be read: \(error.message)")

@@ -2,9 +2,10 @@ import Broadside
 import BroadsideEngine
 import BroadsideSupport
 
-/// The operator pauses the run and has it continue, or stops it twice, in some seeds.
+/// In some seeds, the operator pauses and resumes the run, or stops it twice.
 extension Simulation {
-    /// Plans the pauses of a process. By a generator of their own, so that other draws stay as they are.
+    /// Plans the pauses of a process. They come from their own generator, so that other draws stay
+    /// the same.
     func schedulePauses(epoch: Int) {
         var random = SimulationRandom(
             seed: plan.seed ^ 0x7061_7573_6573_0001 &+ UInt64(epoch) << 32)
@@ -22,7 +23,7 @@ extension Simulation {
         }
     }
 
-    /// - Parameter duration: nil: the run continues.
+    /// - Parameter duration: Duration of the pause; nil to resume the run.
     func pause(for duration: UInt64?) {
         let isPaused = duration != nil
         guard isPaused != (process.pausedSince != nil) else { return }
@@ -38,7 +39,8 @@ extension Simulation {
         events.insert(.pause(epoch: process.epoch, nil), at: clock + duration)
     }
 
-    /// After a reactor's turn: it has known of the pause from its beginning on.
+    /// After a reactor's iteration: the reactor has known of the pause since the start of the
+    /// iteration.
     func checkPause(_ reactor: SimulatedReactor) {
         guard process.pausedSince != nil,
             reactor.machine.statistics.requests > reactor.countedRequests

@@ -2,23 +2,26 @@ import Broadside
 import BroadsideRows
 import BroadsideSupport
 
-// Several senders of one campaign: in each life but the last few a newer attempt claims the ledger at a
-// drawn instant, and runs beside the older one, which is stopped at that time or is not. They share nothing
-// but the servers and the ledger. Now and then somebody starts from an old copy of it, which its claim refuses.
+// Several senders of one campaign. During each process except the last few, a newer attempt claims
+// the ledger at a random time and runs in parallel with the older process, which is frozen at that
+// time or not. They share only the servers and the ledger. Now and then, an attempt starts from an
+// old copy of the ledger; its claim must be refused.
 
-/// Claims on the simulation's ledger and on its copies, by the rule of
-/// docs/decisions/0012-a-ledger-belongs-to-one-attempt.md: an attempt's number is one more than the newest
-/// that its copy of the ledger knows, and only one of all copies gets each number.
+/// Claims on the simulation's ledger and on copies of it, by the rule of
+/// docs/decisions/0012-a-ledger-belongs-to-one-attempt.md. An attempt's number is one more than the
+/// newest number that its copy of the ledger has. Only one attempt gets each number, over all
+/// copies.
 struct SimulatedClaims {
-    /// The newest claim beside the ledger.
+    /// Number of the newest claim beside the ledger.
     private(set) var newest = 0
-    /// What each attempt left in the ledger: who copied it then has that.
+    /// Number that each attempt recorded in the ledger. A copy that is made at that time has the
+    /// same number.
     private(set) var records: [Int] = []
 
-    /// Claims the next attempt for a copy of the ledger.
+    /// Claims the ledger for the next attempt, from a copy of the ledger.
     ///
-    /// - Parameter record: What the copy knows of its own last claim.
-    /// - Returns: Whether it may go on.
+    /// - Parameter record: Number of the last claim that the copy has.
+    /// - Returns: Whether the attempt may continue.
     mutating func claim(record: Int) -> Bool {
         guard record >= newest else { return false }
         newest = record + 1
@@ -28,7 +31,7 @@ struct SimulatedClaims {
 }
 
 extension SimulationPlan {
-    /// Attempts that are claimed away from those that run, at most.
+    /// Maximum number of attempts that lose the ledger to a newer attempt while they run.
     var claimsMost: Int {
         guard hasSenders else { return 0 }
         var random = SimulationRandom(seed: seed ^ 0x7365_6e64_6572_0001)
@@ -37,7 +40,8 @@ extension SimulationPlan {
 }
 
 extension Simulation {
-    /// An attempt begins with its claim; sometimes one from an old copy of the ledger comes before it.
+    /// Claims the ledger for a new attempt. Sometimes, an attempt from an old copy of the ledger
+    /// comes before it.
     func claimAttempt(epoch: Int) {
         guard plan.hasSenders else { return }
         var random = SimulationRandom(
@@ -53,7 +57,8 @@ extension Simulation {
         if !claims.claim(record: claims.newest) { fail("the ledger's own claim is refused") }
     }
 
-    /// Plans when a newer attempt claims the ledger: by time, or at an event of the process' life.
+    /// Schedules the time at which a newer attempt claims the ledger: a time, or an event of the
+    /// process.
     func scheduleClaim(epoch: Int) {
         guard epoch <= plan.claimsMost else { return }
         let freeze = random.pick([0, 0, 1500, 15_000]) * millisecond
@@ -66,11 +71,11 @@ extension Simulation {
         events.insert(.claim(epoch: epoch), at: at + random.delay(freeze))
     }
 
-    /// The newer attempt begins while the older one runs on, or is stopped.
+    /// Begins the newer attempt while the older process continues to run, or is frozen.
     func beginNewer() {
         endCanary(of: process)
         let before = process!
-        // One that is claimed at an event is stopped from there on, or is not.
+        // A process whose ledger is claimed at an event may be frozen from then on.
         if before.claimStep == before.steps, random.chance(0.5) {
             let freeze = random.pick([1500, 15_000]) * millisecond
             before.frozenUntil = max(before.frozenUntil, clock + freeze)
@@ -82,7 +87,7 @@ extension Simulation {
         _ = begin(epoch: before.epoch + 1)
     }
 
-    /// The process that an event is about; the newest, if that one has ended.
+    /// The process to which an event belongs; the newest process if that one has ended.
     func owner(of event: SimulationEvent) -> SimulatedProcess {
         func process(_ epoch: Int) -> SimulatedProcess {
             older.first { $0.epoch == epoch } ?? self.process
@@ -104,7 +109,8 @@ extension Simulation {
         }
     }
 
-    /// Judges older processes that have ended: they changed nothing that the newer one relies on.
+    /// Checks older processes that have ended. They must not have changed anything that the newer
+    /// process relies on.
     func endOlder() {
         let newest = process!
         for ended in older where ended.isOver {

@@ -1,28 +1,29 @@
 import Broadside
 import BroadsideSupport
 
-/// Provider tokens of the simulation: what the process' watch does with a signing key, and the rules that
-/// it keeps. A token's value is its date, a second.
+/// Provider tokens of the simulation: how the process makes them with a signing key, and the rules
+/// for them. A token's value is its date, in seconds.
 extension Simulation {
-    /// Sets the clock so that the first process begins with a token of an age.
+    /// Sets the clock so that the first process begins with a token of the given age.
     ///
-    /// - Parameter age: 300 s at least, and below 2,100 s: then another one is due.
+    /// - Parameter age: At least 300 s and less than 2,100 s. At 2,100 s, the next token is due.
     func setClock(tokenAge age: UInt64) {
-        // The start of a window of 1,800 s.
+        // The start of a half-hour.
         let date: UInt64 = 1_760_000_400
         wallStart = (date + age) * 1000 - clock / millisecond
     }
 
-    /// The token with which a process begins, whatever the one before it used.
+    /// Date of the token with which a process begins, whichever token the previous process used.
     var firstToken: UInt64 {
-        // Told by other words than the engine's: five minutes into a window its token is due.
+        // Computed without the engine's code: a token is used from five minutes after the start of
+        // its half-hour.
         let seconds = now.wallMilliseconds / 1000
         let window = seconds / 1800
         return (seconds % 1800 < 300 ? window - 1 : window) * 1800
     }
 
-    /// A process uses another token: of this window or the one before, and 20 minutes after its last
-    /// change at least.
+    /// Checks the date of a process's new token. It must be of this half-hour or the one before,
+    /// and come at least 20 minutes after the last change.
     private func checkChange(_ issued: UInt64) {
         let seconds = now.wallMilliseconds / 1000
         if issued % 1800 != 0 || issued > seconds || issued + 3300 <= seconds {
@@ -35,7 +36,7 @@ extension Simulation {
         process.newestToken = issued
     }
 
-    /// A token that is wanted is made a moment later, by another thread.
+    /// Schedules the making of a token if one is wanted. Another thread makes it a moment later.
     func askForToken() {
         guard process.coordinator.wantsToken, !process.isTokenAsked else { return }
         process.isTokenAsked = true

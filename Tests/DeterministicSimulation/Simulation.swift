@@ -11,7 +11,8 @@ import BroadsideSupport
 ///                                  v      |
 ///               servers (nghttp2), legacy gateways --> journal <-- checked against --> ledger
 ///
-/// Nothing here looks at a clock or at anything outside; a seed that fails, fails again.
+/// Nothing here uses a real clock or anything outside the simulation. A seed that fails once always
+/// fails.
 public final class Simulation {
     let plan: SimulationPlan
     var random: SimulationRandom
@@ -26,54 +27,54 @@ public final class Simulation {
     var segments: [[SimulatedSegment]] = []
     var manifestLengths: [UInt32: [SegmentLength]] = [:]
     var journal: Journal
-    /// The row of each token, where it is the token that says which row a notification is.
+    /// Row of each token, for notifications, which only have the token.
     let rowOfToken: [[UInt8]: Int]
-    /// The life that goes on now.
+    /// The current process.
     var process: SimulatedProcess!
-    /// Older ones whose ledger it claimed, and that still run.
+    /// Older processes whose ledger it claimed, and that still run.
     var older: [SimulatedProcess] = []
-    /// Attempts that began while an older one ran, and starts from old copies.
+    /// Number of attempts that began while an older one ran, and of starts from old copies.
     var overlaps = 0
     var staleStarts = 0
     var claims = SimulatedClaims()
     var story: WaveStory
-    /// When the processes that run now have to have ended.
+    /// Time by which the processes that run now must have ended.
     private(set) var lifeEnd: UInt64 = 0
-    /// What the ledger said when a process last ended in order.
+    /// States of the rows when a process last ended in an orderly way.
     var finalStates: [RowState]?
-    /// Rows that some process found in doubt; they may never have been sent.
+    /// For each row: whether a process found it in doubt. It may never have been sent.
     var wasInDoubt: [Bool]
-    /// The requests made for each row, as the clients' bytes tell.
+    /// The requests for each row, as the clients' bytes show them.
     var requestsOfRow: [[SentRequest]] = []
     var tickets = 0
-    /// A reactor's turn is within another one's.
+    /// Whether a reactor runs an iteration within another reactor's iteration.
     var isInterleaving = false
-    /// When what is being handed to a reactor arrived, if the process has been stopped since.
+    /// Time at which the data that a reactor receives now arrived, if the process was frozen since.
     var arrival: UInt64?
     /// All processes so far.
     var lives: [ProcessLife] = []
-    /// What the manifest says of the canary, and whether the operator has had enough of it.
+    /// Whether the manifest has the canary as passed, and whether the operator has switched it off.
     var hasCanaryPassed = false
     var isCanaryGivenUp = false
-    /// A canary passed, whether that was noted or not.
+    /// Whether a canary passed, recorded or not.
     var hasCanaryEverPassed = false
     /// Whether the operator has switched `--max-invalid` off.
     var isInvalidGivenUp = false
-    /// How often a turn found a reactor with more connections than it began with.
+    /// Number of iterations that found a reactor with more connections than at its start.
     var grownTurns = 0
     var coverage = Coverage()
     var steps = 0
-    /// The first invariant that did not hold.
+    /// The first invariant that was violated.
     private(set) var failure: String?
 
     /// Wall time at the clock's zero, milliseconds; set before the first process begins.
     var wallStart: UInt64 = 0
-    /// Steps after which a run in which no row is settled counts as endless. Where APNs takes no new
-    /// provider token, all rows are tried again every second for 20 minutes.
+    /// Number of steps without a settled row after which a run counts as endless. If APNs accepts
+    /// no new provider token, all rows are tried again every second for 20 minutes.
     private var stepLimit: Int { process.faults.refusesTokensFrom > 0 ? 12_000_000 : 3_000_000 }
-    /// Nanoseconds within which a process ends. Where each connection is closed behind a few requests,
-    /// or a single one, and loses them, its address is left alone for up to 75 s each time. So long may a
-    /// row take as well that is reset again and again where one is in flight at a time.
+    /// Nanoseconds within which a process must end. If each connection is closed after a few
+    /// requests, or after one, and loses them, its address is left alone for up to 75 s each time.
+    /// A row may take as long if only one is in flight at a time and it is reset repeatedly.
     var lifeLimit: UInt64 {
         let faults = process.faults
         let isSlow = faults.requestsPerConnection > 0 || faults.resetStream > 0.5
@@ -96,14 +97,14 @@ public final class Simulation {
         Now(nanoseconds: clock, wallMilliseconds: wallStart + clock / millisecond)
     }
 
-    /// Notes that an invariant does not hold; the first one counts.
+    /// Records a violated invariant. Only the first one counts.
     func fail(_ message: String) {
         guard failure == nil else { return }
         failure = "at \(seconds(clock)): \(message)"
         note { "FAILED: \(message)" }
     }
 
-    /// Tells what happens where somebody listens.
+    /// Adds a line to the trace, if the trace is written.
     func note(_ text: () -> String) {
         if trace.isTelling { trace.tell("\(seconds(clock)) \(text())") }
     }
@@ -121,7 +122,7 @@ public final class Simulation {
 
     // MARK: Lives
 
-    /// Lives through all processes until the campaign is complete.
+    /// Runs all processes until the campaign is complete.
     func run() {
         var epoch = 0
         while failure == nil {
@@ -143,7 +144,7 @@ public final class Simulation {
         claimAttempt(epoch: epoch)
         let faults = plan.faults(epoch: epoch)
         let isCalm = epoch > plan.faultPlans.count
-        // What a process settles in one pass it does not open again in the next.
+        // Rows that a process settles in one pass are not reopened in the next.
         let reopens: ReopenedStates =
             isCalm && plan.onLost == .resend && story.continuing == nil ? [.failed, .unknown] : []
         let passes: RunPasses?
@@ -155,14 +156,15 @@ public final class Simulation {
         }
         var faultsNow = faults
         if plan.gateway != nil {
-            // A gateway knows no provider tokens.
+            // A gateway does not use provider tokens.
         } else if faults.hostility?.kind == .wrongClock {
-            // What becomes of a token that is too old, or too new, is told by other seeds.
+            // Other seeds cover tokens that are too old or too new.
         } else if !isCalm, random.chance(0.25) {
             let seconds = now.wallMilliseconds / 1000
             faultsNow.expiresTokensBefore = seconds - seconds % 1800
         } else if !isCalm, random.chance(0.3), plan.list.tokens.count <= 300, plan.waves == nil {
-            // Rows go round for 20 minutes: few of them, by a token that is soon made.
+            // All rows are tried for 20 minutes, so there must be few rows, and a token that is
+            // soon made.
             if epoch == 1 { setClock(tokenAge: 2099) }
             faultsNow.refusesTokensFrom = now.wallMilliseconds / 1000 - 300 + 1
         }
@@ -239,7 +241,7 @@ public final class Simulation {
             }
             let newest = process!
             if !older.isEmpty { process = owner(of: event) }
-            // While an older one runs, the newest may be dead already.
+            // While an older process runs, the newest one may already be dead.
             if !process.hasDied || older.isEmpty || !event.isOfLiving { handle(event, at: time) }
             process.steps += 1
             springAmbushes()
@@ -247,7 +249,7 @@ public final class Simulation {
                 die(isPowerCut: random.chance(process.faults.powerCut))
             }
             if process.steps == process.claimStep, !process.isOver { claim() }
-            // A claim may have begun a newer one.
+            // A claim may have begun a newer process.
             if process.epoch < newest.epoch { process = newest }
             if process.hasDied, !older.isEmpty {
                 for index in ownLinkIndices { abandon(link: index) }

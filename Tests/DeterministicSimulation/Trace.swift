@@ -1,18 +1,18 @@
-/// How much of what happens is put into words.
+/// How much of a simulation's trace is written as text.
 public enum Telling: Sendable {
     case nothing
     /// On stdout.
     case everything
-    /// The last lines, so many at least, are kept for the result.
+    /// Keep at least this many of the last lines for the result.
     case last(Int)
 }
 
-/// What happened, in order: a hash of everything, and the words where somebody wants to read them.
+/// The events of a simulation, in order: a hash of all, and the text if it is wanted.
 struct Trace {
     private(set) var hash: UInt64 = 0xcbf2_9ce4_8422_2325
     private(set) var count = 0
     var isTelling: Bool
-    /// The last lines, where they are kept instead of printed.
+    /// The last lines, if they are kept and not printed.
     private(set) var lastLines: [String] = []
     private var keepsLast = 0
 

@@ -38,7 +38,7 @@ struct DoctorFindingsTests {
         #expect(found.exitCode == 4, "\(found.output)\(found.errors)")
         let words = try failure(found)
         #expect(words.hasPrefix("clock"))
-        #expect(words.contains(offset == "+2h" ? "minutes slow" : "one to four hours fast"))
+        #expect(words.contains(offset == "+2h" ? "minutes slow" : "one to three hours fast"))
     }
 
     @Test(arguments: [(-18_000, "ahead of"), (18_000, "behind"), (30, nil as String?)])

@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""A command for the other judges that is two builds of broadside: the one in BROADSIDE_COMMAND does
-the work, and what `ledger export` and `ledger verify` print is held against the build in
-BROADSIDE_BEFORE, byte by byte, for each ledger that a judge makes and each way of reading it.
+"""A command for the other judges that combines two builds of broadside. The build in BROADSIDE_COMMAND does the work.
+For each ledger that a judge makes, and for each format, the output of its `ledger export` and `ledger verify` is
+compared byte by byte with that of the build in BROADSIDE_BEFORE.
 
     BROADSIDE_BEFORE=OLD BROADSIDE_COMMAND=NEW python3 Tests/Judge/judge_lists.py Tests/Judge/as_before.py
     ... python3 Tests/Judge/judge_runs.py Tests/Judge/as_before.py
     ... python3 Tests/Judge/judge_texts.py Tests/Judge/as_before.py
 
-For a change that must not change what is read. A difference is exit code 99, with both texts kept.
+It is for changes that must not change these outputs. If they differ, it keeps both and ends with exit code 99.
 """
 import os
 import subprocess
@@ -23,7 +23,7 @@ def told(command, words):
 
 
 def without(words, names):
-    """The words without options of these names, which have values."""
+    """Returns the words without these options and their values."""
     kept, skip = [], False
     for word in words:
         if not skip and word not in names:
@@ -44,7 +44,7 @@ def main():
         calls = []
     for call in calls:
         old, new = told(before, call), told(after, call)
-        # How much was written before an error is not promised.
+        # After an error, the amount of output may differ.
         if old != new and (old[0] != new[0] or old[2] != new[2] or old[0] == 0):
             folder = tempfile.mkdtemp(prefix="broadside-differs-")
             for name, result in (("before", old), ("after", new)):

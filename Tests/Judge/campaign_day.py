@@ -1,13 +1,14 @@
 """A campaign in all time zones with arms, a holdout, a filter, opt-outs, duplicates, dead tokens and a cap over earlier
-ledgers, stopped and killed between and inside of its waves: what becomes of each row, in which arm, at which time and
-how often it is sent, by Python's `zoneinfo` and `hashlib` and this file's own reading of the rules.
+ledgers. It is stopped and killed between and during its waves. Python's `zoneinfo` and `hashlib` and this file's own
+implementation of the rules decide the expected outcome, arm and time of each row, and how often it is sent.
 
     campaign_day.py COMMAND FOLDER SEED ROWS NIGHTS STOPS [DAY AT]
 
-The clock of the command stands still (libfaketime) until this program moves it, which it does only while the command
-waits for a wave: how busy the machine is decides nothing. The server is `simulate`, whose answers can be computed, and
-whose journal and deliveries say what came. DAY and AT are of the delivery, else the seed chooses them. Odd seeds erase
-devices in the middle; even ones keep no tokens. Prints `sound: ...`.
+The clock of the command stands still (libfaketime) until this program moves it. It moves it only while the command
+waits for a wave, so the load of the machine does not matter. The server is `simulate`: its responses can be computed,
+and its journal and deliveries show the requests. DAY and AT are the day and time of delivery; without them, the seed
+chooses both. In odd seeds, devices are erased during the campaign; in even seeds, the ledger keeps no tokens. Prints
+`sound: ...`.
 """
 import collections
 import csv
@@ -38,11 +39,11 @@ DAY_SECONDS = 86400
 SALT = f"spring {seed}"
 ARMS = [("holdout", 10), ("a", 30.25), ("b", 30), ("c", 29.75)]
 COLLAPSE = {"a": "from-a", "b": "from-b", "c": ""}
-# No earlier ledger is at the other end of these times.
+# Counted back from the campaign, these times never end exactly at an earlier ledger.
 CAP, PERIOD, DEAD_FOR = 2, 20 * DAY_SECONDS - 3600, 12 * DAY_SECONDS - 3600
 UNREGISTERED, BAD_TOKEN = 0.02, 0.004
 keeps_tokens = seed % 2 == 1
-# Seconds after which a process hangs, however busy the machine is.
+# Seconds after which a process counts as hanging, even on a busy machine.
 LIMIT = 900
 history = []
 
@@ -56,11 +57,11 @@ def check(condition, *words):
     if not condition: fail(*words)
 
 
-# The rules, read from the documentation.
+# The rules, as the documentation describes them.
 
 
 def answer(token):
-    """What the simulator answers: status, reason and timestamp."""
+    """Returns the simulator's response: status, reason and timestamp."""
     mask = (1 << 64) - 1
     value = (int(token[:16].ljust(16, "0"), 16) ^ seed) + 0x9E3779B97F4A7C15 & mask
     value = (value ^ value >> 30) * 0xBF58476D1CE4E5B9 & mask
@@ -82,14 +83,14 @@ def arm_of(token):
 
 
 def matches(country, age):
-    """--where 'country=FR,BE,"Bonaire, Saba"' and --where 'age>=18'."""
+    """Whether a row matches --where 'country=FR,BE,"Bonaire, Saba"' and --where 'age>=18'."""
     try:
         return country in ("FR", "BE", "Bonaire, Saba") and float(age) >= 18
     except ValueError:
         return False
 
 
-# The list, the opt-outs, and the earlier nights, whose answers make tokens dead and reach the cap.
+# The list, the opt-outs, and the earlier nights. Their responses make tokens dead, or count towards the cap.
 
 
 def write_table(name, head, lines):
@@ -135,7 +136,7 @@ if not keeps_tokens: options += ["--keep-tokens", "no"]
 
 
 class Server:
-    """The simulator, until it is ended; it writes down what came."""
+    """The simulator, while it runs. It records the requests."""
 
     def __init__(self, name):
         self.name = name
@@ -147,7 +148,8 @@ class Server:
         self.endpoint = self.process.stdout.readline().split()[-1]
 
     def end(self):
-        """The number of requests for each token, and its deliveries with their collapse IDs."""
+        """Ends the simulator. Returns the number of requests for each token, and its deliveries with their collapse
+        IDs."""
         self.process.terminate()
         self.process.wait()
         with open(self.name + ".journal") as file:
@@ -160,7 +162,7 @@ class Server:
 
 
 def set_clock(second):
-    """Moves the clock of the command; there is a whole file at any time."""
+    """Moves the clock of the command. The clock's file is complete at any time."""
     write("clock.new", datetime.datetime.fromtimestamp(second, utc).strftime("%Y-%m-%d %H:%M:%S"))
     os.rename("clock.new", "clock")
 
@@ -170,7 +172,7 @@ def begin(words, errors):
     environment = dict(
         os.environ, TZ="UTC", LD_PRELOAD=LIBRARY, FAKETIME_TIMESTAMP_FILE=os.path.abspath("clock"),
         FAKETIME_NO_CACHE="1", FAKETIME_DONT_FAKE_MONOTONIC="1", NO_FAKE_STAT="1", SWIFT_BACKTRACE="enable=no")
-    # `timeout` is in front: libfaketime changes the environment of the process that loads it first.
+    # `timeout` comes first, because libfaketime changes the environment of the first process that loads it.
     with open(errors, "w") as file:
         return subprocess.Popen(
             ["timeout", "2000", command, "send", "--payload", "payload.json", "--certificate", "state/client.pem",
@@ -186,7 +188,7 @@ def broadside(*words, codes=(0,)):
 
 
 def send_nights():
-    """Sends the earlier nights; returns when each token was accepted, and when it was last refused as dead."""
+    """Sends the earlier nights. Returns when each token was accepted, and when it was last refused as dead."""
     os.mkdir("nights")
     server = Server("nights-server")
     accepted, dead, expected = collections.defaultdict(list), {}, collections.Counter()
@@ -212,7 +214,7 @@ def send_nights():
 
 
 def expect(accepted, dead):
-    """What becomes of each row: its state, its reason, its arm, and its zone if it is sent."""
+    """Returns the expected state, reason and arm of each row, and its zone if it is sent."""
     expected, sent = [], set()
     times = {name: zone_times.due(zoneinfo.ZoneInfo(name), rule, start) for name in ZONES}
     for text, zone, country, age in rows:
@@ -240,8 +242,8 @@ def expect(accepted, dead):
 
 
 class Day:
-    """The runs of the campaign: moves the clock from wave to wave, and notes at which times a zone's rows may have been
-    sent."""
+    """The runs of the campaign. Moves the clock from wave to wave, and records the times at which the rows of each zone
+    may have been sent."""
 
     def __init__(self, endpoint, sizes, times):
         self.words = [
@@ -258,7 +260,7 @@ class Day:
     # The process.
 
     def ask(self, request):
-        """A line of the control socket; None if there is no answer."""
+        """Sends a request to the control socket. Returns the response line, or None if there is none."""
         with socket.socket(socket.AF_UNIX) as connection:
             connection.settimeout(5)
             try:
@@ -273,8 +275,8 @@ class Day:
         return json.loads(text) if text else None
 
     def run(self):
-        """The number of the latest run of the ledger, and whether it has a segment: until its wave begins, it has
-        none."""
+        """Returns the number of the ledger's latest run, and whether the run has a segment. It has none before its wave
+        begins."""
         try:
             number = json.load(open("ledger/manifest.json"))["epochs"][-1]["number"]
         except (OSError, IndexError):
@@ -282,7 +284,7 @@ class Day:
         return number, os.path.exists("ledger/segment-%04d-00" % number)
 
     def is_waiting(self, first):
-        """Whether the process waits for a wave, in a run from `first` on."""
+        """Whether the process waits for a wave, in the run `first` or a later one."""
         number, has_segment = self.run()
         if number < first or has_segment: return False
         status = self.status()
@@ -293,7 +295,7 @@ class Day:
         begun = time.monotonic()
         while self.process.poll() is None:
             if self.is_waiting(first): return True
-            # A stop inside of a wave may have come when all its rows were settled: then nothing is due.
+            # A stop during a wave may come after the wave's last row is settled. Then no row is due.
             if self.may_be_settled and time.monotonic() > begun + 5 and self.is_waiting(first - 1): return True
             check(time.monotonic() < begun + LIMIT, "it neither waits nor ends", first, self.run(), self.status())
             time.sleep(0.01)
@@ -304,7 +306,7 @@ class Day:
         history.append(("start", self.now, *more))
         set_clock(self.now)
         self.process = begin(self.words + more, "errors")
-        # What is due is sent before it waits: that run is followed by another.
+        # If rows are due, one run sends them. The run that waits is the next one.
         return number + (2 if self.due() else 1)
 
     # The rules.
@@ -317,13 +319,14 @@ class Day:
         return {name for name in self.left if self.time_of(name, self.now) <= self.now}
 
     def next(self):
-        """The next time at which the process sends something, or looks for it."""
+        """Returns the next time at which the process sends rows, or checks for them."""
         return min((time for name in self.sizes if (time := self.time_of(name, self.now)) > self.now), default=None)
 
     # The day.
 
     def go(self, more, stops):
-        """Runs to the end; `stops` are pairs of the number of waves before a stop, and of how it stops."""
+        """Runs the campaign to its end. `stops` are pairs: the number of waves before a stop, and the way in which it
+        stops."""
         first, waves = self.start(more), 0
         while True:
             due = self.due()
@@ -353,7 +356,7 @@ class Day:
             waves += 1
 
     def move(self, to, is_slow):
-        """Moves to the next wave; sometimes by way of the second before it."""
+        """Moves the clock to the next wave, sometimes with a stop one second before it."""
         number, has_segment = self.run()
         if choose.random() < 0.2 and to - 1 > self.now:
             set_clock(to - 1)
@@ -365,7 +368,7 @@ class Day:
         history.append(("wave", self.now, rows))
 
     def await_half(self, first, due):
-        """Waits until a part of a wave was sent; False: all of it was."""
+        """Waits until a part of a wave is sent. Returns False if the whole wave is sent."""
         before, rows = (self.status() or {}).get("settled", 0), sum(self.sizes[name] for name in due)
         while self.process.poll() is None and not self.is_waiting(first):
             settled = (self.status() or {}).get("settled", 0)
@@ -374,7 +377,7 @@ class Day:
         return False
 
     def stop(self, is_inside, how, more):
-        """Stops the process; it may be that waves begin before it starts again, if some are left for `more` stops."""
+        """Stops the process. Waves may begin before it starts again, if enough waves are left for `more` stops."""
         history.append(("inside" if is_inside else "between", how))
         if how == "kill": os.killpg(self.process.pid, signal.SIGKILL)
         elif how == "signal": self.process.terminate()
@@ -388,7 +391,7 @@ class Day:
         if keeps_tokens and choose.random() < 0.6: self.forget()
 
     def forget(self):
-        """Erases devices while the campaign is stopped: its list still has them."""
+        """Erases devices while the campaign is stopped. They stay in the campaign's list."""
         some = choose.sample(devices, max(1, row_count // 200))
         self.forgotten.update(some)
         write("erase.txt", "".join(token + "\n" for token in some))
@@ -399,13 +402,13 @@ class Day:
 
 
 def counts_of(ledger):
-    """All counts of a ledger, with those of its arms."""
+    """Returns all counts of a ledger, including those of its arms."""
     return json.loads(broadside("ledger", "stats", "--json", "--ledger", ledger))
 
 
 def judge_rows(day, expected, requests, unknown, in_kill):
-    """Compares each row of the export; returns the rows that are unknown. `unknown` are those that were, and are sent
-    a second time: then none is left."""
+    """Compares each row of the export. Returns the rows that are unknown. `unknown` are rows that were unknown before,
+    and are now sent a second time: then no row may be unknown."""
     found = csv.reader(io.StringIO(broadside("ledger", "export", "--ledger", "ledger")))
     head = next(found)
     place = {name: head.index(name) for name in head}
@@ -444,7 +447,7 @@ def main():
     server = Server("server")
     day = Day(server.endpoint, sizes, times)
     waves = len(set(times[zone] for zone in sizes))
-    # Two kills and three other stops in each five, in any order.
+    # In each group of five stops: two kills and three other stops, in any order.
     ways = (["kill", "signal", "kill", "stop", choose.choice(["signal", "stop"])] * (stop_count // 5 + 1))[:stop_count]
     choose.shuffle(ways)
     moments = sorted(choose.randrange(max(1, waves * 2 // 3)) for _ in ways)
@@ -472,7 +475,8 @@ def main():
 
 
 def judge_requests(server, expected, unknown):
-    """What came to the server: each row once, and with its arm's headers; unknown rows at most twice."""
+    """Compares the requests that the server received: one for each row, with the headers of its arm; at most two for
+    rows that were unknown."""
     requests, deliveries = server.end()
     wanted = collections.Counter(rows[number][0].lower() for number, entry in enumerate(expected) if entry[3])
     again = collections.Counter(rows[number][0].lower() for number in unknown if expected[number][3])
@@ -485,7 +489,7 @@ def judge_requests(server, expected, unknown):
 
 
 def judge_counts(expected, times, sizes):
-    """Counts of the summary, of the ledger, and of its arms; and the waves."""
+    """Compares the counts of the summary, of the ledger and of its arms, and the waves."""
     summary, statistics = json.load(open("summary")), counts_of("ledger")
     states = collections.Counter(state for state, *_ in expected)
     by_arm = collections.defaultdict(collections.Counter)
@@ -508,7 +512,7 @@ def judge_counts(expected, times, sizes):
 
 
 def judge_erasure(day, expected):
-    """Erases devices at the end: the counts stay, also those of arms, and nothing of the devices is left."""
+    """Erases devices at the end. All counts stay, including those of arms, and no data of the devices is left."""
     judge = os.path.join(os.path.dirname(os.path.abspath(__file__)), "forgotten_devices.py")
     sample = choose.sample(devices, min(row_count, 50 if row_count < 100_000 else 5))
     write("erase.txt", "".join(token + "\n" for token in sample))

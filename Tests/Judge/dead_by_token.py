@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The test server of `Tests/Servers`, answering by the token: what a judge can compute."""
+"""The test server of `Tests/Servers` with responses that depend only on the token, so that a judge
+can compute them."""
 import os
 import sys
 

@@ -1,14 +1,14 @@
-"""Lists of which nobody knows where their rows begin: what each command makes of one."""
+"""Lists with a fault that hides where the rows begin, and the way in which each command handles them."""
 import os
 
 from judged_command import expect
 
 
 class FaultyTrial:
-    """The part of a trial that looks at such a list: with its `path`, `list`, `fault` and `command`."""
+    """The part of a trial for such a list. The trial has `path`, `list`, `fault` and `command`."""
 
     def refused_by_all(self, named):
-        """From a line on nobody knows where rows begin: all say which, and none does anything."""
+        """From a line on, it is unknown where rows begin. All commands must name this line, and do nothing."""
         self.plain_run()
         left = sorted(os.listdir(self.directory))
         with open(f"{self.directory}/{self.path}", "rb") as file:
@@ -38,7 +38,7 @@ class FaultyTrial:
         expect(not self.server.requests(), "a faulty list was sent")
 
     def plain_run(self):
-        """A ledger for those that want one: of a list of one token, whose device is dead."""
+        """Makes a ledger for the commands that need one. Its list has one token, of a dead device."""
         with open(f"{self.directory}/plain.txt", "w") as file:
             file.write("0001" + "ab" * 30 + "\n")
         with open(f"{self.directory}/plain.json", "w") as file:
@@ -47,7 +47,7 @@ class FaultyTrial:
         self.server.requests(1)
 
     def plain(self, *options):
-        """A send of that list, with a payload that needs none of the other's columns."""
+        """Returns a send of that list, with a payload that needs no columns of the faulty list."""
         others = {self.path: "plain.txt", "payload.json": "plain.json"}
         return [others.get(word, word) for word in self.send()
                 if word not in self.column] + list(options)

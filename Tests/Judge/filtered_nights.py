@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Thirty nights of a campaign with a filter, dead tokens, a cap, opt-outs and duplicates, in simulated time, and what
-becomes of each row of each night by this file's own reading of the rules. Nights are started twice, killed, stopped,
-refused and given up. Nothing here comes from Broadside but exit codes, exports, printed counts and the requests that
-a server saw; which rows a night sends is computed before it starts.
+"""Thirty nights of a campaign with a filter, dead tokens, a cap, opt-outs and duplicates, in simulated time. This
+file's own implementation of the rules decides the expected outcome of each row of each night. Nights are started twice,
+killed, stopped, refused and given up. From Broadside, it uses only exit codes, exports, printed counts and the requests
+that a server received. The rows that a night sends are computed before the night starts.
 
     filtered_nights.py COMMAND DIRECTORY CAMPAIGN RECORD FATES REFUSING TOKENS SEED FIRST PRELOAD KILLER
 
-COMMAND is the command, CAMPAIGN the arguments of a send (JSON) without list and ledger, RECORD the server's record,
-FATES the file by which it answers, REFUSING an endpoint that refuses all requests, TOKENS a file of tokens, FIRST the
-second at which day 1 begins (UTC), PRELOAD libfaketime, KILLER Tests/Shims/kill-at-call.
+CAMPAIGN has the arguments of a send (JSON) without list and ledger. RECORD is the server's record, and FATES is the
+file that decides its responses. REFUSING is an endpoint that refuses all requests. TOKENS is a file of tokens, and
+FIRST the second at which day 1 begins (UTC). PRELOAD is libfaketime, and KILLER is Tests/Shims/kill-at-call.
 """
 import collections
 import csv
@@ -29,7 +29,7 @@ import stale_clocks
 second_of = night_month.Month(int(FIRST)).second_of
 NIGHTS = 30
 HOUR = 3600
-# No night ends or begins at the other end of these times.
+# Counted back from a night, these times never end exactly at another night.
 CAP, PERIOD, DEAD_FOR = 3, 156 * HOUR, 204 * HOUR
 chance = random.Random(int(SEED))
 tokens = open(TOKENS).read().split()
@@ -49,7 +49,7 @@ def write(name, text):
         file.write(text)
 
 
-# What devices do: most live, some die, some of these come back weeks later, some never had a right token.
+# The devices: most are alive, some die, some of these return weeks later, and some never had a valid token.
 dies = {token: chance.randint(1, NIGHTS) for token in chance.sample(tokens, len(tokens) // 4)}
 returns = {token: day + chance.randint(6, 14) for token, day in dies.items() if chance.random() < 0.5}
 bad = set(chance.sample([token for token in tokens if token not in dies], 3))
@@ -75,7 +75,7 @@ class Night:
         write(self.list, "token,country,age\n" + "".join(",".join(row) + "\n" for row in self.rows))
 
     def make_rows(self):
-        """A list that changes each night: without some, some twice, some broken, some in capitals."""
+        """Returns a list that differs each night: tokens are missing, repeated, broken, or in capitals."""
         rows = []
         for token in chance.sample(tokens, chance.randint(len(tokens) * 2 // 3, len(tokens))):
             for _ in range(2 if chance.random() < 0.1 else 1):
@@ -87,7 +87,8 @@ class Night:
         return rows
 
     def matches(self, row):
-        """--where 'country=FR,BE' and --where 'age>=18': an empty value of an ordered column matches nothing."""
+        """Whether a row matches --where 'country=FR,BE' and --where 'age>=18'. An empty value of an ordered column
+        never matches."""
         _, country, age = row
         try:
             return country in ("FR", "BE") and float(age) >= 18
@@ -95,7 +96,7 @@ class Night:
             return False
 
     def expect(self, nights):
-        """What becomes of each row, by the verdicts of the nights before."""
+        """Computes the expected outcome of each row from the verdicts of the earlier nights."""
         verdicts = collections.defaultdict(list)
         for night in nights:
             for token, status in night.verdicts().items():
@@ -104,7 +105,7 @@ class Night:
         for row in self.rows:
             token = row[0].lower()
             if token == "none":
-                # Its columns are read before its token.
+                # The filter reads its columns before the token is checked.
                 self.expected.append("invalid" if self.matches(row) else "Filtered")
                 continue
             known = verdicts[token]
@@ -130,12 +131,12 @@ class Night:
         return self.lost
 
     def verdicts(self):
-        """The statuses that count later: what a kill kept from the ledger does not."""
+        """Returns the statuses that count for later nights. Statuses that a kill kept from the ledger do not count."""
         unknown = self.unknown()
         return {token: status for token, status in self.answers.items() if token not in unknown}
 
     def judge(self, isWhole):
-        """Compares each row of the ledger with what was computed."""
+        """Compares each row of the ledger with the expected row."""
         found = self.export()
         lines = [int(row["line"]) - 2 for row in found]
         check(lines == sorted(set(lines) & set(range(len(self.rows)))), self.date, "other rows:", lines)
@@ -167,7 +168,7 @@ seen = 0
 
 
 def settle(night):
-    """Counts what the server answered since the last start, for the night that it was of."""
+    """Records the server's responses since the last start. They belong to `night`."""
     global seen
     answers = night_month.answers(RECORD)
     for answer in answers[seen:]:
@@ -191,7 +192,8 @@ def begin(night, second, more=(), kill=None):
     write("fates.new", json.dumps({token: fate(token, night.day) for token in tokens if fate(token, night.day)}))
     os.rename(os.path.join(DIRECTORY, "fates.new"), FATES)
     stale_clocks.remove()
-    # A process that is killed leaves its clock behind, if it loaded libfaketime first: so a shell does.
+    # A process that is killed leaves its clock in shared memory if it was the first to load libfaketime. A shell
+    # therefore loads it first.
     shell = """'LD_PRELOAD="$KILLER $LD_PRELOAD" "$@"; exit $?'"""
     front = ["bash", "-c", f'LD_PRELOAD="$PRELOAD" exec bash -c {shell} bash "$@"', "bash"]
     return subprocess.Popen(
@@ -200,7 +202,7 @@ def begin(night, second, more=(), kill=None):
 
 
 def run(night, second, more=(), kill=None, codes=(0,), after=None, kill_signal=signal.SIGKILL):
-    """One start, to its end, or until the ledger has some verdicts."""
+    """Runs one start, to its end or until the ledger has some verdicts."""
     process = begin(night, second, more, kill)
     if after is not None:
         segment = os.path.join(folder, night.date, "segment-0001-00")
@@ -221,7 +223,7 @@ def run(night, second, more=(), kill=None, codes=(0,), after=None, kill_signal=s
 
 
 def dry(night):
-    """Counts of a dry run, which stand before the night begins."""
+    """Compares the counts of a dry run before the night begins."""
     _, output, _ = run(night, night.at, ["--dry-run"])
     counts = collections.Counter(night.expected)
     check(int(re.search(r"^to send +(\d+)$", output, re.M)[1]) == counts["sent"], night.date, output, counts)
@@ -231,7 +233,7 @@ def dry(night):
 
 
 def finish(night, second):
-    """Starts until it is finished, and once more: nothing is sent."""
+    """Starts the night until it is finished, and once more: the last start must send nothing."""
     code = None
     while code not in (0, 6):
         code = run(night, second, codes=(0, 6))[0]
@@ -262,7 +264,7 @@ def evening(night, kind):
         settle(night)
         check(sorted(process.returncode for process in both) in ([0, 0], [0, 7]), night.date, errors)
     elif kind == "killed at a call":
-        # After midnight it would be another night's, before anything was noted.
+        # After midnight, a start before the first note would begin another night.
         while not any(line.startswith(night.date) for line in notes()):
             run(night, night.at, kill=chance.randint(1, 150), codes=(0, 137))
         run(night, after, kill=chance.randint(20, 150), codes=(0, 6, 137))
@@ -295,7 +297,7 @@ for day, kind in enumerate(plan, start=1):
     nights.append(night)
     evening(night, kind)
 
-# The rest of a night is sent by its date, to the rows that were chosen when it began.
+# The rest of a night is sent with `--date`, to the rows that were chosen when the night began.
 last = second_of(NIGHTS + 1, "20:00")
 for night, kind in zip(nights, plan):
     if kind == "given up":
@@ -305,7 +307,7 @@ for night, kind in zip(nights, plan):
 for reason in ("Suppressed", "Duplicate", "Filtered", "DeadToken", "FrequencyCap", "invalid", "sent"):
     check(total[reason] > 20, reason, "was tried too rarely:", total)
 
-# The pages have the numbers of all nights.
+# The pages must have the numbers of all nights.
 text = subprocess.run([COMMAND, "report", "--all", folder, "--json"], capture_output=True, text=True, check=True).stdout
 told = {os.path.basename(line["ledger"]): line for line in map(json.loads, text.splitlines())}
 page = open(os.path.join(folder, "index.html")).read()

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Compares a ledger with what `ledger forget` made of it. Both are read as docs/ledger-format.md describes them,
+"""Compares a ledger with the same ledger after `ledger forget`. Both are read as docs/ledger-format.md describes them,
 without any of the project's code.
 
     python3 forgotten_devices.py BEFORE AFTER TOKENS [--partly | --absent]
 
-BEFORE is a copy of the directory, TOKENS has a device's token in lower-case digits per line. No byte of AFTER may
-hold one of them, in digits of any case, in binary, or as a fingerprint; all else has to be as before. With
---partly each file may also be as it was; with --absent only the devices are looked for. Prints what differs, or how many records and rows were changed.
+BEFORE is a copy of the directory. TOKENS has one device token per line, in lower-case digits. AFTER must not contain
+any of these tokens: not in digits of any case, not in binary, and not as a fingerprint. Everything else must be as
+before. With --partly, each file may also be unchanged. With --absent, the tool only searches for the devices. Prints
+the differences, or the numbers of records and rows that were changed.
 """
 import json
 import os
@@ -35,7 +36,7 @@ def files(path):
 
 
 def segment(name, data):
-    """The records of a segment as (offset, kind, words, bytes), and where its sound part ends."""
+    """Returns the records of a segment as (offset, kind, words, bytes), and the offset where its valid part ends."""
     if len(data) < 32:
         return [], 0
     seed = zlib.crc32(data[:28])
@@ -69,7 +70,7 @@ def segment(name, data):
 
 
 def compare_records(name, old, new, devices, prints):
-    """The differences of two records at the same offset."""
+    """Returns the differences of two records at the same offset."""
     at, kind, first, second, bytes_before = old
     bytes_after = new[4]
     if (at, kind, first) != new[:3] or len(bytes_before) != len(bytes_after):
@@ -129,7 +130,7 @@ def compare_segments(name, before, after, devices, prints):
 
 
 def checked(name, data):
-    """A manifest without its checksum, which has to be right."""
+    """Returns a manifest without its checksum, which must be correct."""
     found = json.loads(data)
     checksum = found["checksum"]
     text = json.dumps(dict(found, checksum=0), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
@@ -161,7 +162,7 @@ def compare_lists(name, before, after, devices):
             text = re.sub(rb"[<> ]", b"", old).lower().decode(errors="replace")
             if not any(device in text for device in devices):
                 problems.append(f"{name}: a row of another device differs: {old!r}")
-            # A device's row loses all its text; a row that only mentions the token loses that.
+            # The row of an erased device loses all its text. Another row that mentions the token loses only the token.
             masked = re.sub(rb"[0-9A-Za-z\x80-\xff]", b"*", old)
             if any(re.search(rb"[0-9A-Za-z]%b|%b[0-9A-Za-z]" % (device.encode(), device.encode()), old, re.I)
                    for device in devices):

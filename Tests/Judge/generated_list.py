@@ -1,4 +1,5 @@
-"""Token lists by seed: every form, well-formed and not, with what exports of real tables contain."""
+"""Generates token lists from seeds: in every format, well-formed or not, and with content as in exports of real
+tables."""
 import gzip
 import json
 import random
@@ -9,7 +10,7 @@ NAMES = ["Bob", "", "Zoë", "O'Neil", 'say "hi"', "a,b", "a;b", "tab\there", "tw
          "null", "-", "e\u0301clair", "\u202e", "back\\slash", "/", "\x7f"]
 
 
-# Lines in quotes that are no rows, and quotes as those leave them who know of none.
+# Quoted text with lines that are not rows, and quotes as programs without quoting rules write them.
 TEXTS = ["1 Long Road\nTown", "1234\n5678", "2000, Antwerp\nEd", "a\n\n\"b\"\n", "x\r\ny, z\r\n"]
 STRAY = ['"Bob', 'Bob"', '"', '""', '"Bob"', '5" disk', '"a"b"', '""a""', '"a""b"', "\\N", "\\NN", '"\\N"',
          "\\\\N"]
@@ -23,12 +24,12 @@ def token(rng):
         count = 80
     else:
         count = rng.randint(1, 100)
-    # Long enough that no two tokens of a run are the same by accident.
+    # Tokens are long enough that no two tokens of a run are equal by chance.
     return rng.randbytes(max(count, 8)).hex()
 
 
 def spelled(rng, text, form):
-    """A token as lists write it."""
+    """Returns a token as lists may write it."""
     draw = rng.random()
     if draw < 0.8:
         return text
@@ -48,7 +49,7 @@ def no_token(rng, text):
 
 
 class GeneratedList:
-    """A list's bytes, and how Broadside is told to read it."""
+    """A list's bytes, and the options with which Broadside reads it."""
 
     def __init__(self, seed, rows=None, malformed=None):
         rng = self.rng = random.Random(seed)
@@ -59,7 +60,7 @@ class GeneratedList:
         self.count = rows or rng.choice([1, 2, 3, 5, 8, 13, 20, 40])
         self.faults = rng.choice([0, 0, 0.03, 0.1]) if malformed is None else malformed
         self.line_end = rng.choice(["\n", "\n", "\n", "\r\n", "\r\n", "\r"])
-        # What makes nobody know where rows begin.
+        # A fault that hides where rows begin.
         self.trap = rng.choice(["quote", "pair", "row", "return", "return"]) \
             if rng.random() < (0.2 if malformed is None else malformed) else ""
         self.tokens = [token(rng) for _ in range(self.count)]
@@ -71,7 +72,7 @@ class GeneratedList:
         self.name = "list" + ending + self.packing
 
     def pick(self):
-        """A token of the list, now and then one that came before."""
+        """Returns any token of the list."""
         rng = self.rng
         return rng.choice(self.tokens)
 
@@ -106,7 +107,7 @@ class GeneratedList:
         return rows
 
     def long_text(self):
-        """Rows beyond a chunk, and on both sides of the longest row."""
+        """Returns a text that makes a row longer than a chunk, and shorter or longer than the longest valid row."""
         return "x" * self.rng.choice([60_000, 65_536, 70_000, 300_000, 1_000_000, 1_048_300,
                                       1_048_700, 1_500_000])
 
@@ -118,7 +119,7 @@ class GeneratedList:
         return '"' + text.replace('"', '""') + '"'
 
     def with_trap(self, rows):
-        """Quotes that swallow rows; `rows` are the fields of each, as they are written."""
+        """Adds quotes that swallow rows. `rows` has the fields of each row, as they are written."""
         rng, separator = self.rng, self.separator.decode()
         if self.trap == "row":
             fields = rng.choice(rows)
@@ -137,7 +138,7 @@ class GeneratedList:
 
     def delimited(self):
         rng = self.rng
-        # Tables with tabs come from those who know no quotes, or from those who do.
+        # Programs that write tables with tabs may or may not use quotes.
         is_bare = self.form == "tsv" and rng.random() < 0.6
         columns = ["token", "name", "lang"] + ["c%d" % i for i in range(rng.randint(0, 3))]
         rng.shuffle(columns)
@@ -181,7 +182,7 @@ class GeneratedList:
         return rows
 
     def json_text(self, text):
-        """A string in JSON: as it is, or with escapes, as its writer likes."""
+        """Returns a JSON string, with or without escapes, as a program may write it."""
         draw = self.rng.random()
         if draw < 0.3:
             return json.dumps(text)
@@ -216,7 +217,7 @@ class GeneratedList:
                     self.json_text("token"), value, rng.choice(["", ',"os":"18"']))))
             else:
                 if rng.random() < 0.08:
-                    # The last of equal keys counts.
+                    # If keys are equal, the last one counts.
                     pairs.append((self.json_text("token"), self.json_text(token(rng))))
                 pairs.append((self.json_text("token"), value))
             others = [(self.json_text("name"), name_value),
@@ -233,7 +234,7 @@ class GeneratedList:
         return rows
 
     def write(self, directory):
-        """Writes the list; its path."""
+        """Writes the list, and returns its path."""
         path = f"{directory}/{self.name}"
         data = self.data
         if self.packing == ".gz":

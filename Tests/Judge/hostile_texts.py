@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The test server of `Tests/Servers`, giving reasons from a file: the Nth to the Nth token."""
+"""The test server of `Tests/Servers` with reasons from a file: the Nth token gets the Nth
+reason."""
 import json
 import os
 import sys
@@ -14,7 +15,8 @@ def by_number(self, stream, path, count):
     number = int(path.rsplit("/", 1)[-1], 16)
     if number >= len(reasons):
         return self.accept(stream)
-    # As they are where JSON allows it: an escape would take the point out of most of them.
+    # Reasons are written without escapes if JSON allows it, because an escape would make most of
+    # them harmless.
     body = json.dumps({"reason": reasons[number]}, ensure_ascii=False).encode()
     return self.answer(
         stream, self.frame(apns.HEADERS, apns.END_HEADERS, stream, b"\x08\x03400"),

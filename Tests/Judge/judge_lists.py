@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""Has every command read the same generated lists, and compares with an independent reading.
+"""Runs every command on the same generated lists, and compares the results with an independent implementation.
 
     Tests/Judge/judge_lists.py BROADSIDE [COUNT [FIRST-SEED]] [--drawn]
 
-For each list: `tokens check`, `send` and its export, the requests that a server saw, `--suppress`
-with `--duplicates skip`, shards and their merged ledger, `prune` and `dedupe`. With `--drawn` half of
-that, drawn by the list's seed: for the same time twice as many lists. Ends with 1 and the seeds if any
-row differs.
+For each list: `tokens check`, `send` and its export, the requests that a server received, `--suppress` with
+`--duplicates skip`, shards and their merged ledger, `prune` and `dedupe`. With `--drawn`, the list's seed chooses half
+of these, so that twice as many lists take the same time. If any row differs, ends with 1 and prints the seeds.
 """
 import collections
 import json
@@ -25,16 +24,16 @@ ALL = [word for state in STATES for word in ("--state", state)]
 
 
 def begins_array(data):
-    """Whether a file is taken for a JSON array, and refused as one, whatever its other lines are."""
+    """Whether a file counts as a JSON array and is therefore refused, whatever its other lines are."""
     return data.removeprefix(b"\xef\xbb\xbf").lstrip().startswith(b"[")
 
 
 class Trial(FaultyTrial):
-    """One list, and what each command makes of it."""
+    """One list, and the results of each command for it."""
 
     def __init__(self, seed, command, server, is_drawn):
         self.seed, self.command, self.server = seed, command, server
-        # Drawn apart, so that the list and what is done with it are the same without.
+        # A separate generator, so that the list and the commands are the same without `--drawn`.
         self.draw = random.Random(seed * 11 + 3) if is_drawn else None
         self.rng = random.Random(seed * 7 + 1)
         self.directory = command.directory
@@ -58,7 +57,7 @@ class Trial(FaultyTrial):
             self.refused_by_all(named)
             return "faulty"
         if self.refusal or not any(self.reading.token(row) for row in self.reading.rows):
-            # Nothing to send, whoever reads it.
+            # Every command finds nothing to send.
             for call in (["tokens", "check", *named], ["tokens", "check", "--max-invalid", "100",
                                                        *named],
                          self.send("--dry-run"), self.send("--ledger", "none")):
@@ -82,16 +81,16 @@ class Trial(FaultyTrial):
         return not self.draw or self.draw.random() < 0.5
 
     def one_or_both(self):
-        """Whether a list is sent whole, and whether in shards."""
+        """Returns whether the list is sent as a whole, and whether it is sent in shards."""
         if not self.draw:
             return True, True
         is_whole = self.draw.random() < 0.6
         return is_whole, not is_whole
 
-    # What each row has to become
+    # The expected outcome of each row
 
     def rendered(self, row):
-        """The alert of a row's own payload, or why it has none."""
+        """Returns (alert, None) for a row's own payload, or (None, reason) if it has none."""
         if self.list.form == "lines":
             return "Good evening", None
         value = self.reading.field(row, "name")
@@ -103,7 +102,7 @@ class Trial(FaultyTrial):
         return "Hi " + text, None
 
     def outcome(self, row):
-        """(state, reasons, token) of a row that nobody leaves out."""
+        """Returns (state, reasons, token) of a row that no option skips."""
         token = self.reading.token(row)
         if token is None:
             return "invalid", self.reading.reason(row), None
@@ -140,7 +139,7 @@ class Trial(FaultyTrial):
         expect(first == wanted[:len(first)], "invalid lines of tokens check", first, wanted)
 
     def default_guard(self, named):
-        """Without --max-invalid, more than a tenth of invalid rows is refused by all alike."""
+        """Without --max-invalid, all commands refuse a list with more than a tenth of invalid rows."""
         rows = self.reading.rows
         bad = sum(self.reading.token(row) is None for row in rows)
         is_refused = bad * 10 > len(rows)
@@ -154,7 +153,7 @@ class Trial(FaultyTrial):
             expect(not self.server.requests(), "a refused list was sent")
 
     def compare(self, rows, wanted, what):
-        """Rows of an export with (row, state, reasons, token) in order."""
+        """Compares the rows of an export with (row, state, reasons, token), in order."""
         expect(len(rows) == len(wanted), f"{what}: number of rows", len(rows), len(wanted))
         for found, (row, state, reasons, token) in zip(rows, wanted):
             expect(int(found["line"]) == row.line, f"{what}: line", found, row.line)
@@ -164,7 +163,7 @@ class Trial(FaultyTrial):
                 expect(found["token"] == token, f"{what}: token", found, token)
 
     def saw(self, wanted, what):
-        """Compares requests with (token, alert) pairs, in any order."""
+        """Compares the requests with (token, alert) pairs, in any order."""
         found = collections.Counter(
             (token, json.loads(body)["aps"]["alert"])
             for token, body in self.server.requests(len(wanted)))
@@ -200,7 +199,7 @@ class Trial(FaultyTrial):
         return [*call[1:place], *call[place + 2:], "--dry-run"]
 
     def suppressed(self):
-        """Some of the list's tokens in a list of another form: those devices get nothing."""
+        """Suppresses some of the list's tokens with a list in another format: their devices get nothing."""
         other = GeneratedList(self.seed + 500_000_000, rows=6)
         valid = [token for row in self.reading.rows if (token := self.reading.token(row))]
         other.tokens = [self.rng.choice(valid) if self.rng.random() < 0.5 else token
@@ -254,7 +253,7 @@ class Trial(FaultyTrial):
                                                codes=[0])), wanted, "export with --suppress")
 
     def shards(self):
-        """Every row in exactly one part; the merged ledger is that of a whole run."""
+        """Sends shards. Every row is in exactly one part, and the merged ledger equals that of a whole run."""
         count = self.rng.choice([2, 3])
         names, everything = [], []
         size = len(self.list.data)

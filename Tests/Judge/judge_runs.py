@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Interrupts runs at random instants, and compares what the ledger says with the list and with a
-journal of the requests.
+"""Interrupts runs at random times, and compares the ledger with the list and with a journal of the
+requests.
 
     Tests/Judge/judge_runs.py BROADSIDE [COUNT [FIRST-SEED]]
 
-Each run has a generated list in a random form and random options. It is interrupted once to three
-times (SIGINT or SIGKILL), exported with all states after each, and resumed to its end. Every row's
-line, token and state has to fit the list as an independent reading has it, and the requests that
-were made; with --on-lost record no request is made twice. Some are the shards of one list, merged
-at the end. Ends with 1 and the seeds if anything differs.
+Each run has a generated list in a random format, and random options. It is interrupted one to three
+times (SIGINT or SIGKILL), exported with all states after each interruption, and resumed to its end.
+Every row's line, token and state must agree with an independent implementation's result for the
+list, and with the requests. With --on-lost record, no request is made twice. Some runs are the
+shards of one list, which are merged at the end. If anything differs, ends with 1 and prints the
+seeds.
 """
 import collections
 import json
@@ -31,7 +32,8 @@ SETTLED = STATES[:6]
 
 
 class Simulator:
-    """`broadside simulate` with a journal; ended, and so flushed, to read it."""
+    """`broadside simulate` with a journal. It is ended before the journal is read, so that the
+    journal is complete."""
 
     def __init__(self, command, state):
         self.command, self.state = command, state
@@ -51,7 +53,7 @@ class Simulator:
         return self.line[2:self.line.index("--tokens")]
 
     def stop(self):
-        """Ends it; notes each request by its apns-id."""
+        """Ends the simulator, and records each request by its apns-id."""
         self.process.terminate()
         self.process.wait()
         with open(self.journal) as file:
@@ -111,7 +113,7 @@ class Trial:
             self.options += ["--rate", str(rng.choice([2000, 10000, 40000]))]
 
     def of_shard(self, index):
-        """The rows that belong to a run, in order: of its part, and up to its limit."""
+        """Returns the rows of a run in order: those of its part, up to its limit."""
         rows = self.reading.rows
         if index is not None:
             count, size = self.shards, len(self.list.data)
@@ -125,7 +127,7 @@ class Trial:
     def call(self, ledger, index):
         with open(f"{self.directory}/payload.json", "w") as file:
             file.write('{"aps":{"alert":"Good evening"}}')
-        # Paths in the line that the simulator prints are whole.
+        # The paths in the line that the simulator prints are absolute.
         server = self.simulator.start(self.rng.choice(["0ms", "2ms", "20ms"]))
         shard = ["--shard", f"{index}/{self.shards}"] if index else []
         return ["send", *server, "--tokens", self.path, "--payload", "payload.json",
@@ -151,7 +153,7 @@ class Trial:
     was_interrupted = was_killed = False
 
     def one(self, ledger, index):
-        """Interrupts a run, judges each state that it leaves, resumes it to its end."""
+        """Interrupts a run, checks each state that it leaves, and resumes it to its end."""
         rng, rows = self.rng, self.of_shard(index)
         self.killed = False
         for _ in range(rng.randint(1, 3)):
@@ -195,7 +197,7 @@ class Trial:
             yield token is not None and token not in self.suppressed
 
     def judge(self, ledger, rows, is_over):
-        """Holds an export against the list and the requests."""
+        """Compares an export with the list and the requests."""
         requests = self.simulator.requests
         expect(not self.simulator.repeated, "requests were made twice", self.simulator.repeated[:3])
         found = exported(self.command("ledger", "export", "--ledger", ledger, *ALL,
@@ -241,7 +243,7 @@ class Trial:
         self.command("ledger", "verify", "--ledger", ledger, codes=[0])
 
     def copies(self):
-        """Numbers of the rows whose token an earlier row has, that can be sent."""
+        """Returns the numbers of valid rows whose token an earlier row has, too."""
         seen, found = set(), set()
         for row in self.reading.rows:
             token = self.reading.token(row)
@@ -255,7 +257,7 @@ def run(seed, command, home):
     try:
         trial = Trial(seed, command, f"{home}/apns")
     except Refused:
-        # judge_lists.py sees to those.
+        # judge_lists.py covers those.
         return "refused"
     try:
         return trial.run()

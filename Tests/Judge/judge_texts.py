@@ -1,11 +1,11 @@
 #!/usr/bin/python3
-"""Has hostile texts told in every form that Broadside writes, and reads them with others' parsers.
+"""Puts hostile texts into every format that Broadside writes, and reads them with parsers of other projects.
 
     Tests/Judge/judge_texts.py BROADSIDE [COUNT [FIRST-SEED]]
 
-A campaign's name, its alert, rows that are not tokens and the reasons of a server are drawn at
-random from what breaks escapes. Python's json, csv and html.parser and Prometheus' own client read
-log, summary, exports, report and metrics: each text has to come back, and nothing else with it.
+A campaign's name, its alert, rows without a valid token and the reasons of a server are random texts that may break
+escapes. Python's json, csv and html.parser and Prometheus' own client read log, summary, exports, report and metrics.
+Each text must come back unchanged, without anything else.
 """
 import csv
 import html.parser
@@ -36,29 +36,29 @@ SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 
 
 def cell(text):
-    """What a text is in CSV: no spreadsheet takes it for a formula."""
+    """Returns a text as CSV has it. No spreadsheet takes it for a formula."""
     return ("'" if text[:1] in ("=", "+", "-", "@", "\t", "\r") else "") + text
 
 
-# What the report is made of. Anything else in it would have come from a text.
+# The elements of the report. Any other element would come from a text.
 TAGS = set("""html head meta title style body main header h1 h2 h3 p div span table thead tbody tr th td ul ol
 li dl dt dd a b strong em code pre svg g path line polyline polygon rect circle text tspan details summary
 section article footer figure figcaption small br time abbr button script defs clippath desc link""".split())
 
 
 def shown(text):
-    """A text as messages, report and metrics show it: what is invisible by its number."""
+    """Returns a text as messages, report and metrics show it: invisible characters as their numbers."""
     return INVISIBLE.sub(
         lambda match: SHORT.get(match.group(), f"\\u{{{ord(match.group()):x}}}"), text)
 
 
 def as_written(reason):
-    """A reason as a body has it, which is how the ledger keeps it: between its quotes, escaped."""
+    """Returns a reason as a response body has it, and the ledger stores it: escaped, without its quotes."""
     return json.dumps(reason, ensure_ascii=False)[1:-1].strip(" ")
 
 
 class Page(html.parser.HTMLParser):
-    """The elements of a page, with the names of their attributes, and its text."""
+    """The elements of a page, the names of their attributes, and the page's text."""
 
     def __init__(self, text):
         super().__init__(convert_charrefs=True)
@@ -84,7 +84,7 @@ class Page(html.parser.HTMLParser):
 
 
 class Trial:
-    """One campaign whose texts are drawn from a seed."""
+    """One campaign with texts that its seed chooses."""
 
     def __init__(self, seed, command, server, home, known):
         self.rng = random.Random(seed)
@@ -95,14 +95,14 @@ class Trial:
 
     def run(self):
         directory = self.command.directory
-        # A name has 200 bytes at most and no controls.
+        # A name has at most 200 bytes, and no control characters.
         name = INVISIBLE.sub("", self.text())[:60] or "x"
         reasons = list({as_written(text): text for text in (self.text() for _ in range(6))}.values())
         with open(f"{self.home}/reasons.json", "w", encoding="utf-8") as file:
             json.dump(reasons, file)
         reasons = [as_written(reason) for reason in reasons]
         tokens = [f"{number:064x}" for number in range(len(reasons) + 20)]
-        # Rows by their line; a line break would make two of one.
+        # Rows are identified by their line. A line break would make two rows of one.
         malformed = [re.sub("[\x00\r\n]", "", self.text()) for _ in range(3)]
         malformed = [row if row.strip(" \t") else "x" for row in malformed]
         with open(f"{directory}/t.txt", "w", encoding="utf-8", newline="") as file:
@@ -115,7 +115,7 @@ class Trial:
             "send", "--tokens", "t.txt", "--format", "lines", "--payload", "p.json", *self.server.options(),
             "--ledger", "L", f"--name={name}", "--log", "json", "--summary", "-", "--metrics", "m.txt",
             "--report", "r.html", "--max-invalid", "100", "--abort-after", "1000", codes=[0])
-        # The texts of a ledger are cut at 64 bytes, those of a run may be longer.
+        # The ledger cuts texts at 64 bytes. Texts of a run may be longer.
         cut = [reason.encode()[:64].decode(errors="replace") for reason in reasons]
         self.log(name)
         self.summary(json.loads(out), name, reasons)

@@ -1,4 +1,4 @@
-"""The command under judgement, a server that nobody of its authors' code is in, and a key for it."""
+"""The command to check, a server that shares no code with it, and a key for the server."""
 import collections
 import csv
 import io
@@ -15,11 +15,11 @@ SERVERS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "Server
 
 
 class Difference(Exception):
-    """What the command did is not what the list says."""
+    """The command's results differ from the expected results."""
 
 
 def fate(token):
-    """What the server says of a token: computed, so that it can be expected."""
+    """Returns the server's reason for a token. It is computed from the token, so that a judge can expect it."""
     value = int(token[:4].ljust(4, "0"), 16)
     if value % 7 == 1:
         return "Unregistered"
@@ -80,9 +80,9 @@ class Server:
                 "--topic", "com.example.app"]
 
     def requests(self, wanted=0):
-        """(token, body) of each request since the last call, in order.
+        """Returns (token, body) of each request since the last call, in order.
 
-        The server writes them down after it has responded, so the last of those `wanted` may be late.
+        The server records a request after its response, so the last of `wanted` requests may come late.
         """
         found, until = [], time.monotonic() + 20
         while True:
@@ -108,15 +108,15 @@ class Server:
 
 
 def exported(text):
-    """The rows of an export, by Python's csv module."""
+    """Returns the rows of an export, read with Python's csv module."""
     return list(csv.DictReader(io.StringIO(text.decode(), newline="")))
 
 
 def judge(name, default, limit, begin, told, end=lambda: None):
-    """Runs the trials that the command line asks for, and ends with 1 and their seeds if some differ.
+    """Runs the trials that the command line selects. If some differ, ends with 1 and prints their seeds.
 
-    `BROADSIDE [COUNT [FIRST-SEED]]`; `begin(seed, command, home)` runs a trial and says what it came to,
-    `told(results, failed)` the last line. The directory of a trial that differs is kept.
+    The command line is `BROADSIDE [COUNT [FIRST-SEED]]`. `begin(seed, command, home)` runs a trial and returns its
+    result; `told(results, failed)` returns the last line. The directory of a trial that differs is kept.
     """
     path = sys.argv[1]
     count = int(sys.argv[2]) if len(sys.argv) > 2 else default
@@ -131,7 +131,7 @@ def judge(name, default, limit, begin, told, end=lambda: None):
                 results[begin(seed, Command(path, directory), home)] += 1
                 shutil.rmtree(directory)
             except (Difference, ValueError, KeyError) as difference:
-                # Output that cannot be read is a difference as well.
+                # Output that can't be read is also a difference.
                 failed.append(seed)
                 print(f"seed {seed} ({directory}): {difference}", flush=True)
                 if len(failed) >= limit:
@@ -146,7 +146,7 @@ def judge(name, default, limit, begin, told, end=lambda: None):
 
 
 class ServedTrials:
-    """Trials that share one server, with its keys in the directory of each."""
+    """Trials that share one server. Each has the server's keys in its directory."""
 
     def __init__(self, run, *program):
         self.run, self.program, self.server = run, program, None
@@ -159,7 +159,7 @@ class ServedTrials:
         try:
             return self.run(seed, command, self.server)
         except Exception:
-            # What came of this trial is not the next one's.
+            # The next trial must not see requests of this one.
             self.server.requests()
             raise
 

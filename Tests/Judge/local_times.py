@@ -1,10 +1,10 @@
-"""A campaign at local times, stopped and killed again and again during a simulated day: what becomes of each row,
-and not before which time, by Python's `zoneinfo`.
+"""A campaign at local times that is stopped and killed repeatedly during a simulated day. Python's `zoneinfo` decides
+the expected outcome of each row, and the time before which it must not be sent.
 
     local_times.py COMMAND FOLDER SEED ROWS STOPS [REPORT]
 
-Each trial is one list, one set of options and one day, among them days of clock changes. The clock of the command
-is libfaketime's, the server is `simulate`, whose journal says which requests came. Prints `sound: ...`."""
+Each trial has one list, one set of options and one day; clocks change on some of the days. The clock of the command is
+libfaketime's. The server is `simulate`, whose journal shows the requests. Prints `sound: ...`."""
 import collections, csv, datetime, json, os, random, signal, subprocess, sys, time, zoneinfo
 import stale_clocks, zone_times
 from zone_times import DAYS, NO_ZONES, ZONES, due, inside, shown, utc
@@ -13,7 +13,7 @@ command, folder, seed, row_count, stops = sys.argv[1], sys.argv[2], int(sys.argv
 choose = random.Random(seed)
 SPEED = 3600
 
-# The list: zones, some unknown or missing, some rows without a token, some left out by a filter.
+# The list: its zones, some of them unknown or missing, some rows without a valid token, some excluded by a filter.
 rows = []
 zones = choose.sample(ZONES, choose.choice([3, 12, 38]))
 for number in range(row_count):
@@ -47,7 +47,7 @@ clock = start
 
 
 def run(more, wait, how):
-    """Runs the command from the time at which the last one ended; returns its exit code, None after a kill."""
+    """Runs the command from the time at which the last run ended. Returns its exit code, or None after a kill."""
     global clock
     stale_clocks.remove()
     moment = datetime.datetime.fromtimestamp(clock, utc).strftime("%Y-%m-%d %H:%M:%S")
@@ -56,7 +56,7 @@ def run(more, wait, how):
     environment = dict(
         os.environ, TZ="UTC", LD_PRELOAD=library, FAKETIME="@%s x%d" % (moment, SPEED),
         FAKETIME_DONT_FAKE_MONOTONIC="1", NO_FAKE_STAT="1", SWIFT_BACKTRACE="enable=no")
-    # `timeout` is in front: libfaketime changes the environment of the process that loads it first.
+    # `timeout` comes first, because libfaketime changes the environment of the first process that loads it.
     process = subprocess.Popen(
         ["timeout", "400"] + base + more, env=environment, stderr=subprocess.PIPE, text=True,
         start_new_session=True)
@@ -76,7 +76,7 @@ while len(ends) <= stops and code in (None, 3):
     isLast = len(ends) == stops
     how = "end" if isLast else choose.choice(["kill", "signal", "stop", "kill"])
     begun = os.path.exists(folder + "/ledger/manifest.json")
-    # Some stops are early in a process, some long after.
+    # Some stops come early in a process, some much later.
     wait = 300 if isLast else choose.choice([0.3, 0.7, 1.5, 4, 8]) * (0.5 + choose.random())
     code, errors = run(["--resume-or-begin"] if begun or ends else [], wait, how)
     ends.append((how, code))
@@ -116,7 +116,7 @@ for index, ((token, zone, group), row) in enumerate(zip(rows, found)):
         settled = int(row["settled_at_ms"]) / 1000
         if settled < int(at): fail("row %d in %s: settled %f s before it was due" % (index, zone, at - settled))
         counts["unknown" if got[0] == "unknown" else "accepted"] += 1
-        # A server is as quick as a tenth of a second here, and a process may start in quiet hours.
+        # The server responds within a tenth of a second here. A process may start during quiet hours.
         if got[0] == "accepted" and rule["quiet"] and name:
             moment = settled - 0.5 * SPEED
             if inside(zoneinfo.ZoneInfo(name), int(settled), rule["quiet"]) and inside(

@@ -1,5 +1,5 @@
-"""A month of nights: its clocks, which are set forward an hour in the night after day 9, and back in that after day 18,
-and what a server of `Tests/Servers` wrote down about it."""
+"""A month of nights. Its clocks are set forward one hour in the night after day 9, and back in the night after day 18.
+Also reads the record of a server of `Tests/Servers`."""
 import datetime
 import json
 import os
@@ -7,8 +7,8 @@ import time
 
 
 class Month:
-    """The days from the second at which day 1 begins (UTC). The clocks become those of this process and of those that it
-    starts."""
+    """The days from the second at which day 1 begins (UTC). This process and the processes that it starts use this
+    month's clocks."""
 
     def __init__(self, first):
         self.first = first
@@ -19,18 +19,18 @@ class Month:
         return datetime.datetime.fromtimestamp(self.first + (day - 1) * 86400, datetime.timezone.utc)
 
     def rule(self, day, hour):
-        """A change of the clocks in the night before the day after `day`, in the words of TZ."""
+        """Returns a TZ rule for a change of the clocks in the night after `day`."""
         return f"{self.date(day + 1).timetuple().tm_yday - 1}/{hour}"
 
     def second_of(self, day, clock):
-        """The instant at which clocks show a time on a day."""
+        """Returns the second at which clocks show a time on a day."""
         date = self.date(day)
         hour, minute = map(int, clock.split(":"))
         return int(time.mktime((date.year, date.month, date.day, hour, minute, 0, 0, 0, -1)))
 
 
 def answers(record):
-    """The answers so far: a server writes an answer down after it was sent."""
+    """Returns the responses so far. A server records a response after it was sent."""
     count = -1
     while True:
         text = open(record).read()

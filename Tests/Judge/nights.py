@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Four weeks of a nightly campaign, in simulated time, and what each start of it has to do by this file's own reading
-of the rules: nothing here comes from Broadside but exit codes, its exports and the requests that a server saw.
+"""Four weeks of a nightly campaign, in simulated time. This file's own implementation of the rules decides what each
+start must do. From Broadside, it uses only exit codes, exports and the requests that a server received.
 
     nights.py COMMAND DIRECTORY CAMPAIGN RECORD REFUSING TOKENS SEED FIRST PRELOAD KILLER
 
-COMMAND is the command, CAMPAIGN the arguments of a send (JSON) without list and ledger, RECORD the server's record,
-REFUSING an endpoint that refuses all requests, TOKENS a file of tokens, FIRST the second at which day 1 begins (UTC),
-PRELOAD libfaketime, KILLER Tests/Shims/kill-at-call.
+CAMPAIGN has the arguments of a send (JSON) without list and ledger. RECORD is the server's record. REFUSING is an
+endpoint that refuses all requests. TOKENS is a file of tokens, and FIRST the second at which day 1 begins (UTC).
+PRELOAD is libfaketime, and KILLER is Tests/Shims/kill-at-call.
 """
 import csv
 import io
@@ -38,7 +38,7 @@ def date_of(second):
 
 
 class Night:
-    """What is known of a date."""
+    """The state of a night's date."""
 
     def __init__(self, date):
         self.date = date
@@ -56,7 +56,8 @@ def night(date):
 
 
 def expected_date(second):
-    """The rule: the latest night that was started on its own day goes on for its length, else it is today's."""
+    """Returns the date of a start by the rule: the latest night that was started on its own day continues for LENGTH.
+    Otherwise, it is today's date."""
     today = date_of(second)
     started = [n for n in all_nights.values() if n.started is not None]
     latest = max(started, key=lambda n: n.started, default=None)
@@ -75,7 +76,7 @@ def environment(second, kill=None):
 
 
 def write(name, text):
-    """Another start may be reading what is there."""
+    """Replaces a file that another start may be reading."""
     path = os.path.join(DIRECTORY, name)
     if not os.path.exists(path) or open(path).read() != text:
         with open(path, "w") as file:
@@ -86,7 +87,7 @@ def start(second, more=(), kill=None, list_of=None):
     stale_clocks.remove()
     write("tokens.txt", "".join(token + "\n" for token in list_of.list))
     write("evening.json5", json.dumps(dict(json.loads(CAMPAIGN), tokens="tokens.txt")))
-    # A process that is killed leaves behind what libfaketime has in shared memory, if it loaded it first.
+    # A process that is killed leaves libfaketime's shared memory if it was the first to load libfaketime.
     front = ["bash", "-c", 'LD_PRELOAD="$KILLER $LD_PRELOAD" "$@"; exit $?', "bash"] if kill else ["timeout", "--foreground", "200"]
     return subprocess.Popen(
         [*front, COMMAND, "night", "--campaign", "evening.json5", "--ledgers", "nights",
@@ -118,7 +119,7 @@ seen = 0
 
 
 def settle(which, second):
-    """Counts what a server saw since the last start, for the night that it was of."""
+    """Records the requests that the server received since the last start. They belong to the night `which`."""
     global seen
     answers = night_month.answers(RECORD)
     for answer in answers[seen:]:
@@ -136,7 +137,7 @@ def export(date):
 
 
 def run(second, more=(), kill=None, end=None, twice=False, given=None):
-    """One start (or two at once), judged."""
+    """Runs one start, or two at the same time, and checks the result."""
     date = given or expected_date(second)
     which = night(date)
     others = [n for n in all_nights.values() if n.begun and not n.finished and not n.lost and n.date < date]
@@ -188,8 +189,7 @@ def run(second, more=(), kill=None, end=None, twice=False, given=None):
 
 
 def keep_newest(sent):
-    """Which ledgers have to be there: the newest, those that are not finished, that of the night that was sent, and no
-    others."""
+    """Checks which ledgers exist: the newest, those that are not finished, and that of the night that was sent."""
     there = sorted(n.date for n in all_nights.values() if n.begun and not n.lost and not n.removed)
     for date in there[:-KEEP]:
         if all_nights[date].finished and date != sent:
@@ -204,7 +204,7 @@ def evening(day, kind):
     if kind == "missed":
         return
     if night(date).finished:
-        # Its start on the evening before was killed before it had noted anything.
+        # A start on the evening before was killed before it had recorded anything.
         check(run(at) == 0, date)
         return
     if kind == "twice":
@@ -243,7 +243,7 @@ random.shuffle(plan)
 for day, kind in enumerate(plan + ["plain"], start=1):
     evening(day, kind)
 
-# What was given up is sent when a person says so; what was removed or lost is not sent again.
+# A night that was given up is sent if its date is given. A night whose ledger was removed or lost is not sent again.
 last = second_of(NIGHTS, "23:59")
 for which in sorted(all_nights.values(), key=lambda n: n.date):
     before = dict(which.requests)

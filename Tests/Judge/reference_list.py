@@ -1,7 +1,7 @@
-"""Reads token lists by the words of the documentation alone: what each byte of a list means.
+"""Reads token lists as the documentation describes them: the meaning of each byte of a list.
 
-Nothing of Broadside's code is used. Well-formed lists are read a second time with Python's csv and
-json modules, which have to agree (`agree_with_python`).
+It uses none of Broadside's code. Well-formed lists are also read with Python's csv and json modules, which must agree
+(`agree_with_python`).
 """
 import csv
 import io
@@ -15,7 +15,7 @@ __all__ = ["Faulty", "Reading", "Refused", "Unusable"]
 
 
 class Reading:
-    """A list as the documentation has it: rows in order, each with its token or its fault."""
+    """A list as the documentation describes it: its rows in order, each with its token or its fault."""
 
     def __init__(self, data, form, separator=b",", column="token"):
         self.data = data = with_line_feeds(data)
@@ -50,7 +50,7 @@ class Reading:
             raise Refused("two columns of one name")
         self.shape = Shape(self.separator, place(self.names, self.column), len(self.names))
         if self.form == "csv":
-            # Rows may be inside the header's quotes.
+            # The quoted header may contain rows.
             list(read_delimited(self.data[:header[2]], start, self.separator, is_blank,
                                 lambda: self.shape))
         for line, begin, end, fields, fault in found:
@@ -73,7 +73,8 @@ class Reading:
         return token_of(self.field(row, self.column)) if not row.fault else None
 
     def reason(self, row):
-        """Why a row is invalid; None where it has a token. A set where words leave it open."""
+        """Returns why a row is invalid; None if it has a token. If the documentation leaves it open, the set has
+        several reasons."""
         if row.fault == "not an object":
             return {"MalformedRow", "MalformedToken"}
         if row.fault:
@@ -84,7 +85,7 @@ class Reading:
         return None if token_of(value) else {"MalformedToken"}
 
     def agree_with_python(self):
-        """Reads a well-formed list with Python's own modules; a difference is this file's fault."""
+        """Reads a well-formed list with Python's own modules. A difference is an error of this file."""
         if self.form == "csv" and not any(row.fault for row in self.rows):
             text = self.data.decode("utf-8-sig", "surrogateescape")
             if re.search("\r(?!\n)", text):

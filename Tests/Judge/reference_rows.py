@@ -1,4 +1,4 @@
-"""What each byte of a row means, by the words of the documentation alone: see `reference_list`."""
+"""Reads rows as the documentation describes them: the meaning of each byte of a row. See `reference_list`."""
 import csv
 import json
 import re
@@ -12,14 +12,14 @@ HEX = re.compile(rb"\A[0-9a-fA-F]+\Z")
 
 
 class Row:
-    """A row: where it lies in the list, and the text of its fields by column."""
+    """A row: its position in the list, and the text of its fields by column."""
 
     __slots__ = ("number", "line", "start", "end", "fields", "fault")
 
     def __init__(self, line, start, end, fields, fault=None):
         self.number = None
         self.line, self.start, self.end = line, start, end
-        # Column name -> bytes, or None where the row has none; `Unusable` for arrays and objects.
+        # Column name -> bytes, or None if the row lacks the column; `Unusable` for arrays and objects.
         self.fields = fields
         self.fault = fault
 
@@ -33,7 +33,7 @@ class Refused(Exception):
 
 
 class Faulty(Refused):
-    """From a line on nobody knows where rows begin."""
+    """From a line on, it is unknown where rows begin."""
 
     def __init__(self, words, line):
         super().__init__(f"{words} on line {line}")
@@ -41,7 +41,8 @@ class Faulty(Refused):
 
 
 def with_line_feeds(data):
-    """A list whose first line ends with a carriage return alone ends its other lines so, too."""
+    """If a list's first line ends with only a carriage return, its other lines may end in the same way. Returns the
+    list with line feeds."""
     first = re.search(b"[\r\n]", data)
     if first and data[first.start():first.start() + 2] != b"\r\n" and first.group() == b"\r":
         return re.sub(b"\r(?!\n)", b"\n", data)
@@ -49,7 +50,7 @@ def with_line_feeds(data):
 
 
 def check_returns(data, start, end, line):
-    """Outside quotes a carriage return comes before a line feed or at the list's end."""
+    """Outside quotes, a carriage return must come before a line feed or at the list's end."""
     place = data.find(b"\r", start, end)
     while place >= 0:
         if data[place + 1:place + 2] not in (b"\n", b""):
@@ -58,7 +59,7 @@ def check_returns(data, start, end, line):
 
 
 class Shape:
-    """What makes a line inside quotes a row with a device token."""
+    """The rule by which a line inside quotes counts as a row with a device token."""
 
     def __init__(self, separator, token_place, column_count):
         self.separator, self.place, self.count = separator.decode(), token_place, column_count
@@ -74,7 +75,7 @@ class Shape:
 
 
 def token_of(text):
-    """The token in a field, in lower case; None where it is not one."""
+    """Returns the token in a field, in lower case; None if there is no valid token."""
     if text is None or text is Unusable:
         return None
     text = text.strip(BLANKS)
@@ -86,7 +87,7 @@ def token_of(text):
 
 
 def lines_of(data, start):
-    """(start, end with the line feed) of each physical line."""
+    """Returns (start, end with the line feed) of each physical line."""
     while start < len(data):
         end = data.find(b"\n", start)
         end = len(data) if end < 0 else end + 1
@@ -130,7 +131,7 @@ def read_json(data, start):
 
 
 def json_field(row, name):
-    """The value of a key, or of a path of keys; the whole name as a key comes first."""
+    """Returns the value of a key, or of a path of keys. A key with the whole name takes precedence."""
     value = row.fields
     if name in value:
         value = value[name]
@@ -149,7 +150,7 @@ def json_field(row, name):
 
 
 def unquoted(cell):
-    """What a field between tabs says; None where it has no value."""
+    """Returns the value of a field between tabs; None if it has no value."""
     if cell == b"\\N":
         return None
     inside = cell[1:-1]
@@ -162,7 +163,8 @@ WITH_TABS = re.compile(b'(?:"(?:[^"]|"")*"(?=\t|\\Z)|[^\t]*)')
 
 
 def cells(text, most):
-    """The fields of a line with tabs. If these are more than the header's, tabs in quotes are text."""
+    """Returns the fields of a line with tabs. If there are more fields than in the header, tabs in quotes count as
+    text."""
     plain = text.split(b"\t")
     if most is None or len(plain) > most:
         plain, place = [], 0
@@ -174,7 +176,7 @@ def cells(text, most):
 
 
 def read_tabs(data, start, is_blank):
-    """The same as `read_delimited`, for lines with tabs: no quote goes beyond its line."""
+    """The same as `read_delimited`, for lines with tabs. A quoted field never extends beyond its line."""
     most = None
     for line, (begin, end) in enumerate(lines_of(data, start), 1):
         check_returns(data, begin, end, line)
@@ -188,8 +190,8 @@ def read_tabs(data, start, is_blank):
 
 
 def read_delimited(data, start, separator, is_blank, shape=lambda: None):
-    """Rows of fields: (line, start, end, fields, fault). RFC 4180; a character between a closing
-    quote and the separator spoils the row, which ends at the next line break."""
+    """Returns rows of fields: (line, start, end, fields, fault). RFC 4180 applies. A character between a closing quote
+    and the separator makes the row invalid. Such a row ends at the next line break."""
     position, line = start, 1
     size = len(data)
     while position < size:
@@ -222,7 +224,7 @@ def read_delimited(data, start, separator, is_blank, shape=lambda: None):
                 stop = size if stop < 0 else stop
                 is_spoiled = follower not in (separator, b"\n", b"", b"\r")
                 if is_spoiled:
-                    # The last line is looked at as a whole: nothing in it was closed rightly.
+                    # The last line is checked as a whole, because its quotes were not closed correctly.
                     tail = inner.pop()
                 is_row = shape().is_row if shape() else lambda text: False
                 if (inner if is_spoiled else inner[1:]) and any(map(is_row, inner)):

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Reads the topics of a ledger's rows as docs/ledger-format.md describes them, without any of the project's code, and
-compares them with the list that was sent, with an export and with the counts of `ledger stats --json`.
+"""Reads the topics of a ledger's rows as docs/ledger-format.md describes them, without any of the project's code.
+Compares them with the list that was sent, with an export and with the counts of `ledger stats --json`.
 
     python3 row_topics.py LEDGER LIST EXPORT STATS
 
-LIST and EXPORT are CSV files with the columns token and app, and with the column topic. Rows that were settled after a
-request have the topic that their line names, all others none. A merged ledger is read shard by shard. Prints what
-differs, or how many rows of which state have a topic.
+LIST and EXPORT are CSV files: LIST with the columns token and app, EXPORT with the column topic. A row that was settled
+after a request must have the topic that its line names. All other rows must have none. A merged ledger is read shard by
+shard. Prints the differences, or the numbers of rows with a topic by state.
 """
 import csv
 import json
@@ -20,7 +20,7 @@ problems = []
 
 
 def blocks(path, limit):
-    """The payloads of a segment's sound blocks."""
+    """Returns the payloads of a segment's valid blocks."""
     with open(path, "rb") as file:
         data = file.read()[:limit]
     seed = zlib.crc32(data[:28])
@@ -37,7 +37,7 @@ def blocks(path, limit):
 
 
 def verdicts(block):
-    """Each verdict of a block: its row, its state and its topic."""
+    """Returns each verdict of a block: its row, its state and its topic."""
     names, topic, at = {}, "", 0
     while at < len(block):
         first, second = struct.unpack_from("<QQ", block, at)
@@ -69,7 +69,7 @@ def verdicts(block):
 
 
 def ledger(path):
-    """The last verdict of each row: its state and topic."""
+    """Returns the last verdict of each row: its state and topic."""
     with open(os.path.join(path, "manifest.json")) as file:
         manifest = json.load(file)
     rows = {}

@@ -1,5 +1,6 @@
-"""When the rows of a time zone are due, by Python's `zoneinfo` alone: minute by minute, so that changes of the clock
-need no rule. A rule has the keys `day`, `at`, `late` and `quiet`; times are whole or fractional seconds since 1970."""
+"""Computes when the rows of a time zone are due, with Python's `zoneinfo` alone. It steps through the minutes, so it
+needs no rules for clock changes. A rule has the keys `day`, `at`, `late` and `quiet`. Times are whole or fractional
+seconds since 1970."""
 import datetime
 
 utc = datetime.timezone.utc
@@ -10,9 +11,9 @@ America/Anchorage America/St_Johns America/Halifax America/Sao_Paulo America/San
 Pacific/Honolulu Pacific/Pago_Pago Pacific/Kiritimati Pacific/Auckland Pacific/Chatham Australia/Sydney
 Australia/Adelaide Australia/Lord_Howe Australia/Perth Asia/Tokyo Asia/Kolkata Asia/Kathmandu Asia/Tehran Asia/Dubai
 Asia/Karachi Asia/Yangon Asia/Shanghai UTC""".split()
-# No zone, to Broadside and to `zoneinfo`.
+# Neither Broadside nor `zoneinfo` has this zone.
 NO_ZONES = ["", "Mars/Base", "europe/berlin", "../UTC", "+02:00"]
-# On all but the last, clocks change somewhere.
+# Clocks change in some zone on each of these days except the last.
 DAYS = ["2027-03-14", "2027-03-28", "2027-10-31", "2027-11-07", "2027-04-04", "2027-10-03", "2027-06-15"]
 
 
@@ -21,7 +22,7 @@ def shown(zone, second):
 
 
 def instant(zone, wanted):
-    """The first minute whose clock shows `wanted` or later."""
+    """Returns the first minute at which the zone's clock shows `wanted` or later."""
     second = int(wanted.replace(tzinfo=utc).timestamp()) - 26 * 3600
     second -= second % 60
     while shown(zone, second) < wanted: second += 60
@@ -32,7 +33,7 @@ def minutes(text): return int(text[:2]) * 60 + int(text[3:])
 
 
 def lies_in(minute, quiet):
-    """Whether a minute of a day lies in quiet hours, which may go over midnight."""
+    """Whether a minute of a day is within quiet hours, which may include midnight."""
     start, end = map(minutes, quiet.split("-"))
     return start <= minute < end if start < end else minute >= start or minute < end
 
@@ -44,7 +45,7 @@ def inside(zone, second, quiet):
 
 
 def settle(zone, second, quiet):
-    """The first time outside of quiet hours."""
+    """Returns the first time outside the quiet hours."""
     if not inside(zone, second, quiet): return second
     second -= second % 60
     while inside(zone, second, quiet): second += 60
@@ -52,7 +53,7 @@ def settle(zone, second, quiet):
 
 
 def due(zone, rule, start):
-    """When a row is due that is in a campaign which begins at `start`; None: never."""
+    """Returns when a row is due in a campaign that begins at `start`; None if never."""
     if not rule["at"]: return settle(zone, start, rule["quiet"])
     day = datetime.datetime.fromisoformat(rule["day"])
     clock = datetime.timedelta(minutes=minutes(rule["at"]))
@@ -67,7 +68,7 @@ def due(zone, rule, start):
 
 
 def choose_rule(choose, day):
-    """A rule for a day, and its options."""
+    """Returns a rule for a day, and its options."""
     rule = {
         "day": day, "at": choose.choice(["09:00", "02:30", "19:15", "12:00", None]),
         "late": choose.choice(["send", "skip", "next-day"]),
@@ -84,6 +85,6 @@ def choose_rule(choose, day):
 
 
 def choose_start(choose, day):
-    """A time at which it is that day somewhere, or will be."""
+    """Returns a time at which it is, or will be, that day in some zone."""
     midnight = datetime.datetime.fromisoformat(day).replace(tzinfo=utc).timestamp()
     return int(midnight - 86400 * 0.6 + choose.randrange(0, 72000))

@@ -8,17 +8,18 @@ func exitWith(_ status: Int32) -> Never {
     exit(status)
 }
 
-/// A simulation's large blocks go back to the system when it ends. Left to itself glibc keeps them, in
-/// pieces: a thousand simulations would take more than a gigabyte.
+/// Limits the memory that glibc keeps. A simulation's large blocks are returned to the system when
+/// it ends. By default, glibc would keep them in fragments, and a thousand simulations would take
+/// more than a gigabyte.
 func giveMemoryBack() {
-    // Swift's Glibc module leaves <malloc.h> out.
+    // Swift's Glibc module does not include <malloc.h>.
     typealias Mallopt = @convention(c) (_ parameter: Int32, _ value: Int32) -> Int32
     let mmapThreshold: Int32 = -3
     guard let mallopt = dlsym(nil, "mallopt") else { return }
     _ = unsafeBitCast(mallopt, to: Mallopt.self)(mmapThreshold, 1 << 18)
 }
 
-/// A trap names its seed before the command dies of it.
+/// If the program traps, prints the number of the running seed.
 func nameSeedsThatTrap() {
     for number in [SIGILL, SIGTRAP, SIGSEGV, SIGBUS, SIGABRT] {
         signal(number) { number in

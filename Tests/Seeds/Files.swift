@@ -1,6 +1,6 @@
 import Glibc
 
-/// A file's text; nil where it can't be read.
+/// Returns a file's text; nil if it can't be read.
 func readText(_ path: String) -> String? {
     guard let file = fopen(path, "r") else { return nil }
     defer { fclose(file) }
@@ -14,7 +14,7 @@ func readText(_ path: String) -> String? {
     return String(decoding: text, as: UTF8.self)
 }
 
-/// Writes a file; ends the command where that fails.
+/// Writes a file. If that fails, ends the command.
 func writeText(_ text: String, _ path: String) {
     let bytes = Array(text.utf8)
     guard let file = fopen(path, "w"), fwrite(bytes, 1, bytes.count, file) == bytes.count,

@@ -1,24 +1,26 @@
 import Glibc
 
-/// What simulations leave behind in memory: reactors, connections and ledgers are to end with them.
+/// Memory that simulations do not free. Reactors, connections and ledgers must be freed when a
+/// simulation ends.
 struct LeftBehind {
     private var simulations = 0
-    /// Resident bytes after the first simulations, which fill the runtime's caches.
+    /// Resident bytes after the first simulations, which fill the caches of the runtime.
     private var base = 0
 
     private static let warmUp = 100
-    /// Fewer simulations say nothing.
+    /// Minimum number of simulations for a conclusion.
     private static let simulationsLeast = 400
-    /// Bytes per simulation by which a process may grow. The buffers of one reactor's connections are more.
+    /// Limit on a process's growth, in bytes per simulation. It is less than the buffers of one
+    /// reactor's connections.
     private static let limit = 16_384
 
-    /// Another simulation is about to begin.
+    /// Records that another simulation is about to begin.
     mutating func noteSimulation() {
         if simulations == Self.warmUp { base = Self.residentBytes }
         simulations += 1
     }
 
-    /// Bytes that each simulation left behind, if that is too much.
+    /// Bytes that each simulation did not free; nil if they are within the limit.
     var excess: Int? {
         guard simulations >= Self.simulationsLeast else { return nil }
         let each = (Self.residentBytes - base) / (simulations - Self.warmUp)
@@ -26,7 +28,7 @@ struct LeftBehind {
     }
 
     private static var residentBytes: Int {
-        // Free memory that was not returned yet is not a leak.
+        // Freed memory that was not returned yet is not a leak.
         typealias MallocTrim = @convention(c) (_ pad: Int) -> Int32
         if let trim = dlsym(nil, "malloc_trim") {
             _ = unsafeBitCast(trim, to: MallocTrim.self)(0)

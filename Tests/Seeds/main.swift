@@ -1,15 +1,15 @@
 import Glibc
 import DeterministicSimulation
 
-/// Runs seeds of the simulated simulation.
+/// Runs seeds of the deterministic simulation.
 ///
-///     seeds 0..<500                   runs seeds; the last line counts, exit status 1 where one failed
-///     seeds --seed 42 --trace         runs one and tells what happens
-///     seeds 0..<500 --senders         the same with several senders of the campaign at a time
-///     seeds 0..<500 --waves           the same with rows that are sent at their local time
-///     seeds 0..<500 --coverage FILE   writes what went wrong how often, FILE `-`: as a table
-///     seeds 0..<500 --keep DIRECTORY  a file for each failing seed, with the end of its story
-///     seeds --sum FILE...             one table of what others wrote
+///     seeds 0..<500                   run seeds; the last line has counts; status 1 if one fails
+///     seeds --seed 42 --trace         run one seed and print its trace
+///     seeds 0..<500 --senders         with several senders of the campaign at the same time
+///     seeds 0..<500 --waves           with rows that are sent at their local time
+///     seeds 0..<500 --coverage FILE   write counts of faults to FILE; FILE `-`: print a table
+///     seeds 0..<500 --keep DIRECTORY  write a file per failing seed, with the end of its trace
+///     seeds --sum FILE...             print one table of the counts in these files
 let usage = """
     usage: seeds FIRST..<END [--senders] [--waves] [--coverage FILE] [--keep DIRECTORY]
            | seeds --seed N [--senders] [--waves] [--trace]

@@ -6,7 +6,7 @@ internal import BroadsideRows
 import BroadsideSupport
 import BroadsideTLS
 
-/// A broadcast: its payload, channel and server, which were read and checked.
+/// Payload, channel and server of a broadcast, already read and checked.
 struct Broadcast {
     let server: SingleRequestServer
     let warnings: [String]
@@ -66,14 +66,15 @@ struct Broadcast {
         let seconds = options.expiration.unixSeconds(startUnixSeconds: now)
         guard seconds > 0 else { return }
         if seconds <= now {
-            // A broadcast of an earlier start may still be completed: either its outcome is
-            // recorded, or it is sent late.
+            // An earlier start's broadcast may continue after its expiration. If it has no outcome
+            // yet, it is sent late.
             if let ledger = options.ledger, try LedgerDirectory.unlocked(ledger).hasManifest {
                 return
             }
             throw .usage(
                 "expiration",
-                "\(seconds) has passed: write 0, a future time, or +2h from the first start")
+                "\(seconds) has passed: write 0, a future time, or a time after the first start, "
+                    + "such as +2h")
         }
         let headers = NotificationHeaders(
             pushType: .liveActivity, expirationUnixSeconds: seconds)
@@ -97,7 +98,7 @@ struct Broadcast {
             wireProtocol: CampaignIdentity.broadcastProtocol, channel: channel)
     }
 
-    /// The request, with the ID and the expiration that the ledger has.
+    /// Returns the request with the ID and the expiration that the ledger records.
     func request(_ ledger: BroadcastLedger) -> SingleRequest {
         request(requestID: ledger.requestID, expiration: "\(ledger.expirationSeconds)")
     }

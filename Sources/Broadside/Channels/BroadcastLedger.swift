@@ -37,7 +37,7 @@ final class BroadcastLedger {
     /// Response of this run that refused the credential. The ledger does not record it.
     var refusal: BlockingConnection.Response?
 
-    /// Opens the ledger of an earlier start, or begins one.
+    /// Opens the ledger of an earlier start, or creates a ledger.
     ///
     /// - Parameters:
     ///   - identity: Identity of the broadcast. A ledger of another broadcast is an error with exit

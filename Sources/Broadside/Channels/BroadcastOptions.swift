@@ -3,7 +3,8 @@ public import BroadsideRows
 
 /// Options of `broadside broadcast`.
 public struct BroadcastOptions: Sendable {
-    /// App, channel, credential and output. A broadcast to production must be confirmed.
+    /// Options for app, channel, credential and output. A broadcast to production must be
+    /// confirmed.
     public var request = ChannelRequestOptions()
     /// File with the payload.
     public var payload: String?

@@ -89,7 +89,7 @@ public enum BroadcastRun {
         return broadcast.report(ledger)
     }
 
-    /// Prints a line if SIGINT or SIGTERM ends the process from now on. A signal that the parent
+    /// From now on, prints a line if SIGINT or SIGTERM ends the process. A signal that the parent
     /// process ignored stays ignored.
     private static func noteInterruption() {
         for number in [SIGINT, SIGTERM] {
@@ -106,7 +106,7 @@ public enum BroadcastRun {
                 // The system delivers the signal when the handler returns.
                 raise(number)
             }
-            // SAFETY: both are addresses of functions, or small numbers in their place.
+            // SAFETY: both values are addresses of functions, or small numbers such as SIG_IGN.
             if unsafe unsafeBitCast(previous, to: Int.self)
                 == unsafeBitCast(SIG_IGN, to: Int.self)
             {
@@ -208,7 +208,7 @@ public enum BroadcastRun {
         case .lost:
             try ledger.settle(
                 .unknown, status: status, reason: .connectionLost, attempts: attempts, now)
-        // Another credential or endpoint may be accepted: a later start sends the broadcast.
+        // Another credential or endpoint may be accepted, so a later start sends the broadcast.
         case .credential, .notFromAPNs:
             try ledger.release(attempts: attempts, now)
             ledger.refusal = response

@@ -18,7 +18,7 @@ public struct ChannelOptions: Sendable {
     public var action = Action.list
     /// Storage policy of a new channel: which broadcasts APNs stores for offline subscribers.
     public var storage = BroadcastChannel.Storage.none
-    /// App, channel, credential and output. A delete must be confirmed.
+    /// Options for app, channel, credential and output. A delete must be confirmed.
     public var request = ChannelRequestOptions()
 
     /// Creates options with their defaults.

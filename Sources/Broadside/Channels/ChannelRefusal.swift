@@ -13,8 +13,8 @@ enum ChannelRefusal {
         case lost
         /// The credential was refused. The request itself may be right.
         case credential
-        /// APNs never sends such a response: it redirects no request, asks for no login, and states
-        /// a reason for each refusal. Another server sent it, and APNs did not get the request.
+        /// Another server sent the response, and APNs did not get the request. APNs itself never
+        /// redirects a request or asks for a login, and it gives a reason for each refusal.
         case notFromAPNs
         /// The request was refused permanently.
         case request
@@ -46,7 +46,7 @@ enum ChannelRefusal {
         case .featureNotEnabled, .broadcastFeatureNotEnabled:
             return "in Apple's developer portal, switch on the broadcast capability of \(app)"
         case .missingChannelID: return "is there a proxy that removes headers? check --endpoint"
-        case .badChannelID: return "copy the ID as channel create printed it; \(other)"
+        case .badChannelID: return "copy the ID as broadside channel create printed it; \(other)"
         case .channelNotRegistered:
             return "there is no such channel here: broadside channel list shows all; \(other)"
         case .badRequestParams, .badRequestPayload, .missingChannelQueueSize, .missingPushType,

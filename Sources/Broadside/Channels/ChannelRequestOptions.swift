@@ -11,7 +11,7 @@ public struct ChannelRequestOptions: Sendable {
     public var connection = SendOptions()
     /// Whether the result is printed as JSON.
     public var isJSON = false
-    /// Whether to check the request only, without connecting or writing anything.
+    /// Whether the request is only checked, without connecting or writing anything.
     public var isDryRun = false
     /// Number of requests to print instead of sending; nil: the request is sent.
     public var preview: Int?
@@ -24,7 +24,7 @@ public struct ChannelRequestOptions: Sendable {
     /// Maximum length of a bundle ID, in bytes.
     private static let appCountMax = 255
 
-    /// Checks and returns the bundle ID, which requests have in their path.
+    /// Checks and returns the bundle ID, which is part of a request's path.
     func checkedApp() throws(BroadsideError) -> String {
         guard let app else {
             throw .usage("app", "is missing: add --app BUNDLE, the app's bundle ID")
@@ -59,13 +59,14 @@ public struct ChannelRequestOptions: Sendable {
     func checkedChannel() throws(BroadsideError) -> String {
         guard let channel else {
             throw .usage(
-                "channel", "is missing: add --channel ID, the ID that channel create printed")
+                "channel",
+                "is missing: add --channel ID, the ID that broadside channel create printed")
         }
         guard BroadcastChannel.isID(channel.utf8) else {
             throw .usage(
                 "channel",
                 "'\(wordExcerpt(channel))' is not a channel ID: copy it whole, with its padding, as "
-                    + "channel create printed it")
+                    + "broadside channel create printed it")
         }
         return channel
     }

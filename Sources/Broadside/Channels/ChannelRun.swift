@@ -107,8 +107,8 @@ public enum ChannelRun {
                         exitCode: ExitCode.failure)
                 }
             case .lost(let message):
-                // "Create is not idempotent": a repeat would create a second channel whose ID is
-                // lost.
+                // "Create is not idempotent": a repeat would create a second channel, and the ID of
+                // the first one is lost.
                 if call.action == .create { throw orphan(call, message) }
                 guard !isLast else {
                     throw BroadsideError(

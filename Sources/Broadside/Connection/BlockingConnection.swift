@@ -27,7 +27,8 @@ import BroadsideTLS
         /// HTTP status; nil if a GOAWAY came instead of a response.
         var status: UInt16?
         var reason: Reason?
-        /// Text of the reason, even if it is unknown; nil if the body has no reason.
+        /// Text of the reason, even if `Reason` does not have this reason; nil if the body has
+        /// none.
         var reasonText: String?
         /// Delay that the response asks for, seconds; nil if none.
         var retryAfterSeconds: UInt64?
@@ -39,7 +40,7 @@ import BroadsideTLS
     private let stream: BlockingStream
     /// Records whole responses; nil if status and reason are enough.
     private var recorder: ResponseRecorder?
-    /// Reason of the server's GOAWAY; nil if it has none, or if there was no GOAWAY.
+    /// Reason in the server's GOAWAY; nil if no GOAWAY came, or if it had no reason.
     private(set) var goAwayReason: Reason?
     private var isGoingAway = false
     private(set) var http = ClientConnectionStateMachine()
@@ -58,8 +59,8 @@ import BroadsideTLS
     /// Connects the socket without sending anything.
     ///
     /// - Parameter bodyLimit: Limit on the bytes of a body if whole responses are needed; nil if
-    ///   status and reason are enough. With a limit, a GOAWAY does not end the wait for a response
-    ///   that can still come.
+    ///   status and reason are enough. If a limit is given, a GOAWAY does not end the wait as long
+    ///   as the response can still come.
     init(
         to address: SocketAddress, configuration: TLSConfigurationBox.Value, limitSeconds: Int,
         bodyLimit: Int? = nil
@@ -92,7 +93,8 @@ import BroadsideTLS
             case .refused(let error): throw .proxy(error)
             case .wait: break
             }
-            // Reads one byte at a time: bytes after the response belong to the server.
+            // Reads one byte at a time, because the bytes after the proxy's response belong to the
+            // TLS handshake.
             let next = try attempt { () throws(BlockingStream.Failure) in
                 try stream.nextPlainByte()
             }

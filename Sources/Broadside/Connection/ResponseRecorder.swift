@@ -5,7 +5,7 @@ import BroadsideSupport
 /// request at a time.
 ///
 /// The connection's state machine keeps only the status and the first 512 bytes, which is all that
-/// a device push needs. It has already checked the frames that arrive here.
+/// a device push needs. The state machine has already checked the frames that arrive here.
 struct ResponseRecorder {
     /// Frame types and flags of RFC 9113 section 6.
     private static let (data, headers, continuation): (UInt8, UInt8, UInt8) = (0, 1, 9)
@@ -20,7 +20,7 @@ struct ResponseRecorder {
     /// Header fields of the response, with the pseudo-header fields.
     private(set) var fields: [HeaderBlockReader.Field] = []
     private(set) var body: [UInt8] = []
-    /// Whether the body is longer than the limit; the rest is not kept.
+    /// Whether the body is longer than the limit. Bytes beyond the limit are not kept.
     private(set) var isTooLong = false
 
     /// - Parameter bodyLimit: Limit on the bytes of a body.

@@ -5,7 +5,7 @@ import BroadsideSupport
 /// The server's clock, from the `date` header of its responses (RFC 9110 section 6.6.1). APNs is
 /// not known to send this header, but proxies and other servers do.
 struct ServerDate {
-    /// Limit on the bytes of frames in which to look for the header. Later bytes are ignored.
+    /// Number of received bytes that are searched for the header. Later bytes are ignored.
     private static let byteCountMax = 1 << 16
     private static let headersFrame: UInt8 = 1
     /// `date` in HPACK's static table (RFC 7541 appendix A).

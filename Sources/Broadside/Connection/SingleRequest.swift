@@ -8,8 +8,7 @@ struct SingleRequest {
     var fields: [(name: String, value: String)] = []
     var body: [UInt8] = []
 
-    /// Header field that Apple asks to be indexed when it occurs for the first time on a
-    /// connection.
+    /// Header field that a client indexes at its first occurrence on a connection, as Apple asks.
     private static let indexedField = "apns-expiration"
 
     /// Returns the header block of the first request on a connection. The fields are literals

@@ -18,7 +18,7 @@ struct SingleRequestServer {
 
     /// Time limit from the start of a connection to the response, seconds.
     private static let limitSeconds = 30
-    /// Maximum number of a name's addresses to try.
+    /// Maximum number of addresses to try for a host name.
     private static let addressesLimit = 8
 
     let route: Route
@@ -34,7 +34,7 @@ struct SingleRequestServer {
     ///   - options: Send options. Only the options for credential, environment and endpoint are
     ///     used.
     ///   - host: Apple's host for the environment, used if the options name no endpoint.
-    ///   - port: Port of that host, and of an endpoint that names no port.
+    ///   - port: Port of Apple's host, and of an endpoint that names no port.
     ///   - bodyLimit: Limit on the bytes of a response's body.
     ///   - warnings: Receives likely mistakes.
     init(
@@ -65,8 +65,8 @@ struct SingleRequestServer {
         return String(hostAndPort.dropLast(4))
     }
 
-    /// Text of a request as it would be sent. A description of the credential replaces a provider
-    /// token.
+    /// Returns a request as text, as it would be sent. A description of the credential replaces the
+    /// provider token.
     func preview(_ request: SingleRequest) -> String {
         request.text(
             authority: authority,
@@ -121,9 +121,9 @@ struct SingleRequestServer {
         BroadsideError("\(hostAndPort) can't be reached: \(problem)", exitCode: ExitCode.failure)
     }
 
-    /// Sends a request over a connection that is open and waits for its response.
+    /// Sends a request over an open connection and waits for the response.
     ///
-    /// - Throws: If the credential can't be used; nothing was sent.
+    /// - Throws: If the credential can't be used. In that case, nothing was sent.
     func exchange(
         _ request: SingleRequest, over connection: BlockingConnection
     ) throws(BroadsideError) -> Outcome {

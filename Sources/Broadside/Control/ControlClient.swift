@@ -124,8 +124,8 @@ public enum ControlClient {
         return text
     }
 
-    /// Members of the response's objects, in order. The names of nested members begin with the
-    /// outer name.
+    /// Returns all members of the response, in order. The name of a nested member begins with the
+    /// name of its object.
     private static func fields(of response: String) -> [(name: String, value: String)] {
         let bytes = Array(response.utf8)
         var tokenizer = JSONTokenizer()

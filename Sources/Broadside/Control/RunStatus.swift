@@ -97,8 +97,8 @@ public struct RunStatus: Sendable {
         self = try Self.all(ledgers: [path])[0]
     }
 
-    /// Reads the status of several ledgers. All runs are queried concurrently, so that several runs
-    /// that do not respond take as much time as one.
+    /// Reads the status of several ledgers. Queries all runs concurrently: several runs that do not
+    /// respond take no longer than one.
     ///
     /// - Parameter paths: Directories of the ledgers.
     /// - Returns: Their states, in the same order.

@@ -70,7 +70,8 @@ extension Credential {
         }
     }
 
-    /// Checks the campaign against the certificate, so that APNs does not have to refuse it.
+    /// Checks that the certificate is valid for the campaign's topic and environment. With another
+    /// certificate, APNs would refuse each request.
     func check(_ headers: NotificationHeaders, _ options: SendOptions) throws(BroadsideError) {
         guard case .certificate(_, let scope) = self else { return }
         if let problem = scope.topicProblem(headers.topic, pushType: headers.pushType) {
@@ -90,7 +91,7 @@ extension Credential {
         throw .usage(
             "endpoint",
             "\(endpoint) is Apple's \(environment), but the certificate is for \(other) only: use "
-                + "--environment \(other) in its place, or another certificate")
+                + "--environment \(other) instead of --endpoint, or another certificate")
     }
 
     /// Returns the initial authorization of a run.
@@ -112,8 +113,8 @@ extension Credential {
         }
     }
 
-    /// Checks that this credential does not sign with another key under the key ID of one that
-    /// APNs has accepted. Apple never gives the ID of a key to another key.
+    /// Refuses a changed key that has the key ID of a key that APNs has accepted. Apple gives each
+    /// key its own ID, so the new key can't be right.
     ///
     /// - Parameter options: Options from which this credential was read.
     func checkKey(of accepted: Credential, _ options: SendOptions) throws(BroadsideError) {

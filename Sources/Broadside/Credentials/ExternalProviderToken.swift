@@ -91,8 +91,8 @@ package struct ExternalProviderToken: Sendable {
     ///   - command: Command line.
     ///   - printed: Output of the command; nil: the command is run.
     ///   - shell: Runs the command.
-    ///   - heedsSignals: Whether a pending stop signal ends the command; set only if nothing else
-    ///     takes signals while it runs.
+    ///   - heedsSignals: Whether a pending stop signal ends the command. Set this only if no other
+    ///     code takes signals while the command runs.
     ///   - nowSeconds: Seconds since 1970.
     ///   - warnings: Receives likely mistakes.
     static func run(
@@ -151,8 +151,8 @@ package struct ExternalProviderToken: Sendable {
             authorization: ProviderTokenClaims.authorization(text))
     }
 
-    /// Checks that a run may continue with this token. APNs requires "One connection, one team",
-    /// and the campaign's topic belongs to the team of the first token.
+    /// Checks that this token belongs to the same team as the previous token of the run. APNs
+    /// requires "One connection, one team", and the campaign's topic belongs to that team.
     func checkTeam(of other: ExternalProviderToken) throws(BroadsideError) {
         guard claims.teamID == other.claims.teamID else {
             switch source {
@@ -191,9 +191,8 @@ extension ExternalProviderToken {
 /// Checks once per second whether the file has a new token or the command is due, and passes the
 /// result to the run.
 ///
-/// A command is due when its token is so old that APNs accepts a new one and will soon require it,
-/// or when APNs has reported the token as expired. It never runs more often than Apple's rules
-/// allow.
+/// A command is due when its token will soon be too old for APNs, or when APNs has reported the
+/// token as expired. It never runs more often than Apple's rules allow.
 package struct ExternalProviderTokenWatch {
     /// Result of reading a changed file or running the command.
     struct Reading: Sendable {

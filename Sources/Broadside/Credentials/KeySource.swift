@@ -16,7 +16,7 @@ enum KeySource: Equatable, Sendable {
     static let prefixes = [environmentPrefix, TokenURI.prefix]
     private static let environmentPrefix = "env:"
 
-    /// Reads the source from the options; nil: they name no key.
+    /// Reads the source from the options; nil if they name no key.
     init?(_ options: SendOptions) {
         if let command = options.authKeyCommand {
             self = .command(command)

@@ -56,8 +56,8 @@ enum SecretCommand {
     ///   - option: Option that contains the command.
     ///   - limit: Limit on the output, bytes.
     ///   - shell: Runs the command.
-    ///   - heedsSignals: Whether a pending stop signal ends the command; set only if nothing else
-    ///     takes signals while it runs.
+    ///   - heedsSignals: Whether a pending stop signal ends the command. Set this only if no other
+    ///     code takes signals while the command runs.
     static func run(
         _ command: String, option: String, limit: Int, by shell: ShellCommand = ShellCommand(),
         heedsSignals: Bool = true

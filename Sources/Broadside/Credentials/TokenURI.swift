@@ -16,7 +16,8 @@ struct TokenURI: Equatable, Sendable {
     /// Limit on the size of the file that contains the PIN, bytes.
     private static let pinByteLimit = 256
 
-    /// Part of the URI that identifies the key, without attributes for opening it; safe to show.
+    /// Part of the URI that identifies the key. It lacks the attributes for opening the key, such
+    /// as the PIN's file, and is safe to show.
     var key: String { String(text.parts(atFirst: "?")?.before ?? text[...]) }
 
     private var attributes: [(name: Substring, value: Substring)] {
@@ -73,7 +74,8 @@ struct TokenURI: Equatable, Sendable {
         }
         var uri = Array(key.utf8)
         defer { uri.cleanse() }
-        // Reserves room for the PIN: the old memory of an array that grows is not overwritten.
+        // Reserves room for the PIN, because an array that grows leaves a copy of its bytes in
+        // memory.
         uri.reserveCapacity(uri.count + 64 + 3 * Self.pinByteLimit)
         if !key.contains(";type=") && !key.contains(":type=") { uri += Array(";type=private".utf8) }
         if let pin { Self.append(pin, to: &uri) }

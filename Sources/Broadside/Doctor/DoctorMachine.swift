@@ -14,7 +14,7 @@ enum DoctorMachine {
     /// Size of a test write in bytes, and number of test writes. Each test write is synced, as a
     /// reactor's writes are.
     private static let (syncByteCount, syncs) = (16_384, 5)
-    /// Minimum duration of a sync that slows down a fast run. Such a run syncs about once per
+    /// A sync that takes at least this long slows down a fast run, which syncs about once per
     /// second.
     private static let slowSync = 500 * millisecond
 
@@ -44,7 +44,7 @@ enum DoctorMachine {
         report.add(
             "memory lock", .ok,
             ResourceLimits.lockedMemory.map { "\(byteCountText($0)) allowed" } ?? "unlimited")
-        // Not a warning, because encryption works either way.
+        // This is never a warning, because encryption works either way.
         let encryption = MachineDescription.current().encryption
         report.add("encryption", .ok, encryption.detail, advice: encryption.advice)
         if let ledger { canRun = examineDisk(&report, of: ledger) && canRun }

@@ -11,21 +11,22 @@ import BroadsideTLS
 public enum DoctorRun {
     /// Time limit from the start of a connection to the response, seconds.
     private static let limitSeconds = 10
-    /// Maximum number of a name's addresses to try.
+    /// Maximum number of addresses to try for a host name.
     private static let addressesLimit = 8
-    /// Maximum difference between this machine's clock and the server's without a warning, seconds.
+    /// A warning appears if this machine's clock differs from the server's by more than this,
+    /// seconds.
     private static let clockTolerance: UInt64 = 120
     /// Token with an odd number of digits, which no device can have.
     private static let impossibleToken = "0"
 
-    /// Inputs of the checks, which were read and checked.
+    /// Inputs of the checks, already read and validated.
     private struct Subject {
         var credential: Credential
         var headers: NotificationHeaders
         var route: Route
         var context: TLSContext
         var sendsContentLength: Bool
-        /// Port that Apple's hosts also offer; nil if the endpoint names a port.
+        /// The other port that Apple's hosts offer; nil if the endpoint names a port.
         var otherPort: UInt16?
         var warnings: [String] = []
 
@@ -50,7 +51,7 @@ public enum DoctorRun {
     ///
     /// - Returns: 0 if no check failed, 1 if APNs can't be reached or this machine can't run a
     ///   campaign, 4 if APNs refuses the credential or the topic.
-    /// - Throws: The error in the options; results so far are printed in that case, too.
+    /// - Throws: An error in the options. The results so far are printed even then.
     public static func run(_ options: SendOptions, asJSON: Bool) throws(BroadsideError) -> Int32 {
         let (host, port) = try Plan.endpoint(options)
         var report = DoctorReport(endpoint: Route.hostAndPort(host, port))
@@ -139,7 +140,8 @@ public enum DoctorRun {
         return 1
     }
 
-    /// Text to append to advice: a proxy that is configured on this machine is not used.
+    /// Text to append to advice if this machine has a configured proxy that Broadside does not use;
+    /// empty otherwise.
     private static func proxyHint(_ subject: Subject) -> String {
         guard subject.route.proxy == nil, let variable = ProxyAddress.unusedVariable else {
             return ""
@@ -212,7 +214,7 @@ public enum DoctorRun {
         if first.reason == .invalidProviderToken, case .key = subject.credential {
             // APNs gives the same reason for a token from the future and for a token signed with a
             // wrong key. A token issued two hours ago is valid if this machine's clock is one to
-            // four hours fast.
+            // three hours fast.
             let second = try? response(shiftSeconds: -7200)
             isFast = second.map { $0.reason.map { !$0.refusesToken } ?? false } ?? false
         }

@@ -18,7 +18,8 @@ enum DoctorVerdict {
             report.add("credential", .ok, "accepted by APNs")
             report.add("topic", .ok, "\(topic) is allowed")
             report.add("environment", .ok, "the credential is valid at this endpoint")
-            // A clock that differs from the server's date has its finding already.
+            // If the clock differs from the server's date, the report already has a finding about
+            // it.
             let isClockJudged = report.checks.contains { $0.name == "clock" }
             if credential.kind == .providerToken, !isClockJudged {
                 report.add("clock", .ok, "near enough to APNs' clock")
@@ -37,7 +38,7 @@ enum DoctorVerdict {
             report.add(
                 "clock", .failed, words,
                 advice: "APNs accepts a token dated two hours before this clock: the "
-                    + "machine's clock is one to four hours fast, so set it")
+                    + "machine's clock is one to three hours fast, so set it")
             return 4
         }
         if response.status == 411 {

@@ -74,8 +74,8 @@ package struct MachineDescription: Sendable, Equatable {
     /// between 3.0 and 3.1.0", has "AES-GCM enabled with AVX512 vAES and vPCLMULQDQ".
     private static let firstLibraryWithVectorGCM = (major: 3, minor: 1)
 
-    /// Whether this OpenSSL has AES-GCM of several blocks at once; true if its version is not a
-    /// number, to avoid advice about an unknown library.
+    /// Whether this OpenSSL has AES-GCM of several blocks at once. It is also true if the version
+    /// is not a number, so that an unknown library causes no advice.
     private var libraryHasVectorGCM: Bool {
         let version = library.split(separator: " ").last ?? ""
         let numbers = version.split(separator: ".").prefix(2).map { Int($0) }
@@ -85,8 +85,8 @@ package struct MachineDescription: Sendable, Equatable {
         return (major, minor) >= Self.firstLibraryWithVectorGCM
     }
 
-    /// Description of how OpenSSL encrypts on this machine, and advice; the advice is nil if
-    /// nothing would make it faster.
+    /// Description of how OpenSSL encrypts on this machine, and advice for faster encryption; the
+    /// advice is nil if there is none.
     var encryption: (detail: String, advice: String?) {
         guard hasVectorGCM else {
             return ("\(library); this processor has no VAES with AVX-512", nil)

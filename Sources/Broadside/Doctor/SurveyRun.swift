@@ -113,8 +113,8 @@ public enum SurveyRun {
         for harmless in HarmlessRequest.all(
             topic: options.topic, signs: signs, usesTokens: usesTokens)
         {
-            // A refused credential must not influence the response to the next request, which gets
-            // another connection.
+            // The next request gets another connection, because a refused credential must not
+            // influence its response.
             if count == requestsAtOnce || !harmless.usesCredential { connection = nil }
             if connection == nil {
                 connection = try server.connect()

@@ -49,8 +49,8 @@ final class FeedbackLedger {
 
     deinit { close(descriptor) }
 
-    /// Records tuples durably. The service removes tuples once they are read, so this is their only
-    /// copy.
+    /// Records tuples durably. The service removes tuples once they are read, so the ledger has the
+    /// only copy.
     ///
     /// - Throws: Exit code 1 if the tuples exceed `tuplesLimit`, after recording as many as the
     ///   limit permits.
@@ -75,8 +75,9 @@ final class FeedbackLedger {
         for tuple in tuples {
             let milliseconds = UInt64(tuple.unixSeconds) * 1000
             let digits = Array(hexadecimal(tuple.token).utf8)
-            // The service's time decides between ledgers: a token reported dead on Monday and
-            // accepted on Tuesday is kept, regardless of when the service was read.
+            // The service's time is recorded, because it decides between ledgers. `prune` keeps a
+            // token that was reported dead on Monday and accepted on Tuesday, regardless of when
+            // the service was read.
             writer.settled(
                 row: count, state: .rejected, status: 410, reason: Reason.unregistered.rawValue,
                 attempts: 0, timestamp: milliseconds, token: digits.rawSpan,

@@ -28,7 +28,8 @@ public enum FeedbackRun {
         let port = namedPort ?? defaultPort
         guard options.certificate != nil else {
             throw .usage(
-                "certificate", "is missing: add --certificate FILE, which selects the app's list")
+                "certificate",
+                "is missing: add --certificate FILE, the certificate of the list's app")
         }
         guard let path = options.ledger else {
             throw .usage(
@@ -38,7 +39,7 @@ public enum FeedbackRun {
         let credential = try Credential.read(options, warnings: &warnings)
         for warning in warnings { standardErrorLine("broadside: warning: \(warning)") }
         let context = try CampaignRun.tlsContext(options, credential)
-        // Opened before anything is read, because reading clears the service's list.
+        // The ledger is opened before anything is read, because reading clears the service's list.
         let ledger = try FeedbackLedger(path: path, now: Clock.now())
         do {
             let stream = try connect(host: host, port: port, context: context)

@@ -3,7 +3,7 @@ internal import Glibc
 internal import Synchronization
 
 /// Passes rows from a task of the program to a thread of the run, which writes them to the ledger's
-/// copy of the list. At most one block waits, and the task is suspended meanwhile.
+/// copy of the list. At most one block of rows waits. The task is suspended until the run takes it.
 package final class RowSpool: Sendable {
     private struct State: Sendable {
         var block: [UInt8]?
@@ -11,7 +11,7 @@ package final class RowSpool: Sendable {
         var failure: BroadsideError?
         /// Whether the run accepts no more blocks.
         var isClosed = false
-        /// Whether the run needs rows. A campaign that continues already has them.
+        /// Whether the run needs rows. A run that continues a campaign already has a copy of them.
         var isWanted = false
         /// Continuation of the task that waits until the run needs rows, or until its block is
         /// taken.
@@ -111,7 +111,8 @@ package final class RowSpool: Sendable {
 
     /// Takes the next block, or the end of the rows; nil if neither is there yet.
     private func next() throws(BroadsideError) -> (block: [UInt8], isEnd: Bool)? {
-        // The task is cancelled, too, and would report this end as its own failure.
+        // When the run is cancelled, the task is cancelled, too, and records that as a failure.
+        // That failure is not reported.
         if state.withLock({ $0.isClosed }) { throw SignalWatch.stopped }
         let (block, producer, isAtEnd, failure) = state.withLock { state in
             defer {

@@ -23,7 +23,8 @@ package protocol RunObserver: Sendable {
     func end(_ end: RunEnd)
 }
 
-/// A program that runs a campaign: its requests to the run, and the run's reports to the program.
+/// Connects a program with the campaign that it runs. Passes the program's requests to the run, and
+/// the run's reports to the program.
 package final class RunHost: Sendable {
     /// Request to change a running send.
     package enum Request: Equatable, Sendable {

@@ -3,12 +3,12 @@ import BroadsideLists
 import BroadsideRows
 import BroadsideSupport
 
-/// Warnings about words such as NULL in a column, which mean a missing value, and about escapes such
-/// as `\n` in a TSV list. Both count as text.
+/// Warnings about words such as NULL in a column, which mean a missing value, and about escapes
+/// such as `\n` in a TSV list. A run sends both as text.
 enum MissingValues {
-    /// Limit on the rows in which the other columns, besides the token column, are checked.
+    /// Limit on the rows in which columns other than the token column are checked.
     private static let rowLimit: UInt64 = 1000
-    /// Limit on the columns that are checked in these rows.
+    /// Limit on the columns that are checked in each row.
     private static let columnLimit = 200
 
     /// Warns about each column that contains a word such as NULL.
@@ -36,7 +36,8 @@ enum MissingValues {
         }
     }
 
-    /// Checks the other columns of a table's first rows for words such as NULL and for escapes.
+    /// Checks the first rows of a table for words such as NULL and for escapes, in all columns
+    /// except the token column.
     ///
     /// - Parameter header: Header of the list.
     static func warnOfOtherColumns(of list: TokenList, header: [UInt8]?) {

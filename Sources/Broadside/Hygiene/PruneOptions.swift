@@ -47,7 +47,7 @@ public struct PruneOptions: Sendable {
     /// Default of `--max-removed`.
     public static let defaultMaxRemovedPercent = 50.0
 
-    /// Number of rows below which a list has no limit on removed rows: two dead tokens in a list of
+    /// A list with fewer rows than this has no limit on removed rows. Two dead tokens in a list of
     /// three are not unusual.
     public static let guardedRowCount: UInt64 = 1_000
 }

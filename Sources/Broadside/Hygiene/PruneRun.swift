@@ -11,7 +11,8 @@ public enum PruneRun {
     /// Runs a prune with the options.
     ///
     /// - Returns: A human-readable summary, a few lines.
-    /// - Throws: The cause of the failure, with its exit code; the output is unchanged then.
+    /// - Throws: The cause of the failure, with its exit code. In that case, the output is
+    ///   unchanged.
     public static func run(_ options: PruneOptions) throws(BroadsideError) -> String {
         var options = options
         let topic: PruneTopic
@@ -40,7 +41,7 @@ public enum PruneRun {
             do throws(BroadsideError) {
                 try checkShare(counts, options)
             } catch {
-                // The number of removed rows and the reasons show whether it is the right ledger.
+                // The summary's row counts and reasons show whether the ledger is the right one.
                 standardErrorLine(summary)
                 throw error
             }
@@ -88,8 +89,8 @@ public enum PruneRun {
     /// Reads the ledgers twice: first for dead tokens, then for later evidence that a token is
     /// alive.
     ///
-    /// - Parameter hasSilence: Set if a ledger has acceptances by a legacy gateway's silence, which
-    ///   prove nothing about a token.
+    /// - Parameter hasSilence: Set if a ledger has rows that a legacy gateway accepted by sending
+    ///   no error. Such an acceptance proves nothing about the token.
     private static func deadTokens(
         _ options: PruneOptions, _ topic: PruneTopic, hasSilence: inout Bool
     ) throws(BroadsideError) -> DeadTokens {
@@ -229,8 +230,9 @@ public enum PruneRun {
         try output.write(text.extracting(offset..<text.byteCount))
     }
 
-    /// Refuses to remove too large a share of the rows. The ledger is then probably the wrong one,
-    /// and a list that has lost half of its rows would be worse than none.
+    /// Refuses to remove too large a share of the rows. A large share probably means that the
+    /// ledger is the wrong one, and a list that has lost half of its rows is worse than no new
+    /// list.
     private static func checkShare(
         _ counts: PruneCounts, _ options: PruneOptions
     ) throws(BroadsideError) {

@@ -4,9 +4,9 @@ import BroadsideLedgers
 import BroadsidePayloads
 import BroadsideSupport
 
-/// Topic of the tokens in a list. It decides which verdicts about them count.
+/// Topic of the tokens in a list. It decides which verdicts about these tokens count.
 enum PruneTopic {
-    /// Reports for any topic count.
+    /// Reports count, whatever their topic is.
     case any
     /// All rows have this topic.
     case one(String)
@@ -14,7 +14,7 @@ enum PruneTopic {
     case ofRow(TextTemplate, option: String)
 
     /// Determines the topic from the option. Without the option, the ledgers decide: if the rows of
-    /// all ledgers name their topics in the same way, the rows of the list do, too.
+    /// all ledgers name their topics in the same way, the rows of the list must do so, too.
     ///
     /// - Throws: Exit code 2 if the option is not a template, or if it is needed and missing.
     init(_ options: PruneOptions) throws(BroadsideError) {
@@ -73,8 +73,8 @@ enum PruneTopic {
         return TokenScope(topic: topic, environment: nil)
     }
 
-    /// Warning about ledgers whose verdicts belong to other apps or environments; nil if there is
-    /// no reason for one.
+    /// Warning about ledgers whose verdicts belong to other apps or environments; nil if no warning
+    /// is needed.
     ///
     /// - Parameters:
     ///   - all: Scope of each ledger.
@@ -88,7 +88,7 @@ enum PruneTopic {
                     + "topic than \(scope.topic ?? ""): reports of such ledgers are ignored"
             }
         }
-        // With a topic, or one for each row, verdicts of other topics do no harm.
+        // If the topic of the rows is known, verdicts of other topics do no harm.
         let scopes =
             isAny ? found : found.map { TokenScope(topic: nil, environment: $0.environment) }
         guard

@@ -23,7 +23,7 @@ public struct TokensOptions: Sendable {
 public struct TokensCheck {
     /// Findings about the list.
     public let report: TokensReport
-    /// Error with which `send` would refuse the list; nil if it would accept it.
+    /// Error with which `send` would refuse the list; nil if `send` would accept the list.
     public let refusal: BroadsideError?
 
     /// Reads the list once.

@@ -37,14 +37,15 @@ public enum TokensDedupe {
         var rows: UInt64 = 0
     }
 
-    /// Values that an unusual number of rows share, so that they are probably not IDs of users.
+    /// Values that an unusually large number of rows share. Such values are probably not IDs of
+    /// users.
     private struct SharedValues {
-        /// Number of rows of one user that are still usual.
+        /// Largest usual number of rows for one user.
         static let usualRows: UInt64 = 100
 
-        /// Number of values that more rows share.
+        /// Number of values that more than `usualRows` rows share.
         var count = 0
-        /// Number of rows that share the most frequent value, and the row of them that stays.
+        /// Number of rows that have the most frequent value, and the one of these rows that stays.
         var mostRows: UInt64 = 0
         var mostKept: UInt64 = 0
 
@@ -80,8 +81,8 @@ public enum TokensDedupe {
     ///
     /// - Parameters:
     ///   - options: The list that is read.
-    ///   - path: Path of the new list. It is written to a file beside this path, which is then
-    ///     renamed.
+    ///   - path: Path of the new list. The list is written to a file beside this path, and that
+    ///     file is then renamed to the path.
     ///   - rule: Rule that groups rows and decides which row of a group stays.
     /// - Returns: A human-readable summary, a few lines.
     public static func run(
@@ -147,7 +148,7 @@ public enum TokensDedupe {
     }
 
     /// Collects a record per row that may be removed: the digest of its token or value, its age (0
-    /// for the newest), and the bytes of the row.
+    /// for the newest), and the row's byte range.
     private static func read(
         _ list: TokenList, _ rule: Rule, into tokens: inout RecordSorter
     ) throws(BroadsideError) -> Result {
@@ -222,7 +223,8 @@ public enum TokensDedupe {
         nulls = found
     }
 
-    /// Warns that rows have a word such as NULL in place of a value, and are all kept.
+    /// Warns that some rows have a word such as NULL in place of a value, and that all of them
+    /// stay.
     private static func warn(of nulls: Nulls, in column: String) {
         let rows =
             nulls.rows == 1
@@ -234,7 +236,8 @@ public enum TokensDedupe {
                 + "a missing value: spell it differently if it is an ID")
     }
 
-    /// Warns about values that many rows share: all but one of these rows are removed.
+    /// Warns about values that many rows share. Of the rows with such a value, all but one are
+    /// removed.
     private static func warn(
         of shared: SharedValues, in column: String, field: Int, of list: TokenList
     ) throws(BroadsideError) {

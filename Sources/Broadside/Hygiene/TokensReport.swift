@@ -4,7 +4,7 @@ import BroadsideRows
 import BroadsideSupport
 
 extension ListSurvey.BadRow {
-    /// First characters of the text in the token's column, safe for one line of a terminal.
+    /// First characters of the text in the token column, safe to print on one line of a terminal.
     var excerpt: String { tokenExcerpt(text) }
 }
 

@@ -32,8 +32,8 @@ struct NightHistory: Sendable {
         let date: NightDate
         fileprivate(set) var state = State.intended
         /// Time of the latest start on the night's own date, before the night had begun; nil if
-        /// there was none. A night that was only ordered continues only if its date is given as an
-        /// option again.
+        /// there was none. If all starts of a night were on other days (`ordered`), the night
+        /// continues only if the option names its date again.
         fileprivate(set) var startedAtMilliseconds: UInt64?
         /// Time of the night's latest note.
         fileprivate(set) var notedAtMilliseconds: UInt64
@@ -87,8 +87,8 @@ struct NightHistory: Sendable {
     ///   - now: Current time, in milliseconds.
     ///   - today: Day at that time.
     ///   - length: Length of a night, in milliseconds.
-    /// - Throws: Exit code 1 if the clock is far behind the latest night: that night would
-    ///   otherwise begin again under another date.
+    /// - Throws: Exit code 1 if the clock is far behind the time of the latest night. That night
+    ///   would begin again under another date.
     func night(
         at now: UInt64, today: NightDate, length: UInt64
     ) throws(BroadsideError) -> NightDate {

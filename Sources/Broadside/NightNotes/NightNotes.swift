@@ -97,7 +97,7 @@ final class NightNotes: Sendable {
                     option: "ledgers", "\(path): \(words ?? describe(errno: code))",
                     exitCode: ExitCode.disk)
             }
-            // Checks that it is the file that the next start will open.
+            // Checks that the locked file is the one that the next start will open.
             let own = FileIdentity(descriptor: descriptor)
             if let own, own.isRegular, own == FileIdentity(path: path) { return descriptor }
             close(descriptor)

@@ -32,7 +32,7 @@ final class NightRecord: Sendable {
         }
     }
 
-    /// Writes the page of the run into its ledger. A failure is a warning.
+    /// Writes the page of the run into its ledger. A failure only causes a warning.
     ///
     /// - Returns: Path of the page; nil if it was not written.
     func write(
@@ -42,7 +42,7 @@ final class NightRecord: Sendable {
         let ledger = directory.path
         let path = "\(ledger)/\(LedgerDirectory.pageName)"
         do throws(BroadsideError) {
-            // By now, another ledger may be at this path, or none.
+            // By now, this path may have another ledger, or no ledger.
             guard try LedgerDirectory.isBegunLedger(ledger, ifThere: true) else { return nil }
             try signals.write(path, isUrgent: isUrgent) { () throws(BroadsideError) in
                 try LedgerDirectory.writePage(bytes, into: ledger)

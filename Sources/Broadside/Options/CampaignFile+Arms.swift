@@ -3,7 +3,7 @@ import BroadsideSupport
 
 extension CampaignFile {
     /// Key in a campaign file for the options of arms. Its value is an object with one object per
-    /// arm, and replaces the options that are repeated for each arm.
+    /// arm. It replaces the options that a command line repeats for each arm.
     static let armsKey = "arms"
 
     /// Options that an arm may have, by their keys in a file.

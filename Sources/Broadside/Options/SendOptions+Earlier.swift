@@ -75,8 +75,8 @@ extension SendOptions {
             directories, own: ledger)
     }
 
-    /// Option that looks back furthest in the ledgers of a folder, and the maximum age of the
-    /// reports that it counts, in milliseconds; nil if no option has such a limit.
+    /// Returns the option that uses the oldest reports in a folder's ledgers, and the maximum age
+    /// of these reports in milliseconds; nil if no option has such a limit.
     func memory(of folder: String) -> (option: String, milliseconds: UInt64)? {
         let path = normalizedPath(folder)
         func asks(_ directories: [String]) -> Bool {

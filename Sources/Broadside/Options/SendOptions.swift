@@ -88,8 +88,8 @@ public struct SendOptions: Sendable {
     /// File whose first line is the passphrase of a protected key.
     public var passphraseFile: String?
 
-    /// Apple's host: production or sandbox. An endpoint of Apple's other environment contradicts a
-    /// value that was set.
+    /// Apple's host: production or sandbox. If a value was set, an `endpoint` of Apple's other
+    /// environment is an error.
     public var environment: Endpoints.Environment {
         get { chosenEnvironment ?? .production }
         set { chosenEnvironment = newValue }
@@ -98,7 +98,7 @@ public struct SendOptions: Sendable {
     private(set) var chosenEnvironment: Endpoints.Environment?
     /// Port of Apple's host, and of an endpoint without a port; nil: the protocol's default.
     public var port: UInt16?
-    /// `HOST[:PORT]` of another APNs, instead of Apple's.
+    /// `HOST[:PORT]` of a server to use instead of Apple's.
     public var endpoint: String?
     /// Certificates to trust instead of the system's.
     public var caFile: String?
@@ -152,7 +152,8 @@ public struct SendOptions: Sendable {
     public var canary: Int?
     /// Limit on refused rows in the canary, percent.
     public var canaryMaxRejected = 20.0
-    /// Whether the canary of another part of the campaign has passed, so that this part has none.
+    /// Whether the canary of another part of the campaign has passed, so that this part needs no
+    /// canary.
     public var assumesCanary = false
     /// Time after the first start at which the run stops sending requests; nil: none.
     public var deadline: UInt64?
@@ -179,7 +180,7 @@ public struct SendOptions: Sendable {
     /// requested; empty: requested without directories.
     public var skipDead: [String]?
     /// Whether the directories of `skipDead` are a default. Default directories may be absent or
-    /// contain no ledger, as on a campaign's first night, and an unreadable ledger is skipped with
+    /// contain no ledger, as on a campaign's first night. An unreadable ledger in them only causes
     /// a warning.
     public var skipDeadIsDefault = false
     /// Column with the time of a token's registration; nil: `deadFor` decides.
@@ -226,8 +227,8 @@ public struct SendOptions: Sendable {
     public var command: RunCommand?
     /// Path of the control socket.
     public var control: String?
-    /// Command for `sh -c`, run when the run starts, stops or finishes, with the event on its
-    /// standard input.
+    /// Command for `sh -c` that is called at each event of a run, such as its start and its end. It
+    /// reads the event from its standard input.
     public var hook: String?
     /// Folder of the ledgers of a nightly campaign; it is empty on the first night. nil: not a
     /// nightly campaign.

@@ -53,13 +53,14 @@ public struct ReceiptColumns: Sendable {
                 + (isPlain ? "write a header" : "name one with --id-column or --token-column"))
     }
 
-    /// Returns the column of the time, or its usual name if the file has none.
+    /// Returns the column of the time. If the file has no such column, returns the first usual
+    /// name.
     func time(of path: String) throws(BroadsideError) -> String {
         if let time { return time }
         return try find(Self.usualTimes, in: path) ?? Self.usualTimes[0]
     }
 
-    /// Returns the first of the given columns that the file has; nil if it has none.
+    /// Returns the first of the given columns that the file has; nil if it has none of them.
     private func find(_ names: [String], in path: String) throws(BroadsideError) -> String? {
         for name in names {
             do throws(BroadsideError) {
@@ -70,7 +71,7 @@ public struct ReceiptColumns: Sendable {
                 if try hasValue(list) { return name }
             } catch {
                 if error.isFaultyList || error.exitCode != ExitCode.badRequest { throw error }
-                // A file that can't be opened has no other column either.
+                // If the file can't be opened, trying another column is useless.
                 if !(try fileExists(path)) { throw error }
             }
         }

@@ -26,9 +26,9 @@ enum ReceiptsJoin {
     /// Returns the findings about a campaign from a file of receipts.
     ///
     /// - Parameters:
-    ///   - path: CSV, TSV or JSON Lines with the columns of an apns-id or token, and of a time.
-    ///   - columns: Names of these columns, and of the columns for whose values opens are counted
-    ///     separately.
+    ///   - path: CSV, TSV or JSON Lines with a column of apns-ids or tokens, and a column of times.
+    ///   - columns: Names of these columns, and of further columns. Opens are counted for each
+    ///     value of a further column.
     static func findings(
         _ ledger: LedgerReader, receipts path: String, columns: ReceiptColumns
     ) throws(BroadsideError) -> ReceiptFindings {

@@ -93,7 +93,8 @@ final class BenchChild {
     /// Sends a signal and waits for the child's end.
     @discardableResult
     func stop(_ signal: Int32) -> End? {
-        // The child never started: process ID 0 would signal every process of this group.
+        // If the child never started, its process ID is 0, and kill(2) would signal every process
+        // of this group.
         guard identifier > 0 else { return nil }
         if end == nil { kill(identifier, signal) }
         return ended(0)

@@ -2,7 +2,8 @@ import BroadsideCampaigns
 import BroadsideSupport
 internal import Glibc
 
-/// One benchmark: a short run to count bytes, one to find the rate, and the measured run.
+/// One benchmark. It consists of a short run that counts bytes, a run that finds the rate, and the
+/// measured run.
 struct BenchRun {
     /// Measurements of a `send`, from its summary and the kernel.
     struct Measured {
@@ -30,8 +31,8 @@ struct BenchRun {
     /// Maximum number of attempts of a run that must last for a minimum time.
     private static let sampleLimit = 3
 
-    /// Number of latencies by which both runs are extended, because connections accept more
-    /// requests only after their first responses.
+    /// Both runs are extended by this many latencies, because connections accept more requests only
+    /// after their first responses.
     private static let latencies = 4
 
     init(_ options: BenchOptions) throws(BroadsideError) {
@@ -56,7 +57,8 @@ struct BenchRun {
             milliseconds: min(Self.warmUp.milliseconds, max(100, Int(seconds * 500)))
                 + Self.latencies * Int(answer),
             more: connections)
-        // Little is sent before the first responses, and the last responses are only awaited.
+        // Subtracts two latencies: little is sent before the first responses, and the last
+        // responses are only awaited.
         let elapsed = found.summary.elapsedSeconds
         let rate = found.answered / max(elapsed - 2 * answer / 1000, elapsed / 4)
         let measured = try measure(

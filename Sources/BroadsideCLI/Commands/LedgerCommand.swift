@@ -114,7 +114,7 @@ enum LedgerCommand {
             .text("apns-id", "ID", \.notificationID, "find: the row with this apns-id"),
             .text(
                 "token", "TOKEN", \.token,
-                "find: the rows with this device token; forget: this device"),
+                "find: the rows with this device token; forget: the device with this token"),
             .text(
                 "token-column", "NAME", \.tokenColumn,
                 "forget: column of --tokens with the device tokens (default: token)"),
@@ -269,7 +269,7 @@ enum LedgerCommand {
         try ledger.checkOutput(values.output)
         // As private as the ledger, because it contains device tokens.
         let output = try OutputFile(values.output, permissions: 0o600)
-        // The header is the first part, if there is one.
+        // The first part of a CSV export is its header.
         var parts = values.format == .csv ? -1 : 0
         try ledger.writeExport(
             tokens: values.tokens, format: values.format, states: values.states,
@@ -342,7 +342,7 @@ enum LedgerCommand {
                     notificationID: values.notificationID, token: values.token,
                     tokens: values.tokens)
             } catch {
-                // A ledger that can't be searched does not hide the rows of the others.
+                // If one of several ledgers can't be searched, the others are still searched.
                 guard ledgers.paths.count > 1, error.exitCode == 5 || error.option == "ledger"
                 else { throw error }
                 standardErrorLine("broadside: \(error.message)")

@@ -43,7 +43,7 @@ enum PayloadCommand {
             try group.read(arguments, into: &values)
             if values.isBroadcast { try checkBroadcast(arguments, &values) }
             let reports = try Self.reports(values)
-            // The first error of this report follows on stderr.
+            // The first error of the first failed report is printed last, on stderr.
             let failed = reports.firstIndex { $0.failure != nil }
             for (index, report) in reports.enumerated() {
                 if reports.count > 1, !values.isJSON { printText("file      \(report.file)\n") }

@@ -68,7 +68,7 @@ enum ProbeCommand {
                 "topic", "TOPIC", \.topic, "apns-topic: the app's bundle ID; {{column}} is replaced"
             ),
             ListOptions.limit,
-            // Read after the probe has ended.
+            // The option has no effect until the probe has ended.
             .custom(
                 "then-prune", .file(.written), "OUTPUT",
                 "when the probe is complete, write the list without the dead tokens here"
@@ -79,12 +79,12 @@ enum ProbeCommand {
     private static func prune(
         _ options: PruneOptions, after code: Int32
     ) throws(BroadsideError) -> Int32 {
-        // If all rows are settled, the list can be pruned: failed and unknown rows show nothing
-        // about their tokens, which stay in the list.
+        // If all rows are settled, the list can be pruned. Failed and unknown rows show nothing
+        // about their tokens, so these tokens stay in the list.
         guard code == ExitCode.complete || code == ExitCode.openRows else {
             standardErrorLine(
-                "broadside: warning: --then-prune \(options.output): not written, as the probe is "
-                    + "not complete: continue with --resume")
+                "broadside: warning: --then-prune \(options.output): not written, because the "
+                    + "probe is not complete: continue with --resume")
             return code
         }
         do throws(BroadsideError) {

@@ -98,8 +98,8 @@ enum SimulateCommand {
                 Option(
                     .init(
                         "server-name", .text, "NAME",
-                        "also name this host in the certificate, such as api.push.apple.com, when DIR "
-                            + "is filled",
+                        "a further host name for the certificate, such as api.push.apple.com; the "
+                            + "first start with DIR makes the certificate",
                         isRepeatable: true)
                 ) { (arguments, options) throws(BroadsideError) in
                     options.serverNames = arguments.strings("server-name").map { $0.lowercased() }

@@ -3,8 +3,7 @@ import BroadsideSupport
 
 /// Options that `channel` and `broadcast` share.
 enum ChannelOptionGroups {
-    /// Options of `send` that have no meaning for channels, because each channel host has only one
-    /// port.
+    /// Options of `send` that channels do not have. Each channel host has only one port.
     private static let ofSendOnly: Set<String> = ["port", "content-length"]
 
     static let endpoint = OptionGroup<SendOptions>(
@@ -25,7 +24,8 @@ enum ChannelOptionGroups {
         for group in [CredentialOptions.credentials, endpoint] {
             try group.read(arguments, into: &options)
         }
-        // If a campaign file names Apple's host, that is the host for device pushes.
+        // An Apple host in a campaign file is the host for device pushes, not the host for
+        // channels.
         if arguments.isFromFile("endpoint") { try options.replaceAppleEndpoint() }
         return options
     }

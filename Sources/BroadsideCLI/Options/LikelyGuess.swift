@@ -1,12 +1,12 @@
 import BroadsideSupport
 
-/// Names that other tools use for an option or a command, and that differ too much from Broadside's
-/// name to be a typo. Some belong to features that Broadside does not have; their advice describes
-/// an alternative.
+/// Names that other tools use for an option or a command. They differ too much from Broadside's
+/// names to be typos. Some are names of features that Broadside does not have; for these, the
+/// advice describes an alternative.
 struct LikelyGuess {
     let guesses: [String]
-    /// Option that was probably meant; the advice applies to commands that have it. nil: all
-    /// commands.
+    /// Option that was probably meant. The advice applies to commands that have this option. nil:
+    /// the advice applies to all commands.
     let option: String?
     /// Advice on the correct option or on an alternative.
     let advice: String
@@ -17,7 +17,7 @@ struct LikelyGuess {
         self.advice = advice
     }
 
-    /// Advice for an unknown option; nil if it is not a known guess.
+    /// Returns advice for an unknown option; nil if no entry contains its name.
     static func advice(for name: String, in command: CommandDescription) -> String? {
         all.first { guess in
             guess.guesses.contains(name)
@@ -26,7 +26,7 @@ struct LikelyGuess {
         }?.advice
     }
 
-    /// Advice for an unknown command; nil if it is not a known guess.
+    /// Returns advice for an unknown command; nil if no entry contains its name.
     static func advice(forCommand name: String) -> String? {
         commands.first { $0.guesses.contains(name) }?.advice
     }
@@ -50,7 +50,7 @@ struct LikelyGuess {
     private static let all: [LikelyGuess] = [
         .init(
             "passphrase password passwd pass p12-password key-password", "passphrase-file",
-            "write --passphrase-file FILE, whose first line opens the key: a secret must not be an argument"
+            "write --passphrase-file FILE, with the passphrase on its first line: a secret must not be an argument"
         ),
         .init(
             "bundle bundle-id app app-id bundle-identifier", "topic",
@@ -154,7 +154,7 @@ struct LikelyGuess {
             "write --newest COLUMN: the row with the newest time is kept"),
         .init(
             "in-place inplace overwrite", "removed",
-            "write --output FILE, and move that over the list once you have checked it"),
+            "write --output FILE, check that file, then rename it to the name of the list"),
         .init("verbose debug", "log", "write --log text"),
         .init("silent", "progress", "write --progress none"),
         .init(
@@ -162,8 +162,8 @@ struct LikelyGuess {
         .init(
             "at schedule send-at start-at when start start-time time delay",
             "deliver-at",
-            "write --deliver-at 19:00 with --zone-column NAME or --zone-default ZONE; systemd-run "
-                + "--on-calendar=19:00, or cron, starts a whole run later"
+            "write --deliver-at 19:00 with --zone-column NAME or --zone-default ZONE; to start the "
+                + "whole run later, use cron or systemd-run --on-calendar=19:00"
         ),
         .init(
             "timezone time-zone tz", "zone-column",

@@ -30,8 +30,8 @@ struct OptionDescription: Sendable {
     /// Option with its placeholder, such as `--ledger DIR`.
     var call: String { "--\(name)" + (placeholder.map { " \($0)" } ?? "") }
 
-    /// Whether a value of this option may be empty. A path may not, nor one of several values,
-    /// which would select nothing.
+    /// Whether a value of this option may be empty. It must not be empty if it is a path, or if the
+    /// option may be repeated, because it would then select nothing.
     var mayBeEmpty: Bool { !isPath("") && !isRepeatable }
 
     /// Whether a value of this option is a path of a file or directory.
@@ -40,13 +40,14 @@ struct OptionDescription: Sendable {
     /// Whether a value consists of a name, an equals sign and a path.
     private var hasName: Bool { kind == .columnDirectory || kind == .namedFile }
 
-    /// Path in an option's value, without a name before it.
+    /// Returns the path that an option's value contains: the text after `=` if the value consists
+    /// of a name and a path, and otherwise the whole value.
     func path(in text: String) -> String {
         guard hasName, let parts = text.parts(atFirst: "=") else { return text }
         return String(parts.behind)
     }
 
-    /// Option's value, with its relative path resolved against a folder.
+    /// Returns the option's value. If its path is relative, puts a folder before the path.
     func withPath(_ text: String, in folder: String) -> String {
         guard hasName, let (column, path) = text.parts(atFirst: "=") else {
             return folder + text

@@ -6,7 +6,8 @@ extension ParsedArguments {
     /// Checks that no output file is an input, part of a ledger, or the target of two options.
     func checkOutputs(of command: CommandDescription) throws(BroadsideError) {
         var read = passedOver.map { input($0.option, $0.value) }
-        // Only ledgers count: a directory of ledgers may contain the page about them.
+        // Only ledgers are protected. A directory of ledgers may contain output, such as the page
+        // about these ledgers.
         var ledgers: [String] = []
         for word in words where try OutputRule.isLedger(word) { ledgers.append(word) }
         var (written, sockets): ([(name: String, path: String)], [(name: String, path: String)]) =

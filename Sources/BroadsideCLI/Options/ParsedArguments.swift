@@ -80,8 +80,8 @@ struct ParsedArguments {
             }
             return ""
         }
-        // A value may start with one dash (`-` is standard input) but not with two: that is an
-        // option, and the previous one lacks its value.
+        // A value may start with one dash (`-` is standard input). A word that starts with two
+        // dashes is an option, so the option before it lacks its value.
         let isMissing = rest.first?.starts(withBytes: "--") == true
         if attached == nil, isMissing, let next = rest.first, next.starts(withBytes: "-----BEGIN") {
             try refuseContent(next, of: option)
@@ -144,7 +144,7 @@ struct ParsedArguments {
         passedOver.append((option, value))
     }
 
-    /// Adds the location in the campaign file to an error about an option from there.
+    /// Adds the location in the campaign file to an error about an option from this file.
     func located(_ failure: BroadsideError) -> BroadsideError {
         guard let location = failure.option.flatMap({ locations[$0] }) else { return failure }
         return failure.located(at: location)

@@ -34,8 +34,8 @@ struct RequiredOption {
             required.append(RequiredOption("topic", "TOPIC"))
         }
         required.append(credential)
-        // Two credentials are an error of their own, which is reported before missing options of
-        // either.
+        // If two credentials are given, that error is reported before options that one of them
+        // lacks.
         if arguments.has("auth-key") || arguments.has("auth-key-command"),
             !arguments.has("certificate")
         {

@@ -8,7 +8,7 @@ extension ShellCompletion {
                 local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
                 local command=${COMP_WORDS[1]-} words= kind=word before=
                 COMPREPLY=()
-                # bash makes a word of its own of the sign in --name=value.
+                # bash treats the = in --name=value as a separate word.
                 if [[ $current == = ]]; then
                     current=
                 elif [[ $previous == = ]]; then

@@ -12,7 +12,7 @@ extension ShellCompletion {
                 test (count (commandline -opc)) -eq $argv[1]
             end
             function __broadside_list
-                # What stands in front of the last comma, behind the sign in --name=value.
+                # The text before the last comma, and after the = in --name=value.
                 set -l before (commandline -ct | string replace -r '^--[^=]*=' '' \\
                     | string match -r '^.*,'; or echo)
                 string join \\n -- $before$argv

@@ -47,7 +47,7 @@ extension ShellCompletion {
                         '*:command:(\(names.joined(separator: " ")))' ;;
                 esac
             }
-            # Loaded from fpath it is the function's body; sourced it registers itself.
+            # From fpath, this file is the function's body. If sourced, it registers the function.
             if [[ $funcstack[1] == _broadside ]]; then
                 _broadside "$@"
             else

@@ -21,11 +21,11 @@ final class AddressHealth: Sendable {
         /// Number of consecutive failures: connections that ended without a response, and responses
         /// that reported trouble.
         var failures = 0
-        /// Earliest time, in monotonic nanoseconds, of the next attempt or of a request on a new
-        /// connection.
+        /// Earliest time of the next connection attempt, or of the first request on a new
+        /// connection, in monotonic nanoseconds.
         var notBefore: UInt64 = 0
-        /// Whether the server itself reported the trouble, in a response. If so, requests also wait
-        /// on open connections that have had no response yet.
+        /// Whether the server itself reported the trouble, in a response. If so, an open connection
+        /// that has had no response yet also waits before it sends requests.
         var isOutage = false
         /// The connection that tests the address; nil if none does.
         var trial: Owner?
@@ -119,8 +119,8 @@ final class AddressHealth: Sendable {
         }
     }
 
-    /// Ends the trials that a connection owns, because it will send no more requests or has none to
-    /// send now.
+    /// Ends the trials that a connection owns, because the connection sends no more requests or has
+    /// none to send now.
     func release(_ owner: Owner) {
         guard hasTrouble else { return }
         change { entries in

@@ -23,7 +23,7 @@ package final class ConnectionTarget: Sendable {
         shares = Mutex(first)
     }
 
-    /// Number that changes whenever the target grows. Reactors read it once per iteration.
+    /// Number that changes whenever the target grows.
     var version: UInt32 { changes.load(ordering: .acquiring) }
 
     /// Number of connections that one reactor keeps open.

@@ -27,8 +27,8 @@ final class LossyAddresses: Sendable {
     /// Records a connection that ended without an orderly shutdown.
     ///
     /// - Parameters:
-    ///   - lost: Requests in flight that the server may have acted on.
-    ///   - responses: Responses on the connection.
+    ///   - lost: Number of requests in flight that the server may have acted on.
+    ///   - responses: Number of responses on the connection.
     func connectionEnded(_ address: SocketAddress, lost: Int, responses: UInt64) {
         guard UInt64(lost) > responses / Self.responsesEach else { return }
         change { addresses in

@@ -6,6 +6,7 @@ package struct OperatorSettings: Sendable {
     var milliRate: UInt64?
     /// Progress of a rising rate, which sets `milliRate`; nil: the rate does not rise.
     var ramp: RampClock?
-    /// Whether the run is paused: no new requests, but responses in flight are processed.
+    /// Whether the run is paused. It then sends no new requests, but processes responses to
+    /// requests in flight.
     var isPaused = false
 }

@@ -61,15 +61,15 @@ package struct ProviderTokenLife {
     /// Whether no other token may be made now.
     func isFrozen(_ now: UInt64) -> Bool { now < frozenUntil }
 
-    /// Whether a token that another process made is too young to have expired.
+    /// Whether the current token, which another process made, is too young to have expired.
     func isYoung(_ now: UInt64) -> Bool {
         current.map { now < $0.issuedAt + ProviderTokenAge.renewableSeconds } ?? true
     }
 
     /// Handles ExpiredProviderToken in a response to a request with the token of `usedVersion`.
     ///
-    /// - Returns: False if the token is of the current time window. A clock must then be wrong,
-    ///   because APNs should accept the token.
+    /// - Returns: False if the token is already the one of the current time window. APNs should
+    ///   accept such a token, so a clock must be wrong.
     mutating func requestAfterExpiry(_ now: UInt64, usedVersion: UInt32) -> Bool {
         guard usedVersion == version, !isStale else { return true }
         guard let current, current.issuedAt < ProviderTokenAge.windowStart(now) else {

@@ -50,7 +50,7 @@ struct ReactorEffects: Sendable {
     var lastResponse: UInt64 = 0
     /// Whether the list has no further rows.
     var isListOver = false
-    /// 1 if the reactor joined those that share the rate, -1 if it left them, 0 if neither.
+    /// 1 if the reactor joined the reactors that share the rate, -1 if it left them, 0 otherwise.
     var rateChange = 0
     /// Time of the last requests, monotonic nanoseconds; 0: none. A rate ramp advances up to this
     /// time. Handed over when the next iteration begins.
@@ -59,7 +59,7 @@ struct ReactorEffects: Sendable {
     var checksTokenAge = false
     var canary: CanaryProgress?
 
-    /// Limit on signals. At this number, they are handed over at once.
+    /// Limit on signals. When it is reached, the signals are handed over at once.
     static let signalsLimit = 1024
 
     var isFull: Bool { signals.count >= Self.signalsLimit }

@@ -5,8 +5,8 @@ internal import Synchronization
 ///
 /// A row stays covered by the reservation of the reactor that read it; the reactor that sends it
 /// writes the verdict into its own segment. A reactor that has left takes no rows. No reactor may
-/// leave while another has rows, because that reactor may lose its connections and then needs
-/// another one to send its rows.
+/// leave while another has rows: the other reactor may lose its connections, and then a reactor is
+/// needed that sends its rows.
 final class RowHandoff: Sendable {
     /// A row that one reactor hands to another.
     struct Row: Sendable {
@@ -59,7 +59,7 @@ final class RowHandoff: Sendable {
         state.withLock { _ = $0.working.insert(reactor) }
     }
 
-    /// Number of rows that other reactors would take over; 0 if none can send.
+    /// Number of rows that other reactors would take over; 0 if no other reactor can send.
     func room(for reactor: Int) -> Int {
         state.withLock { state in
             let others = state.ready.subtracting(state.left).subtracting([reactor])

@@ -44,7 +44,7 @@ struct RunChannel {
         assert(directives.permits >= kept, "a request in flight lost its permit")
     }
 
-    /// Hands over the effects of the iteration and returns unused permits.
+    /// Hands over the effects of the iteration and gives back unused permits.
     mutating func finishIteration(inFlight: Int, _ now: Now) {
         guard !effects.isEmpty || directives.permits > inFlight else { return }
         exchange(permits: 0, inFlight: inFlight, now)
@@ -64,7 +64,7 @@ struct RunChannel {
 
     mutating func append(_ signal: ReactorEffects.Signal) { effects.append(signal) }
 
-    /// Requests the run's end. No request follows in this iteration.
+    /// Requests the run's end. The reactor sends no further requests in this iteration.
     mutating func stop(_ cause: StopCause) {
         effects.append(.stop(cause))
         directives.isStopping = true

@@ -58,8 +58,8 @@ extension RunCoordinator {
         }
     }
 
-    /// Replaces the function that signs provider tokens; its key may be the same or another one.
-    /// nil if another process provides the tokens.
+    /// Replaces the function that signs provider tokens. Its key may be the same or a different
+    /// one. Pass nil if another process provides the tokens.
     ///
     /// - Returns: Whether the new signer produces the current token, which is then kept.
     @discardableResult

@@ -82,8 +82,8 @@ extension RunCoordinator.State {
     /// Whether nothing may be sent with the current token.
     mutating func isTokenStale(_ now: Now) -> Bool { token.isStale || isTokenTooOld(now) }
 
-    /// Time until which a stale token prevents sending, seconds since 1970: APNs refuses a newer
-    /// one until then. nil if sending is possible.
+    /// Time until which a stale token prevents sending, seconds since 1970. Until then, APNs
+    /// refuses a newer token. nil if sending is possible.
     mutating func tokenBlockedUntil(_ now: Now) -> UInt64? {
         guard sign != nil, isTokenStale(now), token.isFrozen(tokenClock.seconds(now)) else {
             return nil
@@ -250,9 +250,9 @@ extension RunCoordinator.State {
         return .fatal
     }
 
-    /// Handles TooManyProviderTokenUpdates: returns to the previous token and does not renew it
-    /// for 20 minutes. After that, Apple accepts a new token. If the run still gets only this
-    /// response, it ends. Otherwise it would retry its rows forever, because these attempts do not
+    /// Handles TooManyProviderTokenUpdates: returns to the previous token and does not renew it for
+    /// 20 minutes. After that, Apple accepts a new token. If the run still gets only this response,
+    /// it ends. If it did not end, it would retry its rows forever, because these attempts do not
     /// count.
     ///
     /// - Parameter giveUpAfter: Additional nanoseconds to wait.

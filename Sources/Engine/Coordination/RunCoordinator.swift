@@ -12,8 +12,8 @@ internal import Synchronization
 package final class RunCoordinator: Sendable {
     struct State: ~Copyable {
         var stop: StopCause?
-        /// Whether the run ends without waiting for responses in flight, because a second signal
-        /// came.
+        /// Whether a second signal came. If so, the run ends without waiting for responses in
+        /// flight.
         var isStoppingAtOnce = false
         /// What the operator may change while the run sends.
         var settings: OperatorSettings
@@ -69,9 +69,9 @@ package final class RunCoordinator: Sendable {
     ///   - sign: Makes a `bearer ...` value for an issue time; nil if the token comes from another
     ///     process.
     ///   - milliRate: Requests per 1,000 seconds in total; nil: unlimited.
-    ///   - ramp: How the rate rises over time, instead of `milliRate`; nil: it does not.
-    ///   - assumesCanary: Whether the canary of another part of the campaign has passed, so that
-    ///     the first responses are not judged separately.
+    ///   - ramp: How the rate rises over time, instead of `milliRate`; nil: the rate does not rise.
+    ///   - assumesCanary: Whether the canary of another part of the campaign has passed. If so,
+    ///     first responses that are all BadDeviceToken do not stop the run.
     ///   - topics: The topics that rows name; nil if all rows have the same topic.
     ///   - rowsRead: Counter of rows for `--max-invalid`, including those of earlier runs.
     ///   - canary: Gate for the canary; nil for none.

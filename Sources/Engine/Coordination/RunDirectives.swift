@@ -4,7 +4,7 @@ import BroadsideSupport
 /// Directives of a run to a reactor. They are read together at the start of an iteration and apply
 /// to all of it.
 struct RunDirectives: Sendable {
-    /// Whether the run stops: it sends no new requests, but waits for responses in flight.
+    /// Whether the run stops. It then sends no new requests, but waits for responses in flight.
     var isStopping: Bool
     /// Whether the run ends without waiting for responses in flight.
     var isStoppingAtOnce: Bool
@@ -40,7 +40,7 @@ struct RunDirectives: Sendable {
     var isCanaryHolding: Bool
     /// Number of connections that the reactor keeps open; nil for the number in its settings.
     var connectionShare: Int?
-    /// Topics that a guard stopped: their rows are not sent.
+    /// Topics that a guard stopped. Rows of these topics are not sent.
     var stoppedTopics = TopicSet()
     /// Limit on the reactor's requests in flight before the first acceptance.
     var permits = 0

@@ -25,7 +25,7 @@ package struct TopicReport: Sendable, Equatable {
         }
     }
 
-    /// Guard that stopped the topic, and the response that made it do so.
+    /// Guard that stopped the topic, and the response that caused the stop.
     package struct Stop: Sendable, Equatable {
         package var cause: RefusalGuard.Cause
         package var refusal: StopCause.Refusal

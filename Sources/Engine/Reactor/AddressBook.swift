@@ -11,7 +11,7 @@ struct AddressBook {
         /// tried.
         var isNamed = true
         var attempts = 0
-        /// Backoff of connections to the address whose requests are refused repeatedly.
+        /// Backoff for connections to the address, if their requests are refused repeatedly.
         var refusals = RefusalBackoff()
     }
 
@@ -29,10 +29,10 @@ struct AddressBook {
     private(set) var entries: [Entry] = []
     var resolution = Resolution.none
     private var next = 0
-    /// Time of the next attempt; nil if the reactor waits for none.
+    /// Time of the next connection attempt; nil if the reactor waits for none.
     private(set) var nextAttempt: UInt64?
 
-    /// Lifetime of a lookup's result: connections opened together share one lookup.
+    /// Lifetime of a lookup's result. Connections that are opened together share one lookup.
     static let freshness: UInt64 = second
     /// Limit on remembered addresses, for a name whose addresses change with each lookup. Addresses
     /// of current connections are kept beyond the limit.
@@ -50,9 +50,9 @@ struct AddressBook {
     func state(_ index: Int) -> AddressHealth.Entry { health.entry(entries[index].address) }
 
     /// Applies the result of a lookup. The state of known addresses is kept. It is also kept for a
-    /// while if a lookup no longer returns the address, so that a server in trouble is not tried
-    /// early because it was absent from one lookup. If the book is full, the address whose pause
-    /// ends first is dropped.
+    /// while if a lookup no longer returns the address. A server in trouble is then not tried too
+    /// early because one lookup omitted it. If the book is full, the address whose pause ends first
+    /// is dropped.
     ///
     /// - Parameter isInUse: Whether a connection uses the address at an index. Such an address
     ///   keeps its index.
@@ -148,8 +148,8 @@ struct AddressBook {
         lossy.connectionEnded(entries[index].address, lost: lost, responses: responses)
     }
 
-    /// Records that a connection has had enough responses to use all of its streams, see
-    /// `LossyAddresses`.
+    /// Records that a connection has had enough responses to use all of its streams (see
+    /// `LossyAddresses`).
     func proved(_ index: Int) { lossy.proved(entries[index].address) }
 
     /// Stores the backoff of connections to the address, after refused requests or after its reset.

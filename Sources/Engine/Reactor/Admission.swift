@@ -51,7 +51,7 @@ struct Admission {
 
     /// Takes a share of the rate, because the reactor has rows.
     ///
-    /// - Returns: False if it already had one.
+    /// - Returns: False if it already had a share.
     mutating func join() -> Bool {
         defer { sharesRate = true }
         return !sharesRate
@@ -59,7 +59,7 @@ struct Admission {
 
     /// Gives up the share of the rate, because the reactor has no rows.
     ///
-    /// - Returns: False if it had none.
+    /// - Returns: False if it had no share.
     mutating func leave() -> Bool {
         defer { sharesRate = false }
         return sharesRate

@@ -16,8 +16,8 @@ struct ListRow {
 
 /// Chunks of a reactor: the one whose rows are being sent, and those that follow it. The
 /// reservations of the following chunks are written to disk ahead of use. While the rows being read
-/// need no request, each chunk is reserved only when its first row is reached. No row is sent
-/// before its chunk's reservation is durable; callers that take rows check `reservedAt`.
+/// need no request, a chunk is reserved only when its first row is reached. No row is sent before
+/// its chunk's reservation is durable; callers that take rows check `reservedAt`.
 struct ChunkQueue: ~Copyable {
     private struct Waiting {
         var chunk: RowChunk
@@ -46,7 +46,7 @@ struct ChunkQueue: ~Copyable {
     private var settledBefore = 0
     /// Ledger position to sync before rows of the current chunk are sent.
     private(set) var reservedAt: UInt64 = 0
-    /// Number of the current chunk's rows that needed a request, so far.
+    /// Number of rows of the current chunk that have needed a request so far.
     private var requestCount = 0
     /// Number of rows in the previous chunk, and how many of these rows needed a request; nil if
     /// there was no previous chunk.
@@ -68,8 +68,8 @@ struct ChunkQueue: ~Copyable {
     /// share a sync.
     static let aheadMin = 2
     static let aheadMax = 8
-    /// If rows need no request, more chunks are requested as soon as no more than this many are
-    /// ahead. The list is then read before the reactor has used up its chunks.
+    /// If rows need no request, more chunks are requested as soon as at most this many are ahead.
+    /// The list is thus read before the reactor runs out of chunks.
     static let aheadRefill = aheadMax / 2
 
     init(pool: ChunkPool, layout: RowLayout) {
@@ -280,9 +280,9 @@ struct ChunkQueue: ~Copyable {
         precondition(room.count >= TextExcerpt.byteCountMax)
         let text = reader.text(field)
         let count = TextExcerpt.keptCount(of: text.byteCount)
-        // SAFETY: `count` bytes are within both; the room belongs to the slab, the text to the
-        // chunk or the reader. The room has space for the ellipsis if `count` is less than the
-        // text.
+        // SAFETY: `count` bytes are within the text and within the room. The room belongs to the
+        // slab, the text to the chunk or the reader. The room has space for the ellipsis if `count`
+        // is less than the text.
         unsafe text.withUnsafeBytes { bytes in
             unsafe room.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[..<count]))
         }
@@ -338,7 +338,7 @@ struct ChunkQueue: ~Copyable {
 
 extension ChunkPool {
     /// Creates a pool that is large enough for a number of reactors. Each reactor has one chunk in
-    /// use and others ahead; the splitter has two more.
+    /// use and others ahead. The remaining chunks are for the splitter.
     package convenience init(reactors: Int) {
         self.init(limit: reactors * (1 + ChunkQueue.aheadMax) + 3)
     }

@@ -2,9 +2,8 @@ import BroadsideSupport
 
 /// Number of rows that a reactor reserves at once. It is about the number of rows that the reactor
 /// processes in 1/32 s, so that a kill leaves few rows in doubt. If a chunk cannot hold this many
-/// rows, several chunks are reserved together. In a slow run, a reactor reserves the rows of a
-/// tenth of a second, and all reactors together reserve at most `slowRows`, so that every reactor
-/// gets a share.
+/// rows, several chunks are reserved together. In a slow run, all reactors together reserve at most
+/// `slowRows` rows, so that every reactor gets a share.
 struct ChunkRows {
     /// Maximum number of rows per chunk.
     private(set) var limit: Int
@@ -33,7 +32,7 @@ struct ChunkRows {
     ///   - reactors: Number of reactors in the run.
     ///   - perSecond: Rows per second over all of them; nil: unlimited.
     init(reactors: Int, perSecond: Int?) {
-        // One chunk waits for its sync while another is in use and others are on their way.
+        // One chunk waits for its sync while another is in use and others are requested.
         let share = max(1, Self.slowRows / (reactors * (2 + ChunkQueue.aheadMin)))
         minimum = min(Self.fewest, share)
         let known = perSecond.map { $0 / reactors / Self.groupsPerSecond } ?? .max

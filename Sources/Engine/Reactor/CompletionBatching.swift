@@ -7,8 +7,8 @@ import BroadsideSupport
 /// The wait is a fraction of the response latency, up to a limit, so that it costs little
 /// throughput. Responses of one connection arrive together anyway.
 struct CompletionBatching {
-    /// Wait of a driver for a number of completions, not counting completions of the driver's own
-    /// sends, but for no longer than `nanoseconds`.
+    /// How long a driver waits: until this number of completions has arrived, not counting
+    /// completions of its own sends, or until `nanoseconds` have passed.
     struct Wait: Sendable, Equatable {
         var completions: UInt32
         var nanoseconds: UInt64
@@ -44,7 +44,7 @@ struct CompletionBatching {
 
     /// Wait before the next iteration; nil if the next completion starts it at once.
     func wait(inFlight: Int) -> Wait? {
-        // All but one: waiting for the last connection would leave the others idle.
+        // One fewer than the connections: waiting for the last one would leave the others idle.
         let completions = min(readyConnections - 1, Self.completionsLimit)
         assert(readyConnections >= 0)
         guard completions > 1, latency > 0 else { return nil }

@@ -27,7 +27,7 @@ import BroadsideSupport
     /// Earliest time of the next "responses slow down" event, monotonic nanoseconds.
     var nextPaceEventTime: UInt64 = 0
     var limitedBy = LimitedBy.connecting
-    /// Whether all streams are in use and nothing has happened since, so that the connection can be
+    /// Whether all streams are in use and nothing has happened since. If so, the connection can be
     /// skipped.
     var isSaturated = false
 
@@ -45,8 +45,8 @@ import BroadsideSupport
     private var isBroken = false
     /// Totals over all connections of the slot.
     var tally = ConnectionTally()
-    /// Version of the session configuration when the connection began. Its session may use a later
-    /// one.
+    /// Version of the session configuration when the connection began. The session may use a later
+    /// version.
     private(set) var sessionVersion: UInt32 = 0
 
     init(rateLimiter: RateLimiter, outgoingCapacity: Int) {

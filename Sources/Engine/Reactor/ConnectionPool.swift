@@ -20,7 +20,8 @@ import BroadsideSupport
     /// `HOST:PORT` of the server behind a proxy, for messages; nil without a proxy.
     let tunnelTarget: String?
     var addresses: AddressBook
-    /// Number of connections that this reactor keeps open, and number that it opens at its start.
+    /// Number of connections that this reactor keeps open, and number of connections that it opens
+    /// at its start.
     var share: Int
     let initialCount: Int
     /// One entry for each ExpiredProviderToken response that awaits the run's decision: the
@@ -149,8 +150,8 @@ import BroadsideSupport
 
     // MARK: Messages
 
-    /// Peer of a connection, for messages. Behind a proxy, this is only the proxy until its tunnel
-    /// is open.
+    /// Peer of a connection, for messages. If there is a proxy, this is the proxy alone until the
+    /// tunnel is open.
     func peer(_ index: Int) -> String {
         let address = addresses.entries[self[index].address].address
         guard let tunnelTarget else { return "\(address)" }

@@ -75,8 +75,8 @@ package struct LatencyCounts: Sendable, Equatable {
 
 extension LatencyCounts {
     /// Share of all responses that the first column combines. A few responses arrive while the
-    /// thread waits for a processor and seem to have taken no time. Without this share, they would
-    /// fill most columns.
+    /// thread waits for a processor, and seem to have taken no time. If they were not combined,
+    /// most columns would be for them.
     private static let quickestShare = 0.001
 
     /// Counts in `wanted` columns, each wider than the previous one by the same factor. A bucket

@@ -19,8 +19,8 @@ package struct PaceTally: Sendable, Equatable {
 
 /// State of `--pace adaptive` for all connections of a reactor.
 struct LatencyMonitor {
-    /// Smoothed interval between iterations, nanoseconds. The reactor itself delays sends and
-    /// responses by at most this time.
+    /// Smoothed interval between iterations, nanoseconds. This is the longest delay that the
+    /// reactor itself adds to sends and responses.
     private(set) var lag: UInt64 = 0
     private(set) var lastIteration: UInt64
     /// Shortest latency of any connection without load; `UInt64.max`: none is known.
@@ -44,7 +44,7 @@ struct LatencyMonitor {
 extension ConcurrencyLimiter.Finding {
     /// The finding as text, to follow the words "responses slow down under load".
     package var summary: String {
-        "\(latencyText(aloneNanoseconds)) alone, \(latencyText(loadedNanoseconds)) with "
+        "\(latencyText(aloneNanoseconds)) without load, \(latencyText(loadedNanoseconds)) with "
             + "\(grouped(inFlight)) in flight: limited to \(grouped(limit))"
     }
 }

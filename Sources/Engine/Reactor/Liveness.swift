@@ -3,8 +3,9 @@ import BroadsideSupport
 /// Evidence that a connection is alive and that its server lets it send.
 struct Liveness {
     /// A PING is sent if no bytes arrive for this long while requests are open. If no bytes arrive
-    /// for the same time again, the connection is dead. The second period starts when the PING is
-    /// queued, even if the socket accepts no bytes, so that unsent rows are moved sooner.
+    /// for the same time after that, the connection is dead. This second period starts when the
+    /// PING is queued, even if the socket accepts no bytes. Unsent rows then move to another
+    /// connection sooner.
     static let silenceLimit: UInt64 = 10 * second
     /// Interval between PINGs on an idle connection.
     static let idlePingInterval: UInt64 = 600 * second
@@ -41,7 +42,8 @@ struct Liveness {
     /// - Parameter isAwaited: Whether requests are open.
     mutating func verdict(isAwaited: Bool, now: UInt64) -> Verdict {
         if let pinged = pingSent {
-            // A PING follows a silence, so bytes with its time or a later one arrived after it.
+            // A PING is sent only after a silence. Bytes that have the time of the PING, or a later
+            // time, therefore arrived after the PING.
             if lastReceived >= pinged {
                 pingSent = nil
                 return .alive
@@ -54,7 +56,7 @@ struct Liveness {
 
     /// Records whether the server prevents the connection from sending.
     ///
-    /// - Returns: True if it has done so for longer than `starvedLimit`.
+    /// - Returns: True if the server has prevented sending for longer than `starvedLimit`.
     mutating func updateStarvation(_ isStarved: Bool, now: UInt64) -> Bool {
         guard isStarved else {
             starvedSince = nil

@@ -3,8 +3,8 @@
 ///     0 ..... sent ..... sealed ..... capacity
 ///      gone       waits         room
 ///
-/// New bytes are appended after the waiting bytes, also while the driver sends some of these. When
-/// all bytes are sent, the buffer is filled from its start again.
+/// New bytes are appended after the waiting bytes, even while the driver sends some of the waiting
+/// bytes. When all bytes are sent, the buffer is filled from its start again.
 @safe struct Outbox: ~Copyable {
     // SAFETY: `capacity` bytes, freed with the slot, after the driver's ring has ended; the first
     // `sealedCount` are set, and `sentCount <= sealedCount <= capacity`. Set bytes do not change
@@ -39,7 +39,7 @@
         handedOver = now
     }
 
-    /// Ends the use of the buffer by a connection. The driver must have none of its bytes.
+    /// Ends a connection's use of the buffer. The driver must not be using any of the bytes.
     mutating func end() { isSending = false }
 
     /// Drops all bytes that wait.
@@ -52,7 +52,7 @@
     /// Number of bytes that may still be appended.
     var room: Int { capacity - sealedCount }
 
-    /// Whether no bytes wait or are being sent.
+    /// Whether the buffer has no bytes: none wait, and none are being sent.
     var isEmpty: Bool { sealedCount == 0 }
 
     /// Whether all bytes are sent, even if the driver has not reported the end of the send.

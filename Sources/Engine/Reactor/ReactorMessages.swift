@@ -41,10 +41,11 @@ package enum ReactorCompletion {
     case closed(connection: Int)
     /// Number of bytes written to the segment, or a negative errno.
     case wrote(result: Int)
-    /// The segment was synced, and the claim on the ledger was valid afterwards; or a negative
-    /// errno.
+    /// The segment was synced, and after that the claim on the ledger was still valid. A negative
+    /// `result` is an errno: the sync or the check failed.
     case synced(result: Int)
-    /// A newer attempt has claimed the ledger. It may not have read the bytes that were synced.
+    /// A newer attempt has claimed the ledger. That attempt may not have read the bytes that were
+    /// synced.
     case superseded
     /// Rows to send.
     case chunk(RowChunk)

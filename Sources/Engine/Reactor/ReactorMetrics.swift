@@ -51,8 +51,8 @@ struct ReactorMetrics: ~Copyable {
             lost: counts[.failed] + counts[.unknown] - canaryReport.lostBefore)
     }
 
-    /// Counts a connection. It is a reconnect if it replaces an earlier connection, but not if it
-    /// is an initial connection or one that the run added.
+    /// Counts a connection. The connection counts as a reconnect if it replaces an earlier one.
+    /// Initial connections, and connections that the run added, are not reconnects.
     mutating func countConnection(share: Int) {
         statistics.connectionsOpened += 1
         let replacing = UInt64(max(0, Int(statistics.connectionsOpened) - share))

@@ -6,9 +6,9 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// Maximum time for sending a connection's last bytes.
     static var flushLimit: UInt64 { second }
     /// Maximum time for sending the bytes in a connection's buffer, at most 70 KB. A slower
-    /// connection accepts fewer than about three requests per second: it delays rows that others
-    /// could carry, and the provider tokens in its buffer age. Peers that fall silent are detected
-    /// earlier.
+    /// connection accepts fewer than about three requests per second: it delays rows that other
+    /// connections could send, and the provider tokens in its buffer age. Peers that fall silent
+    /// are detected earlier.
     static var writeLimit: UInt64 { 30 * second }
 
     /// Checks everything that depends on elapsed time.
@@ -41,9 +41,10 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     /// Longest delay by the rate limiter that still counts as time in which a response could have
-    /// come. If these delays did not count, only the time in flight would, and a server that
-    /// refuses each request without a response could keep a slow run alive forever. A short limit
-    /// of the run leaves most of its time for the response.
+    /// come. If no such delay counted, only the time with requests in flight would count. A server
+    /// that refuses each request without a response could then keep a slow run alive forever. The
+    /// value is at most a quarter of `--give-up-after`, so that most of a short limit is left for
+    /// the response.
     private var countedRateWait: UInt64 { min(second, settings.giveUpAfter / 4) }
 
     /// Whether rows wait only for the server, and not for a pause, a slow rate, a read of the list or
@@ -52,7 +53,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         guard hasWork, !run.directives.isPaused, !run.directives.isTokenBlocked else {
             return false
         }
-        // Rows may come from other reactors although the list's disk is slow.
+        // Other reactors may hand over rows even if the list's disk is slow.
         if rows.waitsForList, !run.resources.handoff.hasRows { return false }
         let soon = now.nanoseconds + countedRateWait
         guard admission.limiter.allowance(now: soon) > 0 else { return false }

@@ -14,8 +14,8 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// Limit on concurrent handshakes of a reactor: each costs CPU time, and few servers accept two
     /// hundred at once.
     static var handshakesLimit: Int { 64 }
-    /// Concurrent handshakes until the first connection is open. Its session ticket then spares
-    /// later connections a full handshake.
+    /// Limit on concurrent handshakes until the first connection is open. Its session ticket then
+    /// spares later connections a full handshake.
     static var firstHandshakesLimit: Int { 16 }
 
     /// Opens connections up to the planned number while rows are left to be sent. If all rows are
@@ -131,8 +131,8 @@ extension ReactorStateMachine where Records: ~Copyable {
             if lose(tag, with: index, now: now) { lost += 1 }
         }
         assert(connections[index].openCount == 0, "each request of the connection is lost")
-        // If a gateway was silent, all its notifications are in doubt: it is not certain that any
-        // were lost.
+        // A silent gateway may have accepted all its notifications. They are in doubt, but do not
+        // make its address lossy.
         if lost > 0, connections[index].session.respondsToEach {
             connections.addresses.connectionEnded(
                 connections[index].address, lost: lost, responses: connections[index].responses)
@@ -244,8 +244,8 @@ extension ReactorStateMachine where Records: ~Copyable {
             active += 1
             guard connections[index].phase == .open, connections[index].isReady else {
                 // A connection with the current configuration is being opened. Until it is ready,
-                // the others carry the rows. A connection with the old configuration that is not
-                // open yet is not awaited.
+                // the other connections carry the rows. A connection that is not open yet and has
+                // the old configuration is not awaited.
                 if connections[index].sessionVersion == version { return }
                 outdated = index
                 continue
@@ -308,7 +308,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         logLookup(trouble, now: now)
     }
 
-    /// Trouble with the current lookup; nil if there is none or it is not slow.
+    /// Trouble with the current lookup; nil if there is no lookup or it is not slow.
     func slowLookup(_ now: Now) -> ConnectionTrouble? {
         guard case .pending(let since) = connections.addresses.resolution else { return nil }
         let waited = now.nanoseconds - min(now.nanoseconds, since)

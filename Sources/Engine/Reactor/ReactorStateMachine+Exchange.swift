@@ -81,15 +81,16 @@ extension ReactorStateMachine where Records: ~Copyable {
         run.append(.expired(usedVersion: usedVersion, connection: connections[index].number))
     }
 
-    /// Applies the run's decisions about expired tokens. The rows wait for a connection with
-    /// another token or to another address.
+    /// Applies the run's decisions about expired tokens. The rows wait for another token, or for a
+    /// connection to another address.
     private mutating func handleExpiredTokens(_ now: Now) {
         guard !connections.expiredOn.isEmpty else { return }
         for (action, (index, isFirst)) in zip(run.takeExpiredTokens(), connections.expiredOn) {
             let address = connections[index].address
             switch action {
             case .otherConnection:
-                // One server's clock is wrong: a single request tries it again later.
+                // The clock of this one server may be wrong. Later, a single request tests the
+                // server again.
                 connections.addresses.failed(
                     address, now: now.nanoseconds, retryAfter: nil, lasting: nil, isOutage: true,
                     random: &random)

@@ -38,8 +38,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         case .nothing:
             log(
                 .errorPacket, .warning, connection: index,
-                "\(address): error \(packet.status) names no notification: those "
-                    + "in flight are in doubt",
+                "\(address): error \(packet.status) names no notification: the "
+                    + "notifications in flight are in doubt",
                 now: now)
             run.append(
                 .response(

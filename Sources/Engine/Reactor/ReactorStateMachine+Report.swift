@@ -19,7 +19,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// Number of connection slots for which the driver needs sockets.
     var slotCount: Int { connections.capacity }
 
-    /// Length of the segment when everything is written.
+    /// Length that the segment has when everything is written.
     var ledgerByteCount: UInt64 { recorder.ledger.writtenPosition }
 
     /// Complete report for the supervising thread.
@@ -75,7 +75,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     /// Records a response after which its connection carries no more requests. Other requests in
-    /// flight may get the same response; the first one is recorded as the cause.
+    /// flight may get the same response; only the first response is recorded, as the cause.
     mutating func recordDrain(_ index: Int, status: UInt16, reason: Reason?, now: Now) {
         guard connections[index].phase == .open else { return }
         log(

@@ -19,7 +19,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         acceptIdentified(tag, connection: index, now: now)
     }
 
-    /// Records on its connection that a request was accepted.
+    /// Records an accepted request for its connection.
     @inline(__always)
     private mutating func recordAcceptance(_ tag: RowTag, _ index: Int, now: Now) {
         let sent = rows.slab[tag].sentNanoseconds
@@ -147,7 +147,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             rows.retries.insert(
                 dueNanoseconds: now.nanoseconds + max(retryAfter ?? 0, second), tag: tag)
         }
-        // For a response about the token, the run decides what it means for the address.
+        // If the response is about the token, the run decides what it means for the address.
         if meaning.connection != .drainAndReplace, meaning.row != .retryWithRenewedToken,
             connections[index].responses == 1
         {
@@ -176,8 +176,8 @@ extension ReactorStateMachine where Records: ~Copyable {
                 : .topicResponse(signal, status: status, reason: reason, topic: topic))
     }
 
-    /// Records that a server asked for a longer pause than the run waits for a response. The
-    /// message of a run that gives up mentions it.
+    /// Records that a server asked for a pause of `--give-up-after` or longer. If the run gives up,
+    /// its message mentions this.
     private mutating func recordLongWait(
         _ index: Int, status: UInt16, reason: Reason?, retryAfter: UInt64?
     ) {

@@ -1,8 +1,8 @@
 import BroadsidePolicy
 import BroadsideSupport
 
-/// Filling of connections with requests. Their number depends on the server's limits, on trust,
-/// pace and rate; records are filled as far as possible.
+/// Filling of connections with requests. The number of requests depends on the server's limits,
+/// trust, pace and rate. Each record is filled as far as possible.
 extension ReactorStateMachine where Records: ~Copyable {
     /// Bytes reserved for output of TLS itself, such as alerts.
     private static var replyReserve: Int { 2048 }
@@ -104,7 +104,8 @@ extension ReactorStateMachine where Records: ~Copyable {
             return
         }
         guard hasRowReady(now) else {
-            // At the list's end only a legacy gateway's silence is awaited.
+            // If the list is used up, the reactor may only be waiting for a legacy gateway's
+            // silence.
             let isSilence =
                 !connections[index].session.respondsToEach && rows.inFlight > 0
                 && rows.chunks.isExhausted
@@ -258,7 +259,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         let until = connections[index].trust.refusals.until
         if until > now.nanoseconds {
             admission.wake(at: until)
-            // A refusal is no evidence about the address, which another connection may try
+            // A refusal is no evidence about the address. Another connection may test the address
             // meanwhile.
             if connections[index].openCount == 0 { connections.addresses.releaseTrial(index) }
             return 0
@@ -266,13 +267,13 @@ extension ReactorStateMachine where Records: ~Copyable {
         guard connections[index].session.respondsToEach, connections[index].responses == 0 else {
             return .max
         }
-        // Without a row to send, the permission to try the address is left to others.
+        // Without a row to send, the permission to test the address is left to other connections.
         guard hasRowReady(now) else { return .max }
         switch connections.addresses.permission(
             connections[index].address, slot: index, now: now.nanoseconds)
         {
         case .free: return .max
-        // One request; what follows depends on its response.
+        // One request is allowed. Its response decides whether more follow.
         case .trial: return max(0, 1 - connections[index].openCount)
         case .none(let until):
             if let until { admission.wake(at: until) }
@@ -292,8 +293,8 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     // MARK: Pace
 
-    /// Number of further requests that the connection's concurrency limit allows. Ends the limit's
-    /// measuring window if it is due.
+    /// Number of further requests that the connection's concurrency limit allows. If the measuring
+    /// window of the limit is due, this call ends the window.
     @inline(__always)
     mutating func paceRoom(_ index: Int, now: Now) -> Int {
         guard settings.pace == .adaptive, connections[index].session.respondsToEach

@@ -80,8 +80,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         rows.slab.free(tag)
     }
 
-    /// Leaves a row `remaining` because its credential was refused or the server is not APNs; it is
-    /// not sent again in this run.
+    /// Leaves a row `remaining` because the credential was refused or the server is not APNs. The
+    /// row is not sent again in this run.
     mutating func leaveUnsettled(_ tag: RowTag, now: Now) {
         metrics.statistics.refusedByCredential += 1
         release(tag, now: now)
@@ -89,8 +89,8 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     // MARK: Rows to resend
 
-    /// Adds a row to those that are sent before all others, because the server did not process it.
-    /// The attempt does not count.
+    /// Adds a row to the rows that are sent before all others, because the server did not process
+    /// it. The attempt does not count.
     mutating func requeueUncounted(_ tag: RowTag) {
         assert(rows.slab[tag].attempts > 0, "a request that was not counted")
         rows.slab[tag].attempts -= 1
@@ -156,7 +156,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         return topic
     }
 
-    /// Settles a row as rejected. The reason has no code, so its text is recorded.
+    /// Settles a row as rejected for a reason that has no code. The reason's text is recorded
+    /// instead.
     mutating func settleRejected(
         _ tag: RowTag, status: UInt16, text: RawSpan, timestamp: UInt64? = nil, now: Now
     ) {

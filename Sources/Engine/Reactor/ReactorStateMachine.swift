@@ -102,12 +102,12 @@ import BroadsideTLS
 
     var statistics: RunStatistics { metrics.statistics }
 
-    /// Number of completions and maximum time to wait for before the next iteration; nil if the
-    /// next completion starts it.
+    /// How many completions to wait for before the next iteration, and for how long at most; nil if
+    /// the next completion starts it.
     var batchWait: CompletionBatching.Wait? { batching.wait(inFlight: rows.inFlight) }
 
-    /// Whether a write to the ledger is in flight whose completion needs no iteration, because
-    /// nothing waits for it.
+    /// Whether the write to the ledger that is in flight needs no iteration when it completes,
+    /// because nothing waits for it.
     var writeIsQuiet: Bool {
         recorder.ledger.writeIsInFlight && rows.hasListRow(synced: recorder.synced)
             && !isBacklogHigh
@@ -205,8 +205,8 @@ import BroadsideTLS
     }
 
     /// Part of the elapsed time in which the rates of the run and the connection already allowed a
-    /// request, but the reactor ran late. A delay that the rate limiter makes up for does not
-    /// count.
+    /// request, but the reactor ran late. If the rate limiter makes up for a delay, the delay does
+    /// not count.
     private func lateness(_ index: Int, within elapsed: UInt64, now: Now) -> UInt64 {
         if run.directives.isPaused { return 0 }
         let held = max(admission.limiter.holdsUntil, connections[index].rateLimiter.holdsUntil)
@@ -217,7 +217,7 @@ import BroadsideTLS
     private func deadline(_ now: Now) -> UInt64 {
         if rows.hasMoreUnsent, !isBacklogHigh { return now.nanoseconds }
         var deadline = timers.scanDue
-        // A row that is due and still here waits for a connection or the rate, not for the clock.
+        // A row that is already due waits for a connection or the rate, not for the clock.
         if let due = rows.retries.nextDue, due > now.nanoseconds { deadline = min(deadline, due) }
         if let due = connections.addresses.nextAttempt {
             deadline = min(deadline, max(due, now.nanoseconds + millisecond))

@@ -18,8 +18,8 @@ struct ReactorTimers {
     static var stallLimit: UInt64 { second }
     /// Time after a stall in which the input that arrived during the stall is processed.
     static var stallGrace: UInt64 { second }
-    /// Number of stalls after which a scan is made anyway, because the machine may be too slow for
-    /// faster iterations.
+    /// Number of stalls after which a scan is made in spite of them, because the machine may be too
+    /// slow for faster iterations.
     static var stallCountLimit: Int { 8 }
 
     init(now: Now) {
@@ -52,7 +52,7 @@ struct ReactorTimers {
     }
 
     /// Time since the last call that returned a value; nil if that is less than a millisecond.
-    /// Under load, iterations are more frequent, and sampling each would cost too much.
+    /// Under load, iterations are more frequent, and a sample in each would cost too much.
     mutating func takeElapsed(now: UInt64) -> UInt64? {
         let elapsed = now - lastIteration
         guard elapsed >= millisecond else { return nil }

@@ -45,8 +45,8 @@ struct RowSupply: ~Copyable {
         let flights = min(
             settings.connections * settings.streamsPerConnection, settings.limits.flightRows)
         let capacity = flights + settings.limits.retryRows
-        // Half a block for each row in flight, and a shared reserve: fewer rows with large field
-        // values are in hand at a time.
+        // Half a block for each row in flight, and a shared reserve. If field values are large, the
+        // blocks limit the number of rows in hand.
         let blockCount = flights / 2 + RowSlab.sharedBlocks / settings.reactors + 64
         slab = RowSlab(
             capacity: capacity, fieldValueByteCountMax: fieldLimit,
@@ -64,7 +64,7 @@ struct RowSupply: ~Copyable {
     // MARK: State
 
     /// Whether rows are left that this reactor sends or whose responses it awaits, except rows that
-    /// others handed over.
+    /// other reactors handed over.
     @inline(__always)
     var hasWork: Bool {
         !requeued.isEmpty || retries.count > 0 || awaitingSync.count > 0 || !chunks.isExhausted
@@ -109,7 +109,7 @@ struct RowSupply: ~Copyable {
 
     /// Keeps a row of the current chunk until its reservation is synced.
     ///
-    /// - Returns: The ledger position that it waits for.
+    /// - Returns: The ledger position that the row waits for.
     @inline(never)
     mutating func awaitSync(_ tag: RowTag) -> UInt64 {
         awaitingSync.append(tag, reservedAt: chunks.reservedAt, in: slab)
@@ -130,7 +130,7 @@ struct RowSupply: ~Copyable {
         inFlight -= 1
     }
 
-    /// Adds a row to those that are sent before all others.
+    /// Adds a row to the rows that are sent before all others.
     mutating func requeue(_ tag: RowTag) { requeued.append(tag, in: slab) }
 
     /// Puts back a row that was taken, as the next one to send.
@@ -172,6 +172,6 @@ struct RowsRead {
     var invalid: UInt64 = 0
     /// Limit on rows before the next report; 0: each row is reported.
     var lease: UInt64 = 0
-    /// Whether the run stops, so that no further row of the list is read.
+    /// Whether the run stops. If so, no further row of the list is read.
     var isStopping = false
 }

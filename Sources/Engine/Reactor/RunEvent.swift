@@ -86,8 +86,8 @@ package struct RunEvent: Sendable, Equatable {
     }
 }
 
-/// Events that a reactor passes to the main thread. The buffer is bounded: if there are too many
-/// events, it keeps the first ones and the number of the others.
+/// Events that a reactor passes to the main thread. The buffer is bounded. If there are too many
+/// events, it keeps the first ones and counts the rest.
 package struct EventBuffer: Sendable {
     package private(set) var events: [RunEvent] = []
     package private(set) var lost: UInt64 = 0

@@ -34,12 +34,12 @@ package enum LimitedBy: Int, CaseIterable, Sendable {
 package struct RunStatistics: Sendable {
     /// Rows settled by this process.
     package var counts = RowCounts()
-    /// Number of rows whose credential was refused, or that were sent to a server that is not APNs.
-    /// They are not settled, and not sent again in this run.
+    /// Number of rows that remain because the credential was refused or the server is not APNs.
+    /// These rows are not sent again in this run.
     package var refusedByCredential: UInt64 = 0
     /// Number of requests beyond the first one of each row.
     package var retries: UInt64 = 0
-    /// Rows whose payload was made with a shortened value; nil: no payload shortens one.
+    /// Number of rows whose payload has a shortened value; nil if no payload shortens values.
     package var shortened: UInt64?
     package var requests: UInt64 = 0
     /// Number of responses without a latency: a legacy gateway's acceptances by silence, and its
@@ -50,8 +50,8 @@ package struct RunStatistics: Sendable {
     package var goAways: UInt64 = 0
     /// Findings about responses that slow down under load.
     package var pace = PaceTally()
-    /// Number of failed connections and of responses that throttle or refuse the credential. A run
-    /// with any of them opens no additional connections.
+    /// Number of failed connections, and number of responses that throttle the run or refuse its
+    /// credential. A run with either opens no additional connections.
     package var failures: UInt64 = 0
     package var pushbacks: UInt64 = 0
     /// Number of addresses in trouble.
@@ -61,12 +61,12 @@ package struct RunStatistics: Sendable {
     /// Time that connections spent in each bottleneck, nanoseconds, indexed by `LimitedBy`.
     package var limited = [UInt64](repeating: 0, count: LimitedBy.allCases.count)
 
-    /// Minimum duration of a run that these shares can describe. Most of a shorter run is its
+    /// Minimum duration of a run for which these shares mean something. A shorter run is mostly its
     /// start.
     package static let shortestToJudgeSeconds = 2.0
 
-    /// Number of rows for each value that has no payload of its own; known only after the reactor
-    /// has ended.
+    /// Number of rows per value of the `--payload-by` column that has no payload of its own. Known
+    /// only after the reactor has ended.
     package var fallbacks = FallbackCounts()
 
     package init() {}

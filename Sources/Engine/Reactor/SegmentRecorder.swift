@@ -21,13 +21,13 @@ struct SegmentRecorder: ~Copyable {
 
     /// What the reactor's rows currently require of the segment.
     struct Demand {
-        /// Whether the run ends, so that everything is synced.
+        /// Whether the run is ending. If so, everything is synced.
         var isClosing = false
-        /// Whether a write need not wait: all requested chunks have arrived and can share it, or no
-        /// row can be sent before it.
+        /// Whether a write can start at once. Either all requested chunks have arrived and share
+        /// the write, or no row can be sent before the write.
         var isComplete = false
-        /// Whether rows could be sent if everything written were synced. A sync then starts
-        /// although it does not cover everything that is required.
+        /// Whether rows could be sent if everything written were synced. If so, a sync starts even
+        /// though it does not cover everything that is required.
         var waitsForWritten = false
     }
 
@@ -35,7 +35,7 @@ struct SegmentRecorder: ~Copyable {
     /// without blocking passes each write to a kernel thread, which costs as much as twenty
     /// notifications. A kill leaves the waiting verdicts in doubt, but never wrong.
     static var verdictHold: UInt64 { 5 * millisecond }
-    /// Additional delay before an iteration is made only to write verdicts. Under load, an
+    /// Additional delay before an iteration whose only purpose is to write verdicts. Under load, an
     /// iteration comes earlier anyway.
     static var verdictSlack: UInt64 { millisecond }
     /// If at least this many bytes wait, they are written without further delay.
@@ -53,7 +53,7 @@ struct SegmentRecorder: ~Copyable {
                 && ledger.syncedPosition == ledger.appendedPosition)
     }
 
-    /// Whether too many bytes wait for the disk, so that no more requests are sent.
+    /// Whether too many bytes wait for the disk. If so, no more requests are sent.
     @inline(__always)
     func isBehind(_ limit: Int) -> Bool { ledger.pendingByteCount >= limit }
 
@@ -129,8 +129,8 @@ struct SegmentRecorder: ~Copyable {
         return nil
     }
 
-    /// Stops writing and syncing because another attempt owns the ledger, so that no row that waits
-    /// for a sync is sent.
+    /// Stops writing and syncing, because another attempt owns the ledger. Rows that wait for a
+    /// sync are then never sent.
     mutating func abandon() {
         hasFailed = true
         syncing = nil

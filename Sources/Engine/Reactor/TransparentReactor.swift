@@ -3,7 +3,7 @@ package import BroadsideRows
 package import BroadsideSupport
 
 /// A reactor without a record layer, as one concrete type. A generic type is not specialized in
-/// another module, which would make the deterministic simulation much slower.
+/// another module, and without specialization the deterministic simulation would be much slower.
 package struct TransparentReactor: ~Copyable {
     private var machine: ReactorStateMachine<TransparentRecords>
 
@@ -32,8 +32,8 @@ package struct TransparentReactor: ~Copyable {
         machine.rowsInHand.all == 0 && machine.rows.chunks.isEmpty
             && !machine.run.resources.handoff.hasRows
     }
-    /// Number of completions and maximum time to wait for before the next iteration; nil if the
-    /// next completion starts it.
+    /// How many completions to wait for before the next iteration, and for how long at most; nil if
+    /// the next completion starts it.
     package var batchWait: (completions: Int, nanoseconds: UInt64)? {
         machine.batchWait.map { (Int($0.completions), $0.nanoseconds) }
     }

@@ -23,7 +23,7 @@ struct Trust {
 
     init(refusals: RefusalBackoff = RefusalBackoff()) { self.refusals = refusals }
 
-    /// Whether only the server's own limits apply; evaluated for each record.
+    /// Whether only the server's own limits apply to the connection. Evaluated for each record.
     @inline(__always)
     var isComplete: Bool { hasResponded && !mustProve }
 
@@ -41,7 +41,7 @@ struct Trust {
 
     /// Records a lost request.
     ///
-    /// - Returns: True for the loss that reaches the limit.
+    /// - Returns: True if this loss reaches the limit.
     mutating func recordLoss() -> Bool {
         lossesInARow += 1
         return lossesInARow == Self.lossesLimit

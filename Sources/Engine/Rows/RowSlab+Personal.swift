@@ -92,15 +92,15 @@ extension RowSlab {
     ) {
         precondition(fieldValues.byteCount == Int(shape.count))
         self[tag].personal = shape
-        // SAFETY: `inside` is at most either count. The remaining bytes are copied to blocks, at
-        // most `contentCount` per block, the last from `start` to the end. The caller's bytes do
-        // not overlap the slab.
+        // SAFETY: `inside` is at most the count of the room and that of the field values. The
+        // remaining bytes are copied to blocks, at most `contentCount` per block, the last from
+        // `start` to the end. The caller's bytes do not overlap the slab.
         let room = unsafe personalRoom(tag)
         let inside = min(room.count, fieldValues.byteCount)
         unsafe fieldValues.extracting(0..<inside).withUnsafeBytes {
             unsafe room.copyMemory(from: $0)
         }
-        // From the last block to the first, so that each one knows its successor.
+        // The blocks are filled from the last to the first, so that each one knows its successor.
         var block = UInt32.max
         let rest = fieldValues.byteCount - inside
         var start = inside + (BlockArena.blocks(for: rest) - 1) * BlockArena.contentCount

@@ -24,8 +24,8 @@ package final class BlockingStream {
 
     /// Timeouts in seconds.
     package struct Timeouts {
-        /// Time limit for connecting to an address. The next address is tried after it, because a
-        /// firewall that drops packets sends no error.
+        /// Time limit for connecting to an address. After this time the next address is tried,
+        /// because a firewall that drops packets sends no error.
         var connecting: Int
         /// Time limit for the peer to send or accept bytes.
         var silence: Int
@@ -44,7 +44,7 @@ package final class BlockingStream {
     /// TLS error if the stream ended without an orderly close.
     package private(set) var endFailure: TLSError?
     private let deadline: UInt64
-    /// Limit on continuing a connect that was interrupted.
+    /// Maximum number of times that an interrupted connect is continued.
     private static let interruptions = 8
     private static let plainByteCount = 32_768
     /// Size of the buffer for ciphertext, in bytes: room for several records and the messages of a
@@ -125,7 +125,7 @@ package final class BlockingStream {
         }
     }
 
-    /// Returns the next bytes; empty at the end of the stream, even if that was not orderly.
+    /// Returns the next bytes; empty at the end of the stream, orderly or not.
     package func next() throws(Failure) -> [UInt8] {
         while opened.isEmpty, !hasEnded {
             if let failure { throw failure }

@@ -57,7 +57,7 @@ package final class FrameTraceFile: Sendable {
     private let writer: BackgroundWorker<Void, Void>
     private let connections = Atomic<Int>(0)
 
-    /// Limit on written bytes. If it is reached, the last line of the file says so.
+    /// Limit on written bytes. When it is reached, a last line in the file reports this.
     static let byteLimit = 256 << 20
     /// Limit on bytes that wait to be written, and limit on bytes that are being written.
     private static let waitingLimit = 4 << 20

@@ -169,8 +169,8 @@ package struct ProxyTunnelStateMachine: ~Copyable {
             refuse("refused CONNECT with \(statusText): add --proxy-auth-file", isLasting: true)
         case 400..<500:
             refuse(
-                "refused CONNECT to \(target) with \(statusText): have its rules allow that host and "
-                    + "port", isLasting: true)
+                "refused CONNECT to \(target) with \(statusText): have the proxy's rules allow "
+                    + "that host and port", isLasting: true)
         default:
             refuse(
                 "could not open a tunnel to \(target) (\(statusText)): check the endpoint and the "

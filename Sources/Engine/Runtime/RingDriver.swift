@@ -20,7 +20,7 @@ internal import Glibc
         var pending = 0
         var isReceiving = false
         var isClosing = false
-        /// Whether the receive ended because no buffer was free, and has to be armed again.
+        /// Whether the receive ended because no buffer was free. It then has to be armed again.
         var needsReceive = false
     }
 
@@ -111,8 +111,8 @@ internal import Glibc
             let deadline = min(machine.nextDeadline, nextPublication)
             var wait = deadline > now.nanoseconds ? deadline - now.nanoseconds : 0
             // Most sends complete during submission and need no iteration, and neither does a write
-            // that nothing waits for. So the wait ends only after one more completion than these.
-            // If one of them is slow, it delays other completions only briefly.
+            // that nothing waits for. The wait therefore ends only after one completion more than
+            // these. If one of these is slow, it delays other completions only briefly.
             let quiet = newSends + (!lastWaitWasEmpty && machine.writeIsQuiet ? 1 : 0)
             var count = wait > 0 ? quiet + 1 : 0
             if wait > 0, !lastWaitWasEmpty, let batchWait = machine.batchWait {
@@ -246,13 +246,13 @@ internal import Glibc
     }
 
     /// Writes the synced position to the claim, then checks that the claim is still valid. This
-    /// happens only after the sync: a newer attempt that removes the claim later then reads
-    /// everything that was synced.
+    /// happens only after the sync. An attempt that removes the claim after this check therefore
+    /// reads everything that was synced.
     private mutating func recordDurablePosition() {
         let position = DurablePosition(
             epoch: epoch, reactor: UInt16(reactor), position: syncing)
         // SAFETY: two words, as many bytes as were allocated. The kernel has read the previous
-        // content, because a sync starts only after the status that follows the last one has
+        // content, because a sync starts only after the status that follows the previous sync has
         // arrived.
         unsafe claimPosition.storeBytes(of: position.words.0, as: UInt64.self)
         unsafe claimPosition.storeBytes(of: position.words.1, toByteOffset: 8, as: UInt64.self)
@@ -264,7 +264,7 @@ internal import Glibc
 
     /// Completion to report for a sync, after the check of the claim.
     private func claimCompletion(_ result: Int32) -> ReactorCompletion {
-        // ESTALE: removed on the NFS server, by another machine.
+        // ESTALE: another machine has removed the claim on the NFS server.
         if result == -ESTALE || result == -ENOENT { return .superseded }
         guard result >= 0 else { return .synced(result: Int(result)) }
         let stands =

@@ -31,8 +31,8 @@ extension GatewaySession {
     ) -> SessionOutcome? {
         switch nextOutcome(in: bytes, at: &offset) {
         case .errorPacket(let packet, .inFlight(let tag)):
-            // The packet cannot name a row that never left the buffer. If it does, the last row
-            // that the gateway processed is unknown.
+            // A correct packet never names a row that has not left the buffer. If this packet does,
+            // the last row that the gateway processed is unknown.
             let hasLeft = slab[tag].sentNanoseconds <= handedOver
             return .errorPacket(packet, hasLeft ? .inFlight : .nothing)
         case .errorPacket(let packet, .settled): return .errorPacket(packet, .settled)

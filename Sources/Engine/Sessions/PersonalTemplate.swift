@@ -142,14 +142,14 @@ extension ReactorSettings {
     /// - Parameters:
     ///   - collapseCount: Bytes of the row's collapse ID; 0 for none.
     ///   - topic: The row's own topic; nil if all rows have the same topic.
-    ///   - priority: The priority of the row's arm; nil for that of the campaign.
+    ///   - priority: The priority of the row's arm; nil if the campaign's priority applies.
     func personalTemplate(
         authorization: (value: [UInt8]?, version: UInt32), collapseCount: Int,
         topic: [UInt8]? = nil, priority: [UInt8]? = nil, mirror: inout DynamicTableMirror
     ) -> (template: PersonalTemplate, changedTable: Bool) {
         let generation = mirror.generation
-        // A template for many rows must not depend on the size of this row's collapse ID: an entry
-        // is only created if the largest one would fit.
+        // A template for many rows must not depend on the size of this row's collapse ID. The table
+        // gets an entry for it only if the largest ID would fit, too.
         var count = collapseCount == 0 ? nil : collapseCount
         if count != nil, mirror.index(of: .collapseIdentifier) == nil {
             var trial = mirror
@@ -162,12 +162,12 @@ extension ReactorSettings {
         var block = encode(
             authorization, collapseCount: count, topic: topic, priority: priority, mirror: &mirror)
         fillIdentifier(&block)
-        // A hole, so that the topic is not inserted into the server's table: later rows have other
+        // The topic is a hole, so it is not inserted into the server's table. Later rows have other
         // topics.
         if let topic, let hole = block.hole(.topic) {
             block.bytes.replaceSubrange(hole, with: topic)
         }
-        // The server's table has one priority, that of the campaign.
+        // The server's table has only the campaign's priority.
         if let priority, let hole = block.hole(.priority) {
             block.bytes.replaceSubrange(hole, with: priority)
         }

@@ -35,7 +35,7 @@ struct ProtocolSession: ~Copyable {
         }
     }
 
-    // Not an enum, because its payload could not be used in place.
+    // Not an enum, because the payload of an enum could not be used in place.
     private let http2: HeapValue<HTTP2Session>?
     private let gateway: HeapValue<GatewaySession>?
 

@@ -52,7 +52,8 @@ enum RecordLayerResult: Sendable {
 package struct RecordLayerError: Error, Sendable {
     /// One-line description of the error and its remedy.
     package var message: String
-    /// Whether a retry can't help, as after a refused certificate, no HTTP/2, or no TLS at all.
+    /// Whether a retry can't help, for example because the certificate was refused, or because the
+    /// server has no HTTP/2 or no TLS at all.
     var isLasting: Bool
     /// Whether the message already names the peer that is to blame.
     var namesPeer = false

@@ -9,7 +9,7 @@ import BroadsidePayloads
 ///        |-------- none does; no table change -----------> encoded and kept; one request
 ///        '-------- the table changes with the request -----> encoded for one request
 ///
-/// Requests with templated payloads also differ in form; each one looks up its own template.
+/// Requests with templated payloads also differ in form. Each of them looks up its own template.
 extension RequestWriter {
     /// Number of requests that may start now.
     func room(on http: borrowing ClientConnectionStateMachine) -> Int {
@@ -56,8 +56,8 @@ extension RequestWriter {
         }
     }
 
-    /// Encodes a request for which no template can be used: it inserts names into the server's
-    /// table, announces a new table size, or is the first of its form.
+    /// Encodes a request for which no template can be used. Such a request inserts names into the
+    /// server's table, announces a new table size, or is the first of its form.
     @inline(never)
     private mutating func layDown(_ mirror: DynamicTableMirror) -> Int {
         var mirror = mirror
@@ -143,7 +143,7 @@ extension RequestWriter {
         return true
     }
 
-    /// Continues payloads that a window interrupted. A templated one is rendered again from the
+    /// Continues payloads that a window interrupted. A templated payload is rendered again from the
     /// row's unchanged field values.
     mutating func writeContinuations(
         of slab: borrowing RowSlab, on http: inout ClientConnectionStateMachine
@@ -244,8 +244,8 @@ extension RequestWriter {
         }
         // SAFETY: the record was checked to have room for `countLimit` and the whole payload. The
         // collapse ID is at the end of the field values; they and the token stay in place while the
-        // slab is borrowed and no other row's are read. A stream allows at most as many payload
-        // bytes as it was opened with.
+        // slab is borrowed and no field values of another row are read. A stream allows at most as
+        // many payload bytes as it was opened with.
         let fieldValues = unsafe fieldValues(of: tag, in: slab)
         let collapse = unsafe UnsafeRawBufferPointer(
             rebasing: fieldValues[(fieldValues.count - Int(shape.collapseCount))...])

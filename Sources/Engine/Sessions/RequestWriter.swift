@@ -48,9 +48,9 @@ import BroadsideTLS
     // The current record.
 
     /// Plaintext of the current record.
-    // SAFETY: `recordPlaintextLimit` bytes, freed in `deinit`. The first `recordCount` are set,
-    // which is at most `recordLimit`, which is at most the whole buffer because the reactor begins
-    // records so.
+    // SAFETY: `recordPlaintextLimit` bytes, freed in `deinit`. The first `recordCount` bytes are
+    // set. `recordCount` is at most `recordLimit`, and `beginRecord` gets no limit that is beyond
+    // the buffer.
     let staging: UnsafeMutableRawBufferPointer
     /// Number of bytes in the record, and its limit.
     var recordCount = 0
@@ -120,13 +120,14 @@ import BroadsideTLS
 
     // MARK: The provider token
 
-    /// Whether requests carry an older token than this version, or no token has been set yet.
+    /// Whether requests carry a token that is older than this version, or no token has been set
+    /// yet.
     @inline(__always)
     func isOutdated(_ version: UInt32) -> Bool {
         version != authorizationVersion || !hasAuthorization
     }
 
-    /// Switches requests to a token and drops templates with older ones.
+    /// Switches requests to a token, and drops templates that contain an older token.
     mutating func use(_ authorization: (value: [UInt8]?, version: UInt32)) {
         hasAuthorization = true
         self.authorization = authorization.value
@@ -144,10 +145,10 @@ import BroadsideTLS
         settings.personal.map { PayloadRenderer.piecesLimit($0.limit) } ?? 0
     }
 
-    /// Number of rows with a shortened value; nil: no payload shortens one.
+    /// Number of rows whose payload has a shortened value; nil if no payload shortens values.
     var shortenedRows: UInt64? { renderer.mayShorten ? renderer.shortenedRows : nil }
 
-    /// Number of values for which there is no payload.
+    /// Number of rows per value of the `--payload-by` column that has no payload of its own.
     var fallbackCounts: FallbackCounts { renderer.fallbackCounts }
 
     /// Stores the field values of the row that `reader` read last, if payloads are templated.

@@ -19,8 +19,8 @@ enum SessionOutcome: Equatable {
     case response(RowTag, status: UInt16)
     /// The server did not act on the request, and perhaps will not act on the next one.
     case notProcessed(RowTag)
-    /// The request was written after the request that ended the connection, so the server did not
-    /// act on it.
+    /// The request was written after the one that ended the connection, so the server did not act
+    /// on this request.
     case discarded(RowTag)
     /// The request ended without a response, so it is in doubt.
     case lost(RowTag)
@@ -32,7 +32,7 @@ enum SessionOutcome: Equatable {
     case refused(RowTag, BinaryErrorPacket)
     /// The server accepts no more requests. The session's `goAwayReason` has the reason.
     case goAway(ErrorCode)
-    /// The server violated the protocol. Nothing is sent after the session's pending output.
+    /// The server violated the protocol. The session's pending output is the last that is sent.
     case violation(ConnectionError)
     /// The server began to send the reason for ending the connection. It ignores later writes.
     case errorPacketBegan

@@ -27,7 +27,8 @@ struct TemplateCache<Template: PrecomputedRequest> {
     private var entries: [(key: TemplateKey, template: Template)] = []
 
     /// Maximum number of templates to keep. Further templates are encoded again each time. The
-    /// header tables of connections differ only if a server changes its limit at an unusual time.
+    /// header tables of connections differ only if a server changes the limit on its table at an
+    /// unusual time.
     static var limit: Int { 16 }
     /// Limit of this cache. It is larger if rows name their topics, because each topic has separate
     /// templates.
@@ -37,7 +38,8 @@ struct TemplateCache<Template: PrecomputedRequest> {
     init(topics: Int = 0) { limit = Self.limit + 2 * topics }
 
     func template(for key: TemplateKey) -> Template? {
-        // By index: iterating over the array would count a reference to it.
+        // Accesses the entries by index, because iterating over the array would count a reference
+        // to it.
         for position in entries.indices where entries[position].key == key {
             return entries[position].template
         }

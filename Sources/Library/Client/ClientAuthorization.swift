@@ -44,7 +44,7 @@ struct ClientAuthorization: Sendable {
     }
 
     /// Makes or reads another token because APNs reported this one as expired; returns false if
-    /// there is no other.
+    /// there is no other token.
     mutating func renewAfterExpiry(_ nowSeconds: UInt64) -> Bool {
         let before = value
         nextReading = 0

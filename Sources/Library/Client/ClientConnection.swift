@@ -28,8 +28,9 @@ internal import Glibc
         case connecting, tunnel, handshake, settings, open, closed
     }
 
-    /// Maximum time for connection, handshake and SETTINGS; also the silence after which requests
-    /// in flight cause a PING, and the time limit for the response to a PING; nanoseconds.
+    /// Time limit in nanoseconds for opening the connection, including handshake and SETTINGS. If
+    /// requests are in flight, a PING is sent after the same time without data from the server. The
+    /// response to the PING has the same time limit.
     private static var patience: UInt64 { 10 * second }
     /// Time without traffic after which a connection is tested, nanoseconds.
     private static var idleInterval: UInt64 { 600 * second }
@@ -270,7 +271,7 @@ internal import Glibc
             ciphertext += [UInt8](capacity: TLSSession.sealedCount(count)) {
                 isSealed = session.seal(piece.rawSpan, ciphertext: &$0)
             }
-            // An incomplete message of the peer must be received first.
+            // While a message of the peer is incomplete, nothing can be encrypted.
             guard isSealed else { break }
             offset += count
         }

@@ -91,7 +91,7 @@ final class ClientLoop {
         while firstWaiting < waiting.count {
             let request = waiting[firstWaiting]
             firstWaiting += 1
-            // Pushes that were taken stay in the array until they are half of it.
+            // Pushes that were taken are removed once they are half of the array.
             if firstWaiting * 2 >= waiting.count {
                 waiting.removeFirst(firstWaiting)
                 firstWaiting = 0

@@ -192,8 +192,9 @@ extension NightsPage {
         var ticks: [Chart.Tick] = []
         for place in stride(from: 0, to: places.count, by: step).map({ places[$0] }) {
             let fraction = position(place.milliseconds, in: (first, span))
-            // A text in the middle of the last tick would end outside of the chart, and nights that
-            // were left out bring others closer together.
+            // A text is centered on its tick, except at the ends of the axis. Centered at 0.94 to
+            // 0.98, it would extend beyond the chart. Nights are not evenly spaced, so texts can be
+            // too close together.
             let fits = fraction < 0.94 || fraction > 0.98
             let isApart = ticks.last.map { fraction - $0.fraction > Self.tickDistance } ?? true
             if places.count <= 2 || fits && isApart {

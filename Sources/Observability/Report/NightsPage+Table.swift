@@ -122,8 +122,8 @@ extension NightsPage {
         return night.link.map { "<a href=\"\($0)\">\(time)</a>" } ?? time
     }
 
-    /// Badge of an outcome. Expected outcomes are plain text, so that the badges of others stand
-    /// out.
+    /// Badge of an outcome. Expected outcomes are plain text, so that the badges of the other
+    /// outcomes stand out.
     private static func badge(_ outcome: Summary.Outcome) -> String {
         switch outcome {
         case .complete: "complete"

@@ -30,9 +30,10 @@ package struct NightsPage {
             title: "\(heading): \(sentence)", css: ReportStyle.css + ReportStyle.nights)
         page += header + nextSteps + unusual + campaigns + charts + table
         page += """
-            <footer>Times are UTC. List: its rows. Dead: rows that APNs rejected with 410 \
-            (\(escapedHTML(Night.deadReasons.joined(separator: ", ")))), of all settled rows. Per \
-            second: notifications by the time that runs took, without the pauses between them. \
+            <footer>Times are UTC. List: number of rows. Dead: rows that APNs rejected with 410 \
+            (\(escapedHTML(Night.deadReasons.joined(separator: ", ")))), as a share of all settled \
+            rows. Per second: notifications divided by the time that runs took, without the time \
+            between runs. \
             Broadside \(broadsideVersion), \(escapedHTML(ReportPage.time(createdAtMilliseconds))).\
             </footer>
 
@@ -42,8 +43,8 @@ package struct NightsPage {
 
     // MARK: The head
 
-    /// Heading such as `evening: 12 nights, 2026-11-10 to 2026-11-21`. It has a name if all nights
-    /// are of one campaign.
+    /// Heading such as `evening: 12 nights, 2026-11-10 to 2026-11-21`. It begins with the
+    /// campaign's name if all nights have the same name.
     private var heading: String {
         let titles = Set(nights.map(\.title))
         let name = titles.count == 1 && nights[0].figures != nil ? "\(nights[0].title): " : ""

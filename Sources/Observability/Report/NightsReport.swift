@@ -10,11 +10,11 @@ public struct NightsReport {
     ///
     /// - Parameters:
     ///   - collection: The ledgers.
-    ///   - own: Path of the ledger that this process has just sent, whose lock it may still hold;
-    ///     nil: none.
+    ///   - own: Path of the ledger of this process's own run, which has ended. The process may
+    ///     still hold the ledger's lock. nil: none.
     public init(_ collection: LedgerCollection, own: String? = nil) throws(BroadsideError) {
         for path in collection.paths {
-            // A run may have preceded this, and its signals may still be pending.
+            // This may follow a run, whose stop signals may still be pending.
             try SignalWatch.stopIfRequested()
             nights.append(try Night.read(path, isOurs: path == own))
         }

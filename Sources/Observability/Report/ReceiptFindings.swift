@@ -7,8 +7,7 @@ package struct ReceiptFindings: Sendable {
         /// Name; `all` in a campaign without arms.
         package var name: String
         package var isHoldout: Bool
-        /// Number of devices that got the notification. For the holdout, number of devices that it
-        /// excluded.
+        /// Number of devices that got the notification. For the holdout, number of devices in it.
         package var devices: UInt64 = 0
         /// Number of devices that opened the notification: those with a receipt.
         package var opened: UInt64 = 0

@@ -77,8 +77,8 @@ package struct ReportData {
         !isInProgress && summary.outcome == .stopped && runs.last?.outcome == Telemetry.interrupted
     }
 
-    /// - Parameter course: Times of settlement from the ledger's rows, at least for the runs whose
-    ///   end the telemetry lacks; nil if it has the ends of all runs.
+    /// - Parameter course: Times at which rows were settled, for at least the runs whose end the
+    ///   telemetry lacks; nil if the telemetry has the ends of all runs.
     package init(
         summary: Summary, telemetry: Telemetry, epochs: [Manifest.Epoch],
         course: SettlementTimeline?,
@@ -101,7 +101,8 @@ package struct ReportData {
         for epoch in telemetry.withoutWaits(epochs) {
             let run = telemetry.runs.first { $0.number == epoch.number }
             let bins = course?.bins(of: epoch.number) ?? []
-            // A killed run recorded its time only every few seconds. Its last verdict is later.
+            // A killed run recorded its running time only every few seconds, so its last verdict
+            // may be later.
             let settled =
                 run?.hasEnd == true ? bins.last?.start : course?.seconds(of: epoch.number)
             let elapsed = max(run?.elapsedSeconds ?? 0, settled ?? 0)
@@ -167,8 +168,8 @@ package struct ReportData {
         }
     }
 
-    /// Minimum duration of a period, in seconds, for a rate. A shorter period would look too fast,
-    /// because it also has responses to requests that were sent before.
+    /// Minimum duration of a period, in seconds, for a rate. The rate of a shorter period would
+    /// look too high, because the period also has responses to requests that were sent before it.
     private static let fullSecond = 0.95
 
     /// Adds a period. The rows of a period that is too short are added to the previous period of

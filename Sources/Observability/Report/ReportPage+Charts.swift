@@ -136,7 +136,8 @@ extension ReportPage {
                 }
             }
         }
-        // The text of a mark on the right is on its left, where it needs space, too.
+        // The text of a mark at the right extends to the left, so it needs more distance to the
+        // other mark.
         let areMarksApart =
             marks.count < 2
             || marks[1].fraction - marks[0].fraction > (marks[1].fraction > 0.7 ? 0.58 : 0.34)
@@ -200,7 +201,8 @@ extension ReportPage {
 
     private static var ticksWanted: Int { 3 }
 
-    /// Text such as `20 ms` or `20.5 ms` for a multiple of a step, both in nanoseconds.
+    /// Text such as `20 ms` or `20.5 ms` for a time that is a multiple of a step. Both are in
+    /// nanoseconds.
     private static func roundTime(_ nanoseconds: Double, step: Double) -> String {
         func text(_ unit: Double, _ name: String) -> String {
             let (value, step) = (nanoseconds / unit, step / unit)

@@ -27,7 +27,7 @@ extension ReportPage {
                 let reasons = Night.deadReasons.map { " --reason \($0)" }.joined()
                 add(
                     "Remove the dead tokens from the list. The ledger keeps no tokens, so prune "
-                        + "can't use it, but an export takes them from the list that was sent.",
+                        + "can't use it. An export finds these tokens in the list that was sent.",
                     "broadside ledger export --ledger \(ledger)\(reasons) --output dead.csv")
             }
         }
@@ -43,8 +43,8 @@ extension ReportPage {
         return "<h2>What to do next</h2>\n<div class=\"box\">\(html)</div>\n"
     }
 
-    /// Command that removes the dead tokens from the list. It has the options without which the
-    /// list can't be read.
+    /// Command that removes the dead tokens from the list. It includes the options that are needed
+    /// to read the list.
     private var prune: String {
         let list = data.listPath ?? "TOKENS"
         let format = data.identity.flatMap { ListFormat(rawValue: $0.listFormat) } ?? .lines
@@ -75,7 +75,7 @@ extension ReportPage {
     }
 
     /// Sentence about rows that only a retry sends, and about the effect of a retry; nil if there
-    /// are none.
+    /// are no such rows.
     private var retryable: String? {
         let summary = data.summary
         let texts = [(summary.failed, "failed"), (summary.unknown, "unknown")].filter { $0.0 > 0 }

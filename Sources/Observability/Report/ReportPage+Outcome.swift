@@ -37,7 +37,8 @@ extension ReportPage {
 
     /// Minimum share of accepted rows, among rows that were meant to be sent, for a good result.
     private static var goodShare: Double { 0.9 }
-    /// A smaller share of accepted rows, among rows that were meant to be sent, is a bad result.
+    /// Share of accepted rows, among rows that were meant to be sent, below which the result is
+    /// bad.
     private static var badShare: Double { 0.5 }
 
     var statusText: String {
@@ -111,7 +112,7 @@ extension ReportPage {
         var isAlarm = false
     }
 
-    /// Four key figures of a night.
+    /// Four key figures of the campaign.
     var cards: String {
         let (accepted, dead) = (outcome.count(.accepted), outcome.count(.dead))
         let decisions = outcome.decisions

@@ -38,11 +38,12 @@ extension ReportPage {
     /// Note about the waves of a merged ledger.
     private var wavesOfParts: String {
         "<h2>Waves</h2>\n<div class=\"box\"><p>Each of the \(grouped(data.partsWithWaves)) merged "
-            + "ledgers had waves of its own, because each began at a time of its own. The report of "
-            + "each ledger that was merged has a table of them; its copy here has none.</p></div>\n"
+            + "ledgers had its own waves, because each began at a different time. The report of "
+            + "each original ledger has a table of its waves; the copy here has none.</p></div>\n"
     }
 
-    /// Runs of each wave: those that began to send after its time and before that of the next wave.
+    /// Runs of each wave: the runs that began to send after the wave's time and before the next
+    /// wave's time.
     private var runsOfWaves: [[ReportData.RunMark]] {
         var runs = [[ReportData.RunMark]](repeating: [], count: data.waves.count)
         for run in data.runs where run.accepted + run.rejected + run.others > 0 {

@@ -6,7 +6,7 @@ struct TimeAxis {
     /// Part of the axis that shows one run.
     struct Stretch {
         var startedAtMilliseconds: UInt64
-        /// Seconds of running time before the run.
+        /// Start of the run, in seconds of running time since the campaign's start.
         var start: Double
         var seconds: Double
         /// Left edge of the run on the axis, 0 to 1.
@@ -53,7 +53,7 @@ struct TimeAxis {
             let end = runs[index - 1].endedAtMilliseconds
             let seconds =
                 Double(run.startedAtMilliseconds - min(run.startedAtMilliseconds, end)) / 1000
-            // If there are many runs, all gaps together leave half of the axis to the runs.
+            // If there are many runs, all gaps together are at most as wide as all runs together.
             let longest = total * min(Self.longestGap, 1 / Double(runs.count))
             widths.append((min(seconds, longest), seconds > longest, seconds))
         }
@@ -107,7 +107,7 @@ struct TimeAxis {
 
     // MARK: Positions
 
-    /// Position of a point in running time, 0 to 1.
+    /// Position on the axis, 0 to 1, of a point in running time.
     ///
     /// - Parameter isEnd: Whether a point between two runs counts as the end of the earlier run.
     func fraction(_ seconds: Double, isEnd: Bool = false) -> Double {

@@ -223,7 +223,7 @@ final class ChannelStore: Sendable {
     func setSubscribed(_ token: [UInt8], to channel: [UInt8], _ isSubscribed: Bool) -> String? {
         state.withLock { state in
             guard let app = state.channels.first(where: { $0.value[channel] != nil })?.key else {
-                return "no such channel: copy the ID that the simulator returned at its creation"
+                return "no such channel: copy the ID from the response that created the channel"
             }
             if isSubscribed {
                 guard state.channels[app]?[channel]?.subscribers.contains(token) == false else {

@@ -187,8 +187,8 @@ struct ControlCommands: Sendable {
             guard ClockStart.monotonicNanoseconds() < deadline, !shared.isStopping else {
                 throw ControlProblem(
                     .late,
-                    "\(found) of \(count) requests came within the timeout: check the command "
-                        + "received, or wait longer with timeout=30s")
+                    "\(found) of \(count) requests came within the timeout: list them with "
+                        + "'received', or wait longer with timeout=30s")
             }
             usleep(Self.pauseMicroseconds)
         }
@@ -273,7 +273,7 @@ struct ControlCommands: Sendable {
         }
         guard let dropped else {
             throw ControlProblem(
-                .late, "the connections are not dropped yet: look at status in a moment")
+                .late, "the connections are not dropped yet: check 'status' in a moment")
         }
         var line = Self.success
         line.add("dropped", dropped)

@@ -3,7 +3,7 @@ internal import Glibc
 
 /// The optional output file with one line for each notification delivered to a device.
 struct DeliveryLines: Sendable {
-    /// Buffered bytes that trigger a write.
+    /// Number of buffered bytes that triggers a write.
     private static let flushCount = 1 << 16
     private static let flushIntervalMicroseconds: UInt64 = 200_000
     private static let header = "t_us,token,topic,apns_id,collapse_id,expiration,from\n"

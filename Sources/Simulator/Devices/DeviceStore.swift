@@ -161,7 +161,7 @@ final class DeviceStore: Sendable {
         }
         guard hasRoom(microseconds, &state) else { return }
         // Priority 1 "prevents awakening the device": such a notification is delivered together
-        // with another one.
+        // with another notification.
         let due = new.envelope.priority == 1 ? nil : microseconds + rules.groupNanoseconds / 1000
         state.groups.append(new, token, dueMicroseconds: due)
         state.counts.held += 1

@@ -8,7 +8,7 @@ internal import Synchronization
 ///
 ///     wait -> received bytes -> TLS -> HTTP/2 -> responses, at once or from the queue when due
 ///      ^                                                          |
-///      +---- one send a connection <- TLS <- HTTP/2 <- touched connections
+///      +-- one send per connection <- TLS <- HTTP/2 <- touched connections
 final class EndpointWorker {
     enum Operation: UInt64 {
         case accept = 1, receive, send, wake, cancel

@@ -1,5 +1,5 @@
-/// Extracts header blocks from a client's bytes before nghttp2 decodes them, and the stream numbers
-/// of DATA and RST_STREAM frames.
+/// Reads a client's bytes before nghttp2 decodes them. Extracts header blocks, and the stream
+/// numbers of DATA and RST_STREAM frames.
 ///
 ///     preface (24) -> frame header (9) -> payload -> frame header ...
 ///                          |                 |

@@ -93,7 +93,8 @@ struct LegacyContext: Sendable {
             identifier: Self.identifier(notification.identifier), microseconds: now)
     }
 
-    /// Records a response, and keeps the notification, if asked for.
+    /// Adds the response to the recording, and the notification to the log of received requests, if
+    /// these are in use.
     ///
     /// - Parameters:
     ///   - digits: Digits of the notification's token.
@@ -127,7 +128,8 @@ struct LegacyContext: Sendable {
         }
     }
 
-    /// Formats the notification's identifier as an apns-id: the last digits of a UUID.
+    /// Formats the notification's identifier as an apns-id: the identifier becomes the last digits
+    /// of a UUID.
     static func identifier(_ identifier: UInt32?) -> NotificationIDText {
         let digits = digits(BinaryErrorPacket(status: 0, identifier: identifier ?? 0).encoded)
         return NotificationIDText { index in

@@ -11,7 +11,8 @@ final class ReceivedLog: Sendable {
 
     private struct State {
         var rows: [ReceivedRequest] = []
-        /// Index of the oldest request in `rows`. Earlier elements are already removed requests.
+        /// Index of the oldest request in `rows`. The elements before it are requests that were
+        /// removed.
         var first = 0
         var bytes = 0
         /// Number of the last request, from 1.
@@ -113,7 +114,7 @@ struct ReceivedRequest: Sendable {
     struct GatewayFields: Sendable {
         /// The topic of the client's certificate; nil if it names none.
         var topic: String?
-        /// The notification's own number; nil if its form has none.
+        /// The identifier that the client gave the notification; nil for command 0, which has none.
         var identifier: UInt32?
         /// Unix seconds.
         var expiration: UInt32?

@@ -14,7 +14,7 @@ internal import Synchronization
 ///
 ///     {"token":"00fc…","protocol":"binary","status":8,"reason":"BadDeviceToken"}
 final class ResponseFile: Sendable {
-    /// Buffered bytes that trigger a write; lines are also written after a short time.
+    /// Number of buffered bytes that triggers a write. Lines are also written after a short time.
     private static let flushCount = 1 << 16
     private static let intervalNanoseconds: UInt64 = 200_000_000
 

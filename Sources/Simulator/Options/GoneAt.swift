@@ -4,7 +4,7 @@ public enum GoneAt: Sendable, Equatable {
     case second(UInt64)
     /// At the start of the simulator.
     case start
-    /// The time of each request, which is after any registration of the token by the client's
-    /// users.
+    /// The time of each request. It is later than any time at which the client's users registered
+    /// the token.
     case request
 }

@@ -95,14 +95,14 @@ struct TokenRate: Sendable, Equatable {
 struct TokenUpdateRule: Sendable, Equatable {
     /// Minimum time between two changes.
     var intervalNanoseconds: UInt64
-    /// Whether invalid tokens count, too. A valid token that follows an invalid one is then a
+    /// Whether invalid tokens count, too. If so, a change from an invalid token to a valid one is a
     /// change.
     var countsInvalid: Bool
 }
 
 /// Effects of refusals on a connection. According to Apple, each 4xx response except 410 reduces
 /// the connection's allowance, and too many of them end the connection. BadDeviceToken counts more
-/// than others. The thresholds are not published.
+/// than other reasons. The thresholds are not published.
 struct RefusalLimits: Sendable, Equatable {
     /// Number of consecutive refusals that reduces the stream limit to 1 until a notification is
     /// accepted.
@@ -120,7 +120,7 @@ struct RefusalLimits: Sendable, Equatable {
 /// A fault that applies to certain requests or at certain times.
 struct Fault: Sendable, Equatable {
     enum Action: Sendable, Equatable {
-        /// GOAWAY. The request is accepted, and no request after it.
+        /// GOAWAY. The request is still accepted, but no later request is.
         case goAway(GoAway)
         /// RST_STREAM with REFUSED_STREAM: the request is not processed.
         case refuse
@@ -184,7 +184,8 @@ struct Trigger: Sendable, Equatable {
 
     /// The set of requests that are numbered together, from 1.
     var scope = Scope.connection
-    /// Number of the first request that the fault affects; nil: `every`, or 1 without `every`.
+    /// Number of the first request that the fault affects; nil: the value of `every`, or 1 if that
+    /// is nil, too.
     var at: UInt64?
     /// Interval between requests that the fault affects.
     var every: UInt64?

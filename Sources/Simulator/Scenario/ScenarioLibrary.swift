@@ -31,7 +31,7 @@ enum ScenarioLibrary {
             "goaway-notice",
             """
             {
-              description: "each connection ends after 500 requests, in two steps: GOAWAY as a notice, and 50 ms later with the last stream",
+              description: "each connection ends after 500 requests, in two steps: a first GOAWAY is a notice, and a second one with the last stream follows 50 ms later",
               faults: [{ do: "goaway", at: 500, reason: "Shutdown", notice: "50ms" }],
             }
             """
@@ -49,7 +49,7 @@ enum ScenarioLibrary {
             "goaway-abrupt",
             """
             {
-              description: "four connections end in the middle: GOAWAY, open streams get no response",
+              description: "four connections end while streams are open: GOAWAY, and open streams get no response",
               latency: "5ms",
               faults: [
                 { do: "goaway", at: 500, limit: 4, code: "INTERNAL_ERROR", abrupt: true },
@@ -70,7 +70,7 @@ enum ScenarioLibrary {
             "reset-streams",
             """
             {
-              description: "20 requests are processed, their responses lost: RST_STREAM",
+              description: "20 requests are processed, but their responses are lost: RST_STREAM",
               faults: [{ do: "reset_stream", every: 50, limit: 20, code: "INTERNAL_ERROR" }],
             }
             """
@@ -181,7 +181,7 @@ enum ScenarioLibrary {
             "server-errors",
             """
             {
-              description: "10 requests get InternalServerError, some later ones Shutdown",
+              description: "10 requests get InternalServerError, and some later requests get Shutdown",
               faults: [
                 { do: "answer", scope: "global", at: 300, count: 10,
                   reason: "InternalServerError" },
@@ -206,7 +206,7 @@ enum ScenarioLibrary {
             "expired-token",
             """
             {
-              description: "the provider token expires once during the run: a token of the previous half-hour is renewed, the current one ends the run with exit 4",
+              description: "the provider token expires once during the run: the sender renews a token of the previous half-hour; with the current token, it ends with exit code 4",
               refusals: { collapse_after: 1 },
               faults: [{ do: "expire_token", scope: "global", at: 700, limit: 1 }],
             }
@@ -243,7 +243,7 @@ enum ScenarioLibrary {
             "token-updates",
             """
             {
-              description: "an address may change its provider token once in 20 minutes; invalid ones count",
+              description: "an address may change its provider token once in 20 minutes; invalid tokens count as changes",
               token_updates: { per: "20m", invalid: true },
             }
             """
@@ -261,7 +261,7 @@ enum ScenarioLibrary {
             "busy-device",
             """
             {
-              description: "a device token accepts two requests per second",
+              description: "each device token may get two requests per second",
               token_rate: { requests: 2, per: "1s" },
             }
             """
@@ -292,7 +292,7 @@ enum ScenarioLibrary {
             "knee",
             """
             {
-              description: "at most 800 responses per second per connection, after 40 ms each",
+              description: "a connection gets at most 800 responses per second, each after 40 ms",
               latency: { value: "40ms", capacity: 800, capacity_by: "connection" },
             }
             """
@@ -301,7 +301,7 @@ enum ScenarioLibrary {
             "outage",
             """
             {
-              description: "no connections at all from 200 ms to 900 ms",
+              description: "no connections are possible from 200 ms to 900 ms",
               latency: "20ms",
               faults: [{ do: "outage", from: "200ms", for: "700ms" }],
             }
@@ -311,7 +311,7 @@ enum ScenarioLibrary {
             "idle-timeout",
             """
             {
-              description: "a connection without requests for 300 ms ends: GOAWAY, IdleTimeout",
+              description: "a connection without requests for 300 ms ends with GOAWAY, IdleTimeout",
               idle_timeout: "300ms",
             }
             """
@@ -320,7 +320,7 @@ enum ScenarioLibrary {
             "gateway-shutdowns",
             """
             {
-              description: "the legacy gateway ends after each 500 notifications, and sends errors late",
+              description: "the legacy gateway shuts down after each 500 notifications and sends errors late",
               gateway: { shutdown_every: 500, error_delay: "100ms" },
             }
             """

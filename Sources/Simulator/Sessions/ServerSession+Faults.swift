@@ -58,7 +58,7 @@ extension ServerSession {
             }
             let last = max(streamID < 3 ? 0 : streamID - 2, highestTaken)
             if goAway.noticeNanoseconds > 0 || last > streamID {
-                // The last stream number in the GOAWAY is higher than this one.
+                // The last stream number in the GOAWAY is higher than the number of this stream.
                 reset(streamID, ErrorCode.refusedStream.rawValue)
             } else {
                 forget(stream)

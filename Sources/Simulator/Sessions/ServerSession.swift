@@ -56,7 +56,7 @@ final class ServerSession {
     var lastTaken: UInt32?
     /// The highest stream whose request was processed. Requests may be complete in any order.
     var highestTaken: UInt32 = 0
-    /// Time at which a connection with too many streams ends at the latest, nanoseconds.
+    /// Latest time at which a connection with too many streams ends, nanoseconds.
     var violationEnd: UInt64 = .max
     /// The highest stream that HEADERS opened, and the lower numbers that the client skipped.
     var highestOpened: UInt32 = 0

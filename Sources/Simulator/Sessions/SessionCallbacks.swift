@@ -22,8 +22,8 @@ enum SessionCallbacks {
         defer { unsafe nghttp2_option_del(options) }
         // If a scenario controls window credit, nghttp2 must not return it.
         unsafe nghttp2_option_set_no_auto_window_update(options, owner.window == nil ? 0 : 1)
-        // Otherwise nghttp2 keeps closed streams, for priorities. It would keep as many as may be
-        // open, which is unlimited for nghttp2; see `UnfinishedStreams`.
+        // Without this option, nghttp2 keeps closed streams, for priorities. It would keep as many
+        // as may be open, and it sees no limit on open streams; see `UnfinishedStreams`.
         unsafe nghttp2_option_set_no_closed_streams(options, 1)
         var session: OpaquePointer?
         let context = unsafe Unmanaged.passUnretained(owner).toOpaque()

@@ -24,7 +24,7 @@ extension StateDirectory {
                 created.append(path)
             }
         } catch {
-            // The next start would take these files for files of another program.
+            // If the files stayed, the next start would mistake them for files of another program.
             for path in created { SystemCall.unlink(path) }
             SystemCall.rmdir(file("other"))
             throw error

@@ -13,7 +13,7 @@ extension StateDirectory {
     /// Writes the device tokens issued by this APNs, which then accepts no others:
     ///
     ///     tokens.txt                    the requested number, of this environment and the topic
-    ///     tokens-voip.txt               up to 10,000 for the VoIP topic, with tokens of its own
+    ///     tokens-voip.txt               up to 10,000 for the VoIP topic, which has its own tokens
     ///     tokens-mdm.txt                up to 10,000 for the topic of device management
     ///     tokens-other-environment.txt  up to 100 of the other environment: BadDeviceToken
     ///     tokens-other-topic.txt        up to 100 of the other topic: DeviceTokenNotForTopic
@@ -84,8 +84,8 @@ private struct TokenList {
     /// earlier start wrote it for another count, topic or environment. Throws if another program
     /// wrote the file.
     ///
-    /// In a file of the simulator, each line decrypts with this key to the device of its line
-    /// number.
+    /// In a file of the simulator, this key decrypts each line to a device. The device is the
+    /// line's number, counted from 0.
     func isOutdated(_ trust: TokenTrust) throws(SimulatorError) -> Bool {
         guard try PrivateFile.exists(path) else { return true }
         var lines = 0

@@ -7,13 +7,13 @@ struct TopicOwners {
 
     /// - Parameters:
     ///   - team: The team of the state directory.
-    ///   - topics: Its topics.
+    ///   - topics: The topics of that team.
     init(team: String, topics: [String]) {
         firstTeam = team
         for topic in topics { teams[topic] = team }
     }
 
-    /// Assigns a topic to a team; returns false if it belongs to another one.
+    /// Assigns a topic to a team; returns false if the topic belongs to another team.
     mutating func add(_ topic: String, team: String) -> Bool {
         if let owner = teams[topic] { return owner == team }
         teams[topic] = team
@@ -21,8 +21,8 @@ struct TopicOwners {
         return true
     }
 
-    /// Returns the topics of a team; nil for the first team if no other team has topics, so that
-    /// none has to be checked.
+    /// Returns the topics of a team. Returns nil for the first team if no other team has topics: no
+    /// topic needs a check then.
     func topics(of team: String) -> [[UInt8]]? {
         if team == firstTeam, further.isEmpty { return nil }
         return teams.filter { $0.value == team }.keys.sorted().map { Array($0.utf8) }

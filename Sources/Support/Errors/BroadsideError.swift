@@ -92,8 +92,8 @@ public struct BroadsideError: Error, Sendable {
         BroadsideError("", exitCode: ExitCode.complete)
     }
 
-    /// Returns the error with the name of another option in place of its own, for a file that both
-    /// options name.
+    /// Returns the error with the name of another option in place of the error's own option. Used
+    /// if both options name the same file.
     ///
     /// - Parameter other: The option that was given, without dashes.
     package func attributed(to other: String) -> BroadsideError {

@@ -1,8 +1,8 @@
 internal import Glibc
 
 /// The classification of an error number for a file or directory named by the user. Only this type
-/// decides between exit code 2, if the request must be changed, and 5, if the same request may
-/// succeed later or elsewhere. A scheduler abandons a campaign on 2 and retries on 5.
+/// chooses the exit code: 2 if the request must be changed, and 5 if the same request may succeed
+/// later or elsewhere. A scheduler abandons a campaign on 2 and retries on 5.
 package enum FileFailure: Sendable {
     /// The file does not exist, is of the wrong kind, or is inaccessible: exit code 2.
     case unusable

@@ -19,7 +19,7 @@ package enum FileLocking {
         switch type {
         case "lustre": "have it mounted with -o flock"
         case "nfs": "have the server's lock manager (lockd, rpc.statd) started, or use NFSv4"
-        case "nfs4": "have locks of the NFS server enabled, or its number of locks raised"
+        case "nfs4": "have locks enabled on the NFS server, or its limit on locks raised"
         case "cifs", "smb3": "have it mounted without nobrl and nolock"
         case "9p", "virtiofs": "have locks of the shared folder enabled on its host"
         case let type? where type.hasPrefix("fuse"): "have flock enabled in its options"

@@ -17,7 +17,7 @@ package func normalizedPath(_ path: String) -> String {
     return "/" + parts.joined(separator: "/")
 }
 
-/// Returns whether two paths lead to the same file or directory, or would if it existed.
+/// Returns whether two paths lead to the same file or directory, which need not exist.
 package func areSamePaths(_ first: String, _ second: String) -> Bool {
     if normalizedPath(first) == normalizedPath(second) { return true }
     guard let identity = FileIdentity(path: first) else { return false }
@@ -26,8 +26,7 @@ package func areSamePaths(_ first: String, _ second: String) -> Bool {
 
 /// Returns whether a path exists, including as a dangling link.
 ///
-/// - Throws: If a failure, such as that of a disk, prevents the check. The path may exist in that
-///   case.
+/// - Throws: If a failure, such as a disk error, prevents the check. The path may then exist.
 package func fileExists(_ path: String) throws(BroadsideError) -> Bool {
     if SystemCall.linkStatus(path) != nil { return true }
     switch errno {

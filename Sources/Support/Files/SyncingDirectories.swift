@@ -10,8 +10,8 @@ package func syncNames(in folder: Int32) -> Bool {
     fsync(folder) == 0 || errno == EINVAL || errno == ENOTSUP
 }
 
-/// Makes the names in a directory durable against power loss. If the directory is unreadable and
-/// cannot be synced alone, everything is synced.
+/// Makes the names in a directory durable against power loss. If the directory is unreadable, it
+/// cannot be synced alone, so everything is synced.
 ///
 /// - Parameter path: The directory.
 /// - Returns: False on failure, with `errno` set.

@@ -54,8 +54,8 @@ package struct JSONLine {
         return "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
     }
 
-    /// Escapes JSON text from another encoder: RFC 8259 permits controls beyond ASCII and
-    /// bidirectional marks in strings, but a terminal must not receive them.
+    /// Escapes control characters from U+007F on and bidirectional marks in JSON text from another
+    /// encoder. RFC 8259 permits them in strings, but a terminal must not receive them.
     package static func escapingControls(_ json: String) -> String {
         var text = String.UnicodeScalarView()
         for scalar in json.unicodeScalars {

@@ -42,7 +42,8 @@ package final class OutputQueue: @unchecked Sendable {
     private var isWriting = false
     private var thread: WorkerThread?
     private var isGivenUp = false
-    // Owned by the writer: the thread, or before it is started the holder of `monitor`.
+    // Owned by the writer. Before the writer's thread is started, the holder of `monitor` is the
+    // writer.
     private var block = LiveBlock()
 
     private let writtenCount = Atomic<UInt64>(0)

@@ -1,7 +1,8 @@
 internal import Glibc
 
 /// A request line to a process with a `UnixLineServer`, and its response. One thread queries many
-/// processes simultaneously, so that several suspended processes delay it no longer than one.
+/// processes simultaneously, so that several suspended processes delay the thread no longer than a
+/// single one.
 package struct UnixLineClient {
     /// The reason for a missing response.
     package enum Failure: Error, Equatable {

@@ -86,11 +86,11 @@ package final class UnixLineServer {
 
     deinit { end() }
 
-    /// Closes all connections and removes the socket file, after which no request is served.
+    /// Closes all connections and removes the socket file. After that, no request is served.
     package func end() {
         guard !hasEnded else { return }
         hasEnded = true
-        // While this process listens, no other can replace the socket file.
+        // While this process listens, no other process can replace the socket file.
         if let file, FileIdentity(link: path) == file { SystemCall.unlink(path) }
         for client in clients { close(client.descriptor) }
         clients = []

@@ -16,7 +16,8 @@ package func folded(_ text: String, indent: Int, columns: Int?) -> String {
         .joined(separator: "\n")
 }
 
-/// Folds a text for a descriptor: lines of a file are never folded, so that programs can read them.
+/// Folds a text if the descriptor is a terminal. In a file or a pipe, lines stay whole, so that
+/// programs can read them.
 package func folded(_ text: String, indent: Int, for descriptor: Int32) -> String {
     folded(text, indent: indent, columns: terminalSize(descriptor)?.columns)
 }

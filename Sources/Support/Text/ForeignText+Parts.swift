@@ -1,5 +1,6 @@
-// A file name or an option's value may begin with a combining mark. In terms of characters, `=` or
-// `/` followed by such a mark is neither, so foreign text is split by scalars.
+// A file name or an option's value may begin with a combining mark. If such a mark follows `=` or
+// `/`, the two form one character, which equals neither `=` nor `/`. Foreign text is therefore
+// split by scalars.
 
 extension StringProtocol {
     /// Returns the parts before and after the first occurrence of a scalar; nil if there is none.

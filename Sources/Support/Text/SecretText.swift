@@ -1,5 +1,5 @@
-/// Detection of keys and provider tokens in texts to be shown. They are there by mistake, and
-/// readers of a message or a log must not obtain them.
+/// Detection of keys and provider tokens in texts to be shown. Such a secret is in a text by
+/// mistake, and readers of a message or a log must not obtain it.
 package enum SecretText {
     /// Returns the text with `…` in place of each secret: the text between PEM markers, a provider
     /// token, and the base64 of a key.

@@ -1,6 +1,6 @@
-/// Returns the beginning of a text in place of a token, in a form suitable for a terminal line. If
-/// it may be a device token, no more digits are shown than in a log, because any reader could
-/// address the device.
+/// Returns the beginning of a text that was given instead of a token, in a form suitable for a
+/// terminal line. If the text may be a device token, it shows no more digits than a log does,
+/// because with the whole token any reader could address the device.
 package func tokenExcerpt(_ text: some Sequence<UInt8>) -> String {
     let limit = 40
     let shownDigitCount = 8
@@ -30,9 +30,9 @@ package func tokenExcerpt(_ text: some Sequence<UInt8>) -> String {
     return rest.isEmpty || words.hasSuffix("…") ? words : words + "…"
 }
 
-/// Returns the end of digits at the start of a text that may be those of a device token; nil if
-/// they are not. A token has many digits in a row, or in more groups than a UUID, which has five.
-/// Between two groups is a blank, a colon or a hyphen.
+/// Returns the end of the digits at the start of a text if they may be a device token; nil
+/// otherwise. A token has many digits in a row, or has more groups of digits than a UUID, which has
+/// five. A blank, a colon or a hyphen separates two groups.
 private func endOfToken(_ text: ArraySlice<UInt8>) -> Int? {
     let secretDigitCount = 16
     let groupsOfUUID = 5

@@ -1,4 +1,4 @@
-/// Detection of UTF-16 or UTF-32, which some editors and shells write, in place of UTF-8.
+/// Detection of text in UTF-16 or UTF-32, which some editors and shells write instead of UTF-8.
 package enum UTF16Text {
     /// Returns the problem of a file with this beginning and the command that converts it; nil if
     /// it is neither UTF-16 nor UTF-32.

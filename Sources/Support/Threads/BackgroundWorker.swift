@@ -23,8 +23,8 @@ package final class BackgroundWorker<Job, Result>: @unchecked Sendable {
     }
 
     /// - Parameters:
-    ///   - wakes: Whether each result wakes the calling thread by `SignalWatch.notify`. That thread
-    ///     must then be the one that releases this object.
+    ///   - wakes: Whether each result wakes the calling thread by `SignalWatch.notify`. If so, only
+    ///     that thread may release this object.
     ///   - work: Processes a job on the worker's thread.
     package init(wakes: Bool = false, _ work: @escaping @Sendable (Job) -> Result) {
         self.work = work
@@ -55,7 +55,7 @@ package final class BackgroundWorker<Job, Result>: @unchecked Sendable {
         }
         guard !hasThread else { return }
         do throws(BroadsideError) {
-            // Not `self`, because the thread would keep its owner alive.
+            // The thread must not capture `self`, because it would then keep its owner alive.
             let (state, work) = (state, work)
             _ = try WorkerThread { Self.workForever(state, work) }
             state.monitor.locked { state.hasThread = true }
@@ -80,7 +80,7 @@ package final class BackgroundWorker<Job, Result>: @unchecked Sendable {
                 assert(state.isWorking, "a result is that of the job which was taken")
                 state.result = result
                 state.isWorking = false
-                // Not after the owner is gone, because its thread may have ended.
+                // If the owner is gone, its thread may have ended, so it is not notified.
                 if let waiter = state.waiter, !state.isClosed { SignalWatch.notify(waiter) }
             }
         }

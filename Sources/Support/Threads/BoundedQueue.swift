@@ -1,6 +1,6 @@
 /// A queue of jobs for a thread that may block, filled by reactors, which must not.
 ///
-/// Adding a job never waits: the threads that add jobs must not exceed the limit.
+/// Adding a job never waits. Therefore, the threads that add jobs must not exceed the limit.
 package final class BoundedQueue<Element>: @unchecked Sendable {
     @usableFromInline let limit: Int
     @usableFromInline let monitor = Monitor()

@@ -16,8 +16,8 @@ package final class HostedRun: @unchecked Sendable {
         SIGTTIN, SIGTTOU, SIGWINCH, SIGIO, SIGURG,
     ])
 
-    /// Maximum number of pending stop requests: the second one stops without waiting, and further
-    /// ones have no effect.
+    /// Maximum number of pending stop requests. The second request stops without waiting, and
+    /// further requests have no effect.
     private static let stopsLimit = 2
 
     /// Whether the process's resource limits may be raised.
@@ -101,8 +101,8 @@ package final class HostedRun: @unchecked Sendable {
     /// Ends the work before the first send, because it takes too long.
     func stopPreparation() { monitor.locked { isPreparationStopped = true } }
 
-    /// Returns whether the work before the first send was to end because it took too long. A stop
-    /// that was requested meanwhile stays pending for the run.
+    /// Returns whether `stopPreparation` ended the work before the first send. A stop that was
+    /// requested meanwhile stays pending for the run.
     func endPreparation() -> Bool {
         monitor.locked {
             defer { isPreparationStopped = false }

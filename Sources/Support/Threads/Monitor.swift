@@ -18,7 +18,7 @@ internal import Glibc
         var attributes = pthread_condattr_t()
         unsafe pthread_condattr_init(&attributes)
         defer { unsafe pthread_condattr_destroy(&attributes) }
-        // Waits with a limit do not depend on the wall clock.
+        // With this clock, waits with a limit do not depend on the wall clock.
         unsafe pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
         unsafe pthread_cond_init(condition, &attributes)
     }
@@ -31,8 +31,8 @@ internal import Glibc
         unsafe mutex.deallocate()
     }
 
-    /// Holds the lock during `body`. It is compiled into its callers, because the types of results
-    /// would otherwise be looked up at run time.
+    /// Holds the lock during `body`. This method is compiled into its callers, because otherwise
+    /// the types of results would be looked up at run time.
     @inlinable
     package func locked<Result>(_ body: () -> Result) -> Result {
         lock()
@@ -52,7 +52,7 @@ internal import Glibc
         unsafe pthread_mutex_unlock(mutex)
     }
 
-    /// Releases the lock until a change is signalled. Must be called by the lock's holder, which
+    /// Releases the lock until a change is signaled. Must be called by the lock's holder, which
     /// then checks its condition again.
     @usableFromInline
     package func wait() {
@@ -60,7 +60,7 @@ internal import Glibc
         unsafe pthread_cond_wait(condition, mutex)
     }
 
-    /// Releases the lock until a change is signalled, but only for a limited time. Must be called by
+    /// Releases the lock until a change is signaled, but only for a limited time. Must be called by
     /// the lock's holder, which then checks its condition again.
     package func wait(milliseconds: Int) {
         assert(milliseconds >= 0, "a wait in the past")

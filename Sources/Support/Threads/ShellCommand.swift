@@ -108,8 +108,8 @@ package final class ShellCommand: @unchecked Sendable {
         _ pipes: inout Pipes, input: [UInt8], _ limits: Limits, end: UInt64, _ heedsSignals: Bool
     ) -> End {
         var result = End(outcome: .cancelled, output: [], errors: [])
-        // Reserves memory for the whole output, because the old memory of an array that grows is
-        // not overwritten.
+        // Reserves memory for the whole output. If the array grew, its old memory would not be
+        // overwritten.
         if let count = limits.outputBytes { result.output.reserveCapacity(count + Self.stretch) }
         var rest = input[...]
         var killedFor: Outcome?
@@ -304,9 +304,10 @@ extension ShellCommand {
         let output = pipes.theirs.output >= 0 ? pipes.theirs.output : pipes.theirs.errors
         unsafe posix_spawn_file_actions_adddup2(&actions, output, STDOUT_FILENO)
         unsafe posix_spawn_file_actions_adddup2(&actions, pipes.theirs.errors, STDERR_FILENO)
-        // Otherwise a background process of the command would continue to hold a ledger's lock.
+        // Closes all other descriptors. If they stayed open, a background process of the command
+        // would continue to hold a ledger's lock.
         unsafe _ = closeFrom?(&actions, STDERR_FILENO + 1)
-        // A separate process group, so that Ctrl-C does not reach the command, and all of its
+        // The command gets a separate process group. Ctrl-C then does not reach it, and all of its
         // processes can be ended. The command starts with no signal blocked or ignored.
         var attributes = posix_spawnattr_t()
         unsafe posix_spawnattr_init(&attributes)

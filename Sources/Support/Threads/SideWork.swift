@@ -12,9 +12,9 @@ package final class SideWork<Value>: @unchecked Sendable {
 
     /// Starts the work.
     ///
-    /// - Parameter work: The work, which has exclusive use of its captured state until it has a
-    ///   result, or permanently if the owner does not wait for it. Its end is reported by
-    ///   `SignalWatch.notify` to the owner's thread.
+    /// - Parameter work: The work, which has exclusive use of its captured state until there is a
+    ///   result, or permanently if the owner does not wait for the result. `SignalWatch.notify`
+    ///   reports the end of the work to the owner's thread.
     package init(_ work: @escaping () -> Value) {
         let owner = pthread_self()
         // SAFETY: the work belongs to the new thread alone; if there is none, it is done here.

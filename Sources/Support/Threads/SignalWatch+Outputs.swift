@@ -1,14 +1,14 @@
 extension SignalWatch {
     /// Writes output on another thread, so that a blocked disk or an unread pipe delays no signal.
-    /// After a signal the writing has a short time left.
+    /// After a signal, only a short time is left for writing.
     ///
     /// - Parameters:
     ///   - name: A description of the output for the error.
     ///   - patience: Maximum wait in nanoseconds; nil waits until a signal arrives.
     ///   - isUrgent: Whether a signal has already arrived.
     ///   - work: The work, which has exclusive use of its captured state until it has ended.
-    /// - Throws: The error of the work, or an error that it is still busy (exit code 5), after
-    ///   which the process must end.
+    /// - Throws: The error of the work, or the error that the work is still busy (exit code 5).
+    ///   After the latter, the process must end.
     package func write(
         _ name: String, patience: UInt64? = outputTimeout, isUrgent: Bool = false,
         _ work: @escaping () throws(BroadsideError) -> Void

@@ -3,15 +3,15 @@ internal import Synchronization
 
 extension SignalWatch {
     /// Does work before the first send on another thread, so that a blocked disk delays neither a
-    /// signal nor the deadline. A first signal and the deadline end the work when it next calls
-    /// `stopIfRequested`; after a second signal, or if the work does not call it any more, the work
-    /// is abandoned.
+    /// signal nor the deadline. A first signal, or the deadline, ends the work at its next call of
+    /// `stopIfRequested`. After a second signal, or if no such call comes within
+    /// `preparationTimeout`, the work is abandoned.
     ///
     /// - Parameters:
     ///   - deadline: Nanoseconds from now; nil for none.
     ///   - work: The work, which has exclusive use of its captured state until it has ended.
-    /// - Throws: The error of the work, or `stopped`; in that case it may still be running, and the
-    ///   process must end.
+    /// - Throws: The error of the work, `stopped` after a signal, or `late` after the deadline.
+    ///   After the latter two, the work may still be running, and the process must end.
     package func prepare<Value>(
         deadline: UInt64? = nil, _ work: @escaping () throws(BroadsideError) -> Value
     ) throws(BroadsideError) -> Value {

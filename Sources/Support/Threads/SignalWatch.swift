@@ -61,8 +61,8 @@ package struct SignalWatch {
         _ = SignalSet([notification]).take(nanoseconds: milliseconds * 1_000_000)
     }
 
-    /// Whether work before the first send is to end, because a stop signal is pending or because
-    /// `prepare` requests it. A pending signal stays pending.
+    /// Whether work before the first send has to end, because a stop signal is pending or because
+    /// `prepare` requests it. Reading this property leaves a signal pending.
     ///
     /// Such work polls this property, because reading a list of hundreds of millions of rows takes
     /// minutes.
@@ -78,7 +78,8 @@ package struct SignalWatch {
 
     /// Disables all further waiting after a second stop signal.
     package static func hurry() {
-        // The output that no longer waits is the process's, which a hosted run does not use.
+        // Only waits of the process's own output are disabled, and a hosted run does not use that
+        // output.
         if HostedRun.current == nil { hasSecondStop.store(true, ordering: .relaxed) }
     }
 

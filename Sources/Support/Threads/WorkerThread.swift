@@ -1,8 +1,8 @@
 internal import Glibc
 internal import Synchronization
 
-/// A thread that runs one closure. A caller that must not wait releases it; the thread then ends
-/// with its closure or with the process.
+/// A thread that runs one closure. A caller that must not wait releases this object; the thread
+/// then ends with its closure or with the process.
 package final class WorkerThread: @unchecked Sendable {
     private final class End: Sendable {
         let isReached = Atomic<Bool>(false)

@@ -1,22 +1,22 @@
-/// What goes wrong in the simulation, for counting.
+/// Kinds of faults in the simulation, which are counted.
 public enum Fault: String, CaseIterable, Sendable {
-    // Of a request.
+    // Faults of a request.
     case refused, reset, silent, busy, trouble, credential, expired, tooManyTokens, strange, early
     case badToken, oddStatus, headersOnly, cutBody, refusedAfterHeaders, wrongLength
-    // Of a connection.
+    // Faults of a connection.
     case goAwayNotice, goAway, goAwayError, goAwayRaised, goAwayAlways, closed, connectionReset
     case silence, stall, halfClose, violation, secondResponse, settings, shortSend, sendBlocked
-    // Of a connection to a legacy gateway, by its last word.
+    // Faults of a connection to a legacy gateway: how the gateway ends it.
     case gatewayError, gatewayShutdown, gatewayNameless, gatewayWordless, gatewayHalf, gatewayJunk
     case gatewayLate, gatewayStays
-    // Of a process: its connections are those that stand.
+    // Faults of a process. They count for its open connections.
     case noConnection, noName, silentName, listChanged, shortWrite, writeFails, syncFails, kill,
         powerCut, signal
     case secondSignal, reload, newToken, newRate, ramp, pause, growth, calm, freeze, claimed
-    // Of several senders at a time.
+    // Faults of several senders that run at the same time.
     case overlap, staleCopy
 
-    /// Whether it befalls one request, so that there always is a row.
+    /// Whether the fault affects one request, so that there always is a row.
     private var isOfRequest: Bool { Fault.ofRequests.contains(self) }
 
     private static let ofRequests: Set<Fault> = [
@@ -40,7 +40,8 @@ public enum Fault: String, CaseIterable, Sendable {
         self == .goAwayNotice || self == .goAway || self == .goAwayError || self == .goAwayAlways
     }
 
-    /// Whether it can meet a row like that: a response to what has not come whole is an early one.
+    /// Whether the fault can affect a row in this condition. A response to an incomplete request
+    /// counts as `early`.
     func canMeet(_ row: RowCondition) -> Bool {
         let isGateways = Fault.ofGateways.contains(self)
         return switch row {
@@ -52,7 +53,7 @@ public enum Fault: String, CaseIterable, Sendable {
         }
     }
 
-    /// Whether it can meet a connection like that.
+    /// Whether the fault can affect a connection in this condition.
     func canMeet(_ connection: ConnectionCondition) -> Bool {
         switch (self, connection) {
         case (.noConnection, .none): false
@@ -66,24 +67,24 @@ public enum Fault: String, CaseIterable, Sendable {
     }
 }
 
-/// What a row is like when something befalls it; `none`: no row is in flight there.
+/// Condition of a row when a fault occurs; `none`: the connection has no row in flight.
 public enum RowCondition: String, CaseIterable, Sendable {
     case none, first, again, resumed, inParts
 }
 
-/// What a connection is like when something befalls it; `none`: none stands.
+/// Condition of a connection when a fault occurs; `none`: no connection is open.
 public enum ConnectionCondition: String, CaseIterable, Sendable {
     case none, new, proven, leaving, blocked, outage
 }
 
-/// How often each fault met each condition of a row and of a connection.
+/// How often each fault occurred in each condition of a row and of a connection.
 public struct Coverage: Sendable, Equatable {
     private static let rows = RowCondition.allCases
     private static let connections = ConnectionCondition.allCases
     private static let width = rows.count * connections.count
     private var counts = [Int](repeating: 0, count: Fault.allCases.count * width)
 
-    /// Nothing happened.
+    /// Creates counts of zero.
     public init() {}
 
     mutating func note(_ fault: Fault, _ row: RowCondition, _ connection: ConnectionCondition) {
@@ -98,12 +99,12 @@ public struct Coverage: Sendable, Equatable {
         all.firstIndex(of: value)!
     }
 
-    /// Adds what happened elsewhere.
+    /// Adds the counts of another simulation.
     public mutating func add(_ other: Coverage) {
         for index in counts.indices { counts[index] += other.counts[index] }
     }
 
-    /// Whether a legacy gateway said its last word, or ended a connection without one.
+    /// Whether a legacy gateway ended a connection, with or without an error response.
     public var hasGateways: Bool {
         Fault.ofGateways.contains { fault in
             RowCondition.allCases.contains { count(fault, row: $0) > 0 }
@@ -113,7 +114,7 @@ public struct Coverage: Sendable, Equatable {
     /// The counts as text, for another process to add.
     public var text: String { counts.map(String.init).joined(separator: " ") + "\n" }
 
-    /// Reads `text`; nil where it is that of another version.
+    /// Reads `text`; nil if another version wrote it.
     public init?(text: String) {
         let numbers = text.split(whereSeparator: \.isWhitespace).compactMap { Int($0) }
         guard numbers.count == counts.count else { return nil }
@@ -134,8 +135,8 @@ public struct Coverage: Sendable, Equatable {
         }
     }
 
-    /// A line for each fault, the conditions of rows first, then those of connections; what never
-    /// happened comes last.
+    /// Table with one line per fault: first the counts for conditions of rows, then those for
+    /// conditions of connections. The last line lists what never happened.
     public func table(least: Int = 1) -> String {
         func padded(_ text: String) -> String {
             String(repeating: " ", count: max(1, 9 - text.count)) + text

@@ -26,7 +26,8 @@ extension Simulation {
         for (row, connection) in seen { coverage.note(fault, row, connection) }
     }
 
-    /// Of many requests in flight the first few tell enough.
+    /// Conditions of the rows in flight on a connection. If there are many, only the first few
+    /// count.
     func rowConditions(of id: Int) -> [RowCondition] {
         if let gateway = gateways[id] {
             let conditions = gateway.lastCopies.map {
@@ -64,7 +65,7 @@ extension Simulation {
 }
 
 extension SimulatedServer {
-    /// Counts what the server is about to do, where it is a fault.
+    /// Counts an act that the server is about to perform, if it is a fault.
     func cover(_ act: ServerAct) {
         switch act {
         case .answer(let stream):

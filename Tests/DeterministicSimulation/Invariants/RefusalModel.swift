@@ -1,13 +1,16 @@
 import Broadside
 import BroadsideSupport
 
-/// What the simulation knows of how long a connection has to be left alone whose requests are refused without
-/// being processed: 1 ms, doubled to 1 s with each round of refusals, over with any response on it.
+/// The simulation's estimate of how long a connection must pause after its requests are refused
+/// without being processed: 1 ms, doubled with each round of refusals up to 1 s. Any response on
+/// the connection ends the pause.
 ///
-/// Successors take over what their address had. Where the simulation can't tell what the client made of a
-/// response, or which of several connections spoke last, there are two bounds.
+/// A new connection takes over the pause of its address. The simulation can't always tell how the
+/// client took a response, or which of several connections got the latest one. The pause therefore
+/// has a lower and an upper bound.
 struct RefusalModel {
-    /// Rounds so far, and nothing is sent before: at least, and at most.
+    /// Number of rounds so far, and time before which nothing is sent. Each has a lower and an
+    /// upper bound.
     private(set) var roundsLeast = 0
     private(set) var roundsMost = 0
     private(set) var least: UInt64 = 0
@@ -25,14 +28,14 @@ struct RefusalModel {
             roundsLeast += 1
             roundsMost += 1
         } else if least <= now {
-            // Within a pause of which it is not known whether it is over.
+            // It is not known whether the previous pause is over.
             least = now
             most = max(most, now + Self.pause(roundsMost))
             roundsMost += 1
         }
     }
 
-    /// Perhaps a request was refused.
+    /// Records that a request was possibly refused.
     mutating func mayBeRefused(_ now: UInt64) {
         let before = self
         refused(now)
@@ -40,7 +43,7 @@ struct RefusalModel {
         roundsLeast = before.roundsLeast
     }
 
-    /// A request got a response, or perhaps did.
+    /// Records that a request got a response, surely or possibly.
     mutating func responded(isSure: Bool) {
         roundsLeast = 0
         least = 0
@@ -49,7 +52,7 @@ struct RefusalModel {
         most = 0
     }
 
-    /// What a successor can rely on: another connection may have spoken since.
+    /// Bounds for a new connection. Another connection may have got a response since.
     static func inherited(_ now: UInt64) -> RefusalModel {
         var model = RefusalModel()
         model.most = now + second

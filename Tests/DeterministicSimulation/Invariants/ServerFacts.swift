@@ -1,31 +1,32 @@
 import Broadside
 import BroadsideSupport
 
-/// What the responses that a process was told say of its servers: what it has to keep to from then on.
+/// What a process must conclude about its servers from the responses that it received.
 struct ServerFacts {
-    /// An address, as far as responses spoke of it.
+    /// Conclusions about an address.
     struct Address {
-        /// True once a response spoke of trouble and none of a new connection said otherwise since; nil:
-        /// perhaps.
+        /// True after a response reported trouble, until a new connection got a good response; nil:
+        /// possibly.
         var isOutage: Bool? = false
-        /// Since when it surely is one.
+        /// Time since when the address surely has an outage.
         var since: UInt64 = 0
-        /// It is left alone until then, at least and at most.
+        /// Time until which the address must be left alone: lower and upper bound.
         var least: UInt64 = 0
         var most: UInt64 = 0
-        /// When a response last moved `least`: what another reactor does at that moment may not know it.
+        /// Time at which a response last changed `least`. At that moment, another reactor may not
+        /// know it yet.
         var toldAt: UInt64 = 0
-        /// What a pause has doubled by, at most.
+        /// Upper bound of the number of failures by which a pause was doubled.
         var failuresMost = 0
 
-        /// No pause is longer than what it doubles to.
+        /// Records a possible pause, which is at most as long as its doubling allows.
         mutating func mayPause(_ now: UInt64) {
             most = max(most, now + min(second << UInt64(min(failuresMost, 6)), 60 * second))
             failuresMost += 1
         }
     }
 
-    /// A pause that a row's response asked for.
+    /// A pause that the response to a row requires.
     struct RowPause {
         var until: UInt64
         var why: String
@@ -33,23 +34,24 @@ struct ServerFacts {
 
     var addresses: [Int: Address] = [:]
     var rows: [Int: RowPause] = [:]
-    /// Rows with a response that calls the provider token invalid.
+    /// Rows with a response that reports the provider token as invalid.
     var invalidTokens: Set<Int> = []
-    /// What reactors keep of refusals for the next connection to an address.
+    /// What reactors remember about refusals, for the next connection to an address.
     var refusals: [Int: RefusalModel] = [:]
-    /// Connections in a row that broke HTTP/2 without an accepted row in between, at least and at most,
-    /// and when they did.
+    /// Number of consecutive connections that broke HTTP/2 without an accepted row in between, and
+    /// the times at which they did. Each has a lower and an upper bound.
     var brokenLeast = 0
     private(set) var brokenMost = 0
-    /// Which series of such connections it is: an accepted row ends one.
+    /// Number of the current series of such connections. An accepted row ends a series.
     private(set) var series = 0
     var brokenTimesLeast: [UInt64] = []
     var brokenTimesMost: [UInt64] = []
-    /// Connections in a row that called a young provider token expired, at least and at most.
+    /// Consecutive connections that reported a young provider token as expired: lower and upper
+    /// bound.
     var expiredLeast: Set<Int> = []
     var expiredMost: Set<Int> = []
 
-    /// Whether the run has to end because of its servers.
+    /// Reason why the run must end because of its servers; nil if there is none.
     var mustStop: String? {
         if brokenLeast >= 3 { return "three connections in a row broke HTTP/2" }
         if Self.isTenWithinMinute(brokenTimesLeast) { return "ten connections broke HTTP/2" }
@@ -72,13 +74,14 @@ struct ServerFacts {
         if brokenMost >= 3 || Self.isTenWithinMinute(brokenTimesMost) { mayBeBroken = true }
     }
 
-    /// What was noted before the end of a series may count behind it.
+    /// Records a violation that was noted before a series ended, and that may count in the next
+    /// series.
     mutating func mayBreakLater() {
         brokenMost += 1
         if brokenMost >= 3 { mayBeBroken = true }
     }
 
-    /// A row was accepted for sure.
+    /// Records that a row was surely accepted.
     mutating func endSeries() {
         brokenMost = 0
         series += 1

@@ -2,10 +2,10 @@ import Broadside
 import BroadsideEngine
 import BroadsideRows
 
-/// Arms: a device is in the arm that its token has, in each process, and the holdout gets nothing. That each
-/// arm has its own payload is judged with the requests.
+/// Checks of arms. In each process, a device is in the arm that its token determines, and nothing
+/// is sent to the holdout. The checks of requests include the payload of each arm.
 extension Simulation {
-    /// What the ledger says of a row's arm.
+    /// Checks the arm that the ledger has for a row.
     func checkArm(_ row: LedgerRow, number: Int) {
         guard row.state.isSettled else { return }
         let arm = plan.arms?.armOfRow[number] ?? 0
@@ -19,7 +19,7 @@ extension Simulation {
         checkLife(row, number: number)
     }
 
-    /// What a process counted of its arms.
+    /// Checks the counts per arm of a process.
     func checkArmCounts(
         _ rows: [LedgerRow], _ counted: RunStatistics, _ process: SimulatedProcess
     ) {

@@ -5,20 +5,20 @@ import BroadsideSupport
 struct SentRequest {
     var link: Int
     var stream: Int32
-    /// When its header left.
+    /// Time at which the request's header was sent.
     var time: UInt64
 }
 
 extension Simulation {
-    /// The outcome of a request, as its client knows it.
+    /// What a client knows about the outcome of a request.
     private enum Knowledge {
-        /// Surely not acted on: it does not count as an attempt.
+        /// Surely not processed, so it does not count as an attempt.
         case notProcessed
-        /// Answered in a way that does not count.
+        /// It got a response that does not count as an attempt.
         case notCounted
-        /// Answered, or lost.
+        /// It got a response, or was lost.
         case counted
-        /// The simulation can't tell what the client made of it.
+        /// The simulation can't tell how the client took the response.
         case uncertain
     }
 
@@ -63,8 +63,9 @@ extension Simulation {
         return link.lastStreamToldAt == link.closedAt ? .uncertain : .notProcessed
     }
 
-    /// What is behind the notification that an error response names was discarded; but silence may have
-    /// been believed before the response came. All else is counted, lost or not.
+    /// The gateway discarded the notifications after the one that an error response names. But the
+    /// client may have concluded from silence that they were accepted, before the response came.
+    /// All other notifications count as attempts, lost or not.
     private func knowledge(ofNotification request: SentRequest) -> Knowledge {
         let link = links[request.link]
         guard let word = link.word, let named = word.position, request.stream > named else {
@@ -74,8 +75,8 @@ extension Simulation {
             ? .uncertain : .notProcessed
     }
 
-    /// True where no request for a row may have been acted on without the client's knowing. Requests
-    /// that a client wrote and never submitted leave that open.
+    /// Whether the client certainly knows that no request for the row was processed. Requests that
+    /// a client wrote but never submitted leave this uncertain.
     func isCertain(row: Int) -> Bool {
         if links.contains(where: \.endedWhileSending) { return false }
         return requestsOfRow[row].allSatisfy { request in
@@ -84,7 +85,7 @@ extension Simulation {
         }
     }
 
-    /// The attempts in the ledger are the requests that count.
+    /// The attempts in the ledger equal the number of requests that count.
     func checkAttempts(_ rows: [LedgerRow], _ process: SimulatedProcess) {
         if links.contains(where: { $0.epoch == process.epoch && $0.endedWhileSending }) { return }
         for number in rows.indices where process.statesAtStart[number] == .remaining {
@@ -110,22 +111,23 @@ extension Simulation {
         }
     }
 
-    /// Whether the client took a request back, by what it sent.
+    /// Whether the client canceled a request with RST_STREAM.
     func wasCancelled(link: Int, stream: Int32) -> Bool {
         taps[link].cancelled.contains(stream)
     }
 
-    /// True where the client may have given a request up as not answered in time without anybody's
-    /// hearing of it: its RST_STREAM waits behind bytes that the network does not take.
+    /// Whether the client may have given up a request because no response came in time, although no
+    /// RST_STREAM was seen: it waits behind bytes that the network does not accept.
     func mayBeGivenUp(_ copy: Journal.Copy) -> Bool {
         mayBeGivenUp(link: copy.link, sentAt: copy.sentAt)
     }
 
-    /// The same of a request that left at that time.
+    /// The same for a request that was sent at a given time.
     func mayBeGivenUp(link id: Int, sentAt: UInt64) -> Bool {
         let link = links[id]
-        // The clock may run from the moment before the bytes were taken, and is looked at now and then.
-        // A response that came while the process was stopped is believed, however late it is read.
+        // The timeout may start just before the network accepts the bytes, and is checked only now
+        // and then. A response that arrived while the process was frozen counts, however late it is
+        // read.
         let isOverdue =
             (arrival ?? clock) + 100 * millisecond > sentAt + plan.requestTimeout
         let isWaiting = link.pendingSend != nil || clock - link.lastSendDone < 50_000

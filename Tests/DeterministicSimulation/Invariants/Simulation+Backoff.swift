@@ -1,18 +1,20 @@
 import Broadside
 import BroadsideSupport
 
-/// How long an address has to be left alone.
+/// The time for which an address must be left alone.
 struct AddressPause {
     var until: UInt64
-    /// Failures in a row.
+    /// Number of consecutive failures.
     var failures: Int
-    /// Which reactor saw the last one, and when: the others know of it once that one had its turn.
+    /// The reactor that saw the last failure, and the time. The other reactors know of it after
+    /// that reactor's iteration.
     var reactor: Int
     var since: UInt64
 }
 
 extension Simulation {
-    /// No attempt at an address before the pause after its last failure is over, whoever saw that.
+    /// No reactor connects to an address during the pause after the address's last failure,
+    /// whichever reactor saw the failure.
     func checkBackoff(_ id: Int, _ reactor: SimulatedReactor) {
         guard let pause = process.pauses[links[id].address], clock < pause.until else { return }
         if pause.reactor != reactor.index, clock - pause.since < millisecond { return }
@@ -22,7 +24,8 @@ extension Simulation {
                 + "\(pause.failures) failures in a row")
     }
 
-    /// Addresses whose pause is over get their turn: where connections are begun, some go to each.
+    /// An address whose pause is over is used again: among new connections, some go to each
+    /// address.
     func checkNeglect(_ id: Int) {
         process.neglected[links[id].address] = 0
         guard process.faults.addressChange == 0, !plan.bounds.changesNames else { return }
@@ -42,8 +45,8 @@ extension Simulation {
         }
     }
 
-    /// Learns from an attempt how long its address has to be left alone: 1 to 60 s, doubled with each
-    /// failure in a row, less a quarter at most.
+    /// Records how long an address must be left alone after an attempt: 1 to 60 s, doubled with
+    /// each consecutive failure, less a quarter at most.
     func noteAttempt(_ id: Int, _ reactor: SimulatedReactor, hasFailed: Bool) {
         let address = links[id].address
         let failures = process.pauses[address]?.failures ?? 0
@@ -51,7 +54,7 @@ extension Simulation {
             process.pauses[address]?.failures = 0
             return
         }
-        // An address that comes back to the name is tried at once.
+        // An address that name resolution returns again is tried at once.
         guard process.faults.addressChange == 0, !plan.bounds.changesNames,
             isAloneInTrouble(id)
         else { return }
@@ -61,8 +64,8 @@ extension Simulation {
             since: clock)
     }
 
-    /// False where another connection to the same address may have paused it since this one was begun:
-    /// what fails within a pause does not lengthen it.
+    /// Whether no other connection to the same address may have started a pause since this
+    /// connection was begun. A failure during a pause does not lengthen the pause.
     private func isAloneInTrouble(_ id: Int) -> Bool {
         let link = links[id]
         return links.allSatisfy { other in

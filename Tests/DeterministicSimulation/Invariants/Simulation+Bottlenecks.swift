@@ -2,13 +2,13 @@ import Broadside
 import BroadsideEngine
 import BroadsideSupport
 
-/// What connections' time went to: each instant counts once for each of them, and for a rate only if there
-/// is one.
+/// Checks of the time that connections spent in each state of `LimitedBy`. Each instant counts once
+/// per connection, and it counts as waiting for a rate only if there is a rate.
 extension Simulation {
-    /// What a reactor said before its turn.
+    /// The time that a reactor had counted before its iteration.
     struct TimeSpent {
         var limited: [UInt64]
-        /// Connections that it kept up.
+        /// Number of connections that it maintained.
         var active: Int
     }
 
@@ -19,11 +19,11 @@ extension Simulation {
 
     func checkTime(_ reactor: SimulatedReactor, since before: TimeSpent, isStopping: Bool) {
         let elapsed = clock - reactor.accountedAt
-        // Shorter times are added to the next.
+        // A shorter time is added to the next one.
         if elapsed >= millisecond { reactor.accountedAt = clock }
         let limited = reactor.machine.statistics.limited
         guard limited != before.limited else {
-            // Rows are left, so that it is neither stopping nor at its end.
+            // Rows are left, so the reactor is neither stopping nor at its end.
             let isRunning = !isStopping && reactor.machine.rowsInHand.all > 0
             if elapsed >= millisecond, isRunning {
                 fail("\(elapsed) ns of reactor \(reactor.index) count for nothing")
@@ -36,7 +36,7 @@ extension Simulation {
         let isWhole =
             before.active > 0
             ? total == elapsed * share
-                // It keeps up as many as it is to, whatever that is.
+                // It maintains the wanted number of connections, which is not known here.
             : elapsed > 0 && total % elapsed == 0 && total / elapsed <= plan.connectionsMost
         if elapsed < millisecond || !isWhole {
             fail("\(spent) ns of \(before.active) connections are counted in \(elapsed) ns")
@@ -51,7 +51,7 @@ extension Simulation {
         if !hasRate, spent[LimitedBy.rate.rawValue] > 0 {
             fail("reactor \(reactor.index) waits for a rate, and there is none")
         }
-        // Who waits for a look-up that takes its time waits for a connection, not after trouble.
+        // Waiting for a slow look-up counts as connecting, not as waiting after trouble.
         let hasTrouble = !ownLinks.isEmpty || reactor.failedResolutions > 0
         if !hasTrouble, spent[LimitedBy.retry.rawValue] > 0 {
             fail("reactor \(reactor.index) waits after trouble, and there was none")
@@ -61,7 +61,7 @@ extension Simulation {
             fail("reactor \(reactor.index) is paused, and waits for something else")
         }
         guard active > 0, spent[LimitedBy.connecting.rawValue] > 0 else { return }
-        // One that gave a response stands; those of which nobody was told yet may not.
+        // A connection with a response is established. A connection without one may not be.
         let areProven = reactor.linkOfSlot.values.allSatisfy {
             links[$0].responses > 0 || !links[$0].isOpenAtClient
         }

@@ -6,9 +6,9 @@ import BroadsideRows
 import BroadsideSupport
 
 extension Simulation {
-    /// The canary of a process, as the command makes it.
+    /// Creates the canary of a process in the same way as the command.
     ///
-    /// - Returns: It, and what it knows from the beginning.
+    /// - Returns: The canary, and the counts with which it begins.
     func makeCanary(_ index: LedgerIndex) throws(LedgerError) -> (
         CanaryGate?, (answered: Int, refused: Int)
     ) {
@@ -26,7 +26,7 @@ extension Simulation {
         return (gate, (Int(answered), Int(refused)))
     }
 
-    /// While the canary is pending only so many rows may be in anybody's hands.
+    /// Checks that reactors have no more rows than the canary needs while it is pending.
     func noteCanaryRows(_ chunk: RowChunk) {
         guard let gate = process.coordinator.canary else { return }
         for place in 0..<chunk.rowCount {
@@ -36,13 +36,13 @@ extension Simulation {
             guard disposition?.isSent ?? true else { continue }
             process.canaryRows.append(row)
         }
-        // Of one that passed, and whose process died before that was noted, whole chunks are left.
+        // If a canary passed, and its process died before this was recorded, whole chunks remain.
         if process.reopens == [], !hasCanaryEverPassed, process.canaryRows.count > gate.rowsWanted {
             fail("\(process.canaryRows.count) rows for a canary of \(gate.rowsWanted)")
         }
     }
 
-    /// Judges what the canary decided, and keeps in mind what the manifest would.
+    /// Checks the verdict of the canary, and remembers what the manifest would have.
     func endCanary(of process: SimulatedProcess) {
         guard let gate = process.coordinator.canary, let canary = plan.canary else { return }
         let answers = Set(process.canaryRows)
@@ -62,7 +62,7 @@ extension Simulation {
             if Double(least) * 100 > canary.percent * Double(most) {
                 fail("the canary passes at \(least) refusals of \(most)")
             }
-            // A kill may come before it is noted.
+            // A kill may come before the verdict is recorded.
             let isCutShort = process.hasDied || process.claimedAt != nil
             if !isCutShort || random.chance(0.5) { hasCanaryPassed = true }
         case .refused(let count, let answered):
@@ -79,7 +79,8 @@ extension Simulation {
         }
     }
 
-    /// Rows of the canary that were refused, those of devices that are gone left out; at least or at most.
+    /// Number of rows of the canary that were refused, except those of devices that no longer have
+    /// the app: a lower bound if `isSure`, otherwise an upper bound.
     private func canaryRefusals(_ process: SimulatedProcess, isSure: Bool) -> Int {
         let rows = Set(process.canaryRows)
         var refused: Set<Int> = []
@@ -92,7 +93,7 @@ extension Simulation {
                 : (300..<500).contains(answer.status) && answer.status != 410
             guard isRefusal else { continue }
             let isFinal = !answer.allowsRetryLater && !answer.leavesDoubt
-            // A gateway's silence may have settled it before.
+            // The row may have been settled by the gateway's silence before.
             let isLate = answer.isGateways && told - copy.sentAt > plan.silence / 2
             let isCertain =
                 isFinal && !isLate && !copy.isToldInVain
@@ -103,13 +104,13 @@ extension Simulation {
             isSure
             ? rows.count { plan.list.tokens[$0] == nil }
             : process.reactors.reduce(0) { $0 + Int($1.machine.statistics.counts[.invalid]) }
-        // A gateway may name a row that has not arrived there: it is believed.
+        // A gateway may name a row that has not arrived there. The client believes it.
         let words = isSure ? 0 : ownLinks.count { $0.word != nil }
         return process.canaryBefore.refused + refused.count + invalid + words
     }
 
-    /// True where no answer to a row of the canary settles it, or too few do: with those that are refused, the
-    /// others are more than may be no success.
+    /// Whether no response settles a row of the canary, or too few responses do: the unsettled rows
+    /// and the refused rows together exceed the limit.
     func isCanaryUnanswered(_ process: SimulatedProcess) -> Bool {
         let rows = Set(process.canaryRows)
         let settling = journal.copies.filter { copy in
@@ -126,7 +127,8 @@ extension Simulation {
             > canary.percent * Double(process.canaryBefore.answered + rows.count)
     }
 
-    /// The first connections begin together, so many at a time as may before one of them stands.
+    /// A reactor begins its first connections together, up to the number that is allowed before one
+    /// of them is established.
     func checkFirstConnections(_ reactor: SimulatedReactor, begunBefore: Int) {
         let begun = process.connectionsBegun[reactor.index, default: 0]
         guard begunBefore == 0, begun > 0, process.pauses.isEmpty, process.facts.addresses.isEmpty
@@ -137,7 +139,8 @@ extension Simulation {
         }
     }
 
-    /// The first connections are the plan's; of those that follow, ten begin in any second.
+    /// The plan decides the number of first connections. Of all later connections, at most ten
+    /// begin within a second.
     func checkChurn(_ reactor: SimulatedReactor) {
         process.connectionsBegun[reactor.index, default: 0] += 1
         guard process.connectionsBegun[reactor.index]! > firstConnections(reactor) else { return }

@@ -5,9 +5,10 @@ import BroadsideLedgerFormat
 import BroadsidePolicy
 import BroadsideRows
 
-/// What a process counts for its summary, held against the ledger and the requests that left.
+/// Compares the counts of a process for its summary with the ledger and with the requests that were
+/// sent.
 extension Simulation {
-    /// What reactors count is added up, number by number.
+    /// Each count of the process is the sum of the counts of its reactors.
     func checkSums(_ process: SimulatedProcess) {
         let parts = process.reactors.map { $0.machine.snapshot() }
         var sum = RunStatistics()
@@ -50,17 +51,18 @@ extension Simulation {
         checkArmCounts(rows, counted, process)
         checkRequestCounts(counted, process)
         checkReports(counted, process)
-        // A client asks for what a connection says once it is made.
+        // A client starts to receive on a connection once it is established.
         let made = ownLinks.count(where: \.isReceiving)
         if counted.connectionsOpened != UInt64(made) {
             fail("the process counted \(counted.connectionsOpened) connections of \(made)")
         }
     }
 
-    /// Rows that the process may have settled: those that it found open, or opened again.
+    /// Whether the process may have settled a row: the row was unsettled at its start, or it
+    /// reopened the row.
     private func wasOpen(_ number: Int, _ process: SimulatedProcess) -> Bool {
         let before = process.statesAtStart[number]
-        // A row that it opens again and that is not due stays as it is.
+        // A reopened row that is not due stays as it is.
         return !before.isSettled
             || process.reopens.contains(before) && !waits(number, epoch: process.epoch)
     }
@@ -74,7 +76,7 @@ extension Simulation {
             (.failed, counted.counts[.failed]),
             (.unknown, counted.counts[.unknown]),
         ]
-        // A process that is stopped did not come to all rows that it was to open again.
+        // A process that was stopped has not reached all rows that it was to reopen.
         let isStopped = process.coordinator.stopCause != nil
         for (state, count) in byState {
             let settled = rows.indices.filter {
@@ -98,12 +100,12 @@ extension Simulation {
             expected[row.reason.isEmpty ? ReasonCounts.noReason : row.reason, default: 0] += 1
         }
         let found = counted.counts.reasons.named { Reason(rawValue: $0)?.text ?? "" }
-        // Beyond a limit reasons are counted together.
+        // Beyond a limit, all other reasons are counted together.
         guard found != expected, found[ReasonCounts.otherTexts] == nil else { return }
         fail("the process counted the reasons \(found), the ledger has \(expected)")
     }
 
-    /// Where all that was written left, what is counted is what left.
+    /// If all written requests were sent, the counts equal the requests that were sent.
     private func checkRequestCounts(_ counted: RunStatistics, _ process: SimulatedProcess) {
         var requests = 0
         var rows: Set<Int> = []

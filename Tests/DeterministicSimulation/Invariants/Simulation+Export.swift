@@ -6,10 +6,10 @@ import BroadsideLists
 import BroadsideRows
 import BroadsideSupport
 
-/// What the ledger's readers make of it: `ledger export` and `prune`, with the engine's own code for
-/// both, held against what the simulation knows of the list and of what the servers said.
+/// Runs `ledger export` and `prune` with the engine's own code. Compares the results with what the
+/// simulation knows about the list and the responses.
 extension Simulation {
-    /// The export of all rows, in all states.
+    /// Checks the export of all rows in all states.
     func checkExport(_ rows: [LedgerRow], _ index: LedgerIndex) {
         var output: [UInt8] = []
         do {
@@ -42,7 +42,7 @@ extension Simulation {
         }
     }
 
-    /// A row's line of the export, by what the simulation knows.
+    /// Line of the export that the simulation expects for a row.
     private func exported(_ row: LedgerRow, _ number: Int) -> [UInt8] {
         func number64(_ value: UInt64?) -> [UInt8] { value.map { Array("\($0)".utf8) } ?? [] }
         let isSettled = row.state.isSettled
@@ -60,8 +60,8 @@ extension Simulation {
         return Array(fields.joined(separator: [0x2c]))
     }
 
-    /// What `prune` would leave of the list: all but the rows of tokens that APNs called gone, and of which
-    /// it said nothing else as late or later.
+    /// Checks the list that `prune` writes. It has all rows except those whose token was reported
+    /// as unregistered and got no other response at that time or later.
     func checkPrune(_ rows: [LedgerRow]) {
         var gone: [[UInt8]: UInt64] = [:]
         var living: [[UInt8]: UInt64] = [:]

@@ -1,9 +1,10 @@
 import Broadside
 import BroadsideSupport
 
-/// What a process learns from the bytes that it is handed, and has to keep to from that turn on.
+/// Records what a process learns from the bytes that it received. The process must act on it from
+/// that iteration on.
 extension Simulation {
-    /// The client was handed the last byte of what became of a request.
+    /// The client received the last byte about the outcome of a request.
     func learned(_ index: Int) {
         let copy = journal.copies[index]
         let link = links[copy.link]
@@ -24,12 +25,12 @@ extension Simulation {
         case .open, .reset:
             links[copy.link].endedRequests += 1
             links[copy.link].trial.ended += 1
-            // The last of several in a row.
+            // Several requests may end in this way. The last one decides.
             learnedTrouble(ofAddress: links[copy.link].address)
         }
     }
 
-    /// A request was refused without being processed: its row waits, and so does the connection.
+    /// A request was refused without being processed, so its row and its connection must wait.
     func learnedRefusal(_ id: Int, row: Int?, isSure: Bool) {
         links[id].endedRequests += 1
         links[id].trial.ended += 1
@@ -45,11 +46,11 @@ extension Simulation {
             until: links[id].refusal.least, why: "it was refused")
     }
 
-    /// Reactors have books of their own.
+    /// Each reactor remembers refusals separately.
     func refusalKey(_ link: Link) -> Int { link.reactor << 8 | link.address }
 
-    /// What a new connection takes over from the one before. One reactor with one connection keeps
-    /// exactly that.
+    /// Pause that a new connection takes over from the previous connection. With only one
+    /// connection in all, the pause is known exactly.
     func inheritedRefusal(_ link: Link) -> RefusalModel {
         guard !plan.bounds.changesNames else { return .inherited(clock) }
         guard let model = process.facts.refusals[refusalKey(link)] else { return RefusalModel() }
@@ -84,13 +85,13 @@ extension Simulation {
         }
     }
 
-    /// A row that was refused for now is left alone for as long as its response says, and for half of
-    /// the shortest backoff at least.
+    /// A row that was refused for now must wait for as long as its response says, and at least for
+    /// half of the shortest backoff.
     private func noteRowPause(_ answer: ServerAnswer, row: Int) {
         let least: UInt64
         switch answer.status {
         case 403 where answer.reason == "InvalidProviderToken":
-            // It is tried once more, perhaps with another token.
+            // The row is sent once more, possibly with another token.
             guard !process.facts.invalidTokens.insert(row).inserted else { return }
             process.facts.rows[row] = ServerFacts.RowPause(
                 until: .max, why: "its provider token was called invalid twice")
@@ -106,8 +107,8 @@ extension Simulation {
             why: "its response was \(answer.status), Retry-After \(answer.retryAfter ?? 0)")
     }
 
-    /// A server says that it is in trouble: the connection gets no more requests, and its address is
-    /// left alone.
+    /// A server reports trouble: its connection gets no more requests, and its address is left
+    /// alone.
     private func learnedTrouble(_ answer: ServerAnswer, _ id: Int, isSure: Bool) {
         let number = links[id].address
         var address = process.facts.addresses[number] ?? ServerFacts.Address()
@@ -118,7 +119,7 @@ extension Simulation {
         if let asked = answer.retryAfter {
             let pause = UInt64(asked) * second
             if isSure { address.least = max(address.least, clock + pause) }
-            // With up to a quarter of jitter, and a moment.
+            // Up to a quarter of jitter, and one second of tolerance.
             address.most = max(address.most, clock + pause + max(pause, second) / 4 + second)
             address.failuresMost += 1
         } else {
@@ -138,10 +139,10 @@ extension Simulation {
         process.facts.addresses[number] = address
     }
 
-    /// A new connection's first response was good, or perhaps was.
+    /// The first response on a new connection was good, surely or possibly.
     private func learnedRecovery(_ number: Int, isSure: Bool) {
         guard var address = process.facts.addresses[number] else { return }
-        // One that comes within a pause changes nothing.
+        // A good response during a pause changes nothing.
         if isSure, address.most <= clock {
             address = ServerFacts.Address()
         } else if address.isOutage == true {
@@ -150,8 +151,8 @@ extension Simulation {
         process.facts.addresses[number] = address
     }
 
-    /// A server calls a provider token expired: the connection gets no more requests. Where the token is
-    /// of this window, the third connection in a row ends the run.
+    /// A server reports a provider token as expired, so the connection gets no more requests. If
+    /// the token is of the current half-hour, the third consecutive connection ends the run.
     private func learnedExpired(_ copy: Journal.Copy, isSure: Bool) {
         let id = copy.link
         if isSure, links[id].noRequestsSince == nil {
@@ -159,14 +160,15 @@ extension Simulation {
             links[id].isSurelyDrained = !links[id].endWasTold && links[id].sendFailedAt == nil
         }
         var address = process.facts.addresses[links[id].address] ?? ServerFacts.Address()
-        // A clock that is wrong pauses the address, and a new connection's response ends its outage.
+        // A wrong clock pauses the address, and the response to a new connection ends the outage.
         address.isOutage = nil
         address.mayPause(clock)
         process.facts.addresses[links[id].address] = address
         process.facts.expiredMost.insert(id)
         if process.facts.expiredMost.count >= 3 { process.facts.mayBeExpired = true }
         let seconds = now.wallMilliseconds / 1000
-        // The one in use is of this window, and still is when the client learns of it.
+        // The token in use is of the current half-hour, and still is when the client receives the
+        // response.
         let isCurrent =
             copy.tokenIssued.map { $0 == process.newestToken && seconds + 1 < $0 + 1800 } ?? false
         if isSure, isCurrent, process.faults.refusesTokensFrom == 0 {
@@ -174,9 +176,9 @@ extension Simulation {
         }
     }
 
-    /// The client was handed what HTTP/2 does not allow.
+    /// The client received bytes that HTTP/2 does not allow.
     ///
-    /// - Parameter isSure: Whether it has all of it, and no way not to notice.
+    /// - Parameter isSure: Whether the client has received all of them and must notice.
     func learnedViolation(_ id: Int, isSure: Bool) {
         if links[id].brokenAt == nil {
             note { "link \(id): the client is told what breaks HTTP/2" }
@@ -184,7 +186,8 @@ extension Simulation {
             links[id].brokenInSeries = process.facts.series
             process.facts.mayBreak(clock)
         } else if links[id].brokenInSeries != process.facts.series {
-            // A row was accepted between the first and the last byte of it: it may count behind that.
+            // A row was accepted between the first and the last of these bytes. The violation may
+            // count after that row.
             links[id].brokenInSeries = process.facts.series
             process.facts.mayBreakLater()
         }
@@ -194,13 +197,14 @@ extension Simulation {
         links[id].noRequestsSince = (clock, "its server broke HTTP/2")
     }
 
-    /// A connection ended in whatever way, or is of no use any more: its address may be left alone for a
-    /// while.
+    /// A connection ended in any way, or can't be used any more: its address may be left alone for
+    /// a while.
     func learnedTrouble(ofAddress number: Int) {
         process.facts.addresses[number, default: .init()].mayPause(clock)
     }
 
-    /// Links of the process. Those of another one that runs at the same time may lie between them.
+    /// Links of the process. Links of another process that runs at the same time may be between
+    /// them.
     var ownLinks: LazyFilterSequence<ArraySlice<Link>> {
         let epoch = process.epoch
         return links[process.firstLink...].lazy.filter { $0.epoch == epoch }

@@ -1,21 +1,22 @@
 import Broadside
 import BroadsideSupport
 
-/// A legacy gateway's error response, as a client was handed it.
+/// A legacy gateway's error response, as a client received it.
 struct HeardWord {
     var status: UInt8
-    /// Which of the connection's notifications it names, from 1; nil: none that left.
+    /// Number of the notification that the response names, from 1 on this connection; nil if it
+    /// names none that was sent.
     var position: Int32?
-    /// When the client had all of it.
+    /// Time at which the client had received all of it.
     var toldAt: UInt64
 }
 
-/// What a client has to keep to on connections to a legacy gateway.
+/// Rules for a client on connections to a legacy gateway.
 extension Simulation {
-    /// Judges a notification as it arrives.
+    /// Checks a notification when it arrives.
     ///
-    /// - Parameter before: The identifier of the connection's notification before it.
-    /// - Returns: Its row.
+    /// - Parameter before: The identifier of the previous notification on the connection.
+    /// - Returns: The notification's row.
     func checkNotification(
         _ notification: NotificationReader.Notification, after before: UInt32?, link: Int
     ) -> Int? {
@@ -32,14 +33,14 @@ extension Simulation {
             fail("row \(row) goes out with another payload")
         }
         let hasIdentifier = gateway.command > 0
-        // A response that names 0 names nothing.
+        // An identifier of 0 in an error response names no notification.
         if (notification.identifier != nil) != hasIdentifier || notification.identifier == 0 {
             fail("row \(row) goes out with the identifier \(notification.identifier ?? 0)")
         }
         if hasIdentifier, let before, notification.identifier! <= before {
             fail("row \(row) has identifier \(notification.identifier!) behind \(before)")
         }
-        // Command 1 has to say something: where nothing was asked for, the last second of 2037.
+        // Command 1 needs an expiration. Without one in the options, it is the last second of 2037.
         let unasked: UInt32? = gateway.command == 1 ? 2_145_916_799 : nil
         let expiration = gateway.expiration ?? unasked
         if notification.expiration != expiration {
@@ -53,14 +54,15 @@ extension Simulation {
         return row
     }
 
-    /// What the bytes that the client has now tell it.
+    /// Records what the client learns from the bytes that it has received so far.
     func hear(_ gateway: SimulatedGateway, _ id: Int) {
         if links[id].firstWordAt == nil {
             links[id].firstWordAt = clock
             links[id].noRequestsSince = (clock, "its gateway says its last word")
             learnedTrouble(ofAddress: links[id].address)
         }
-        // Acceptances, which nobody says, may come in between: so it counts at most.
+        // Rows may be accepted in between without a response, so this violation only counts in the
+        // upper bound.
         if case .junk = gateway.lastWord?.fate { learnedViolation(id, isSure: false) }
         guard let end = gateway.responseEnd, end <= links[id].countAtClient,
             links[id].word == nil, let word = gateway.lastWord
@@ -76,7 +78,8 @@ extension Simulation {
             until: clock + second / 4, why: "its error was \(word.status)")
     }
 
-    /// So many may be out at a time, and of what left a moment ago no silence can be believed yet.
+    /// Checks the number of notifications in flight. Notifications sent within the last `silence`
+    /// can't count as accepted yet.
     func checkWindow(_ id: Int) {
         guard let gateway = plan.gateway, clock > plan.silence else { return }
         let since = clock - plan.silence + second / 5
@@ -84,7 +87,7 @@ extension Simulation {
         if open > gateway.window { fail("\(open) notifications are in flight on link \(id)") }
     }
 
-    /// A connection whose gateway has said its last word is of no more use.
+    /// A connection whose gateway has sent its last response must be closed.
     func checkGateway(_ id: Int) {
         guard let since = links[id].word?.toldAt ?? links[id].firstWordAt, links[id].isOpenAtClient
         else { return }
@@ -94,7 +97,8 @@ extension Simulation {
         }
     }
 
-    /// A gateway that takes nothing any more may have said why: it is heard out, for 2 s or to the end.
+    /// If a gateway accepts no more bytes, it may have sent a reason. The client must wait for it
+    /// for 2 s, or until the connection ends.
     func checkHearing(_ id: Int) {
         let link = links[id]
         guard plan.gateway != nil, let failed = link.sendFailedAt, link.firstWordAt == nil,
@@ -106,14 +110,15 @@ extension Simulation {
         }
     }
 
-    /// True where a gateway takes notifications, and all that it has counts as accepted.
+    /// Whether a gateway accepts notifications, and all notifications that it has count as
+    /// accepted.
     func isIdleGateway(_ id: Int) -> Bool {
         guard gateways[id]?.isGood == true else { return false }
         return max(links[id].lastHeardAt, links[id].openedAt) + plan.silence + 2 * second
             < clock
     }
 
-    /// Silence that lasts is believed: where nothing moves on any of a reactor's connections for so long,
+    /// Silence means acceptance: if no byte moves on any connection of a reactor for long enough,
     /// no row is in flight.
     func checkSilence(of reactor: SimulatedReactor) {
         var carriers = 0

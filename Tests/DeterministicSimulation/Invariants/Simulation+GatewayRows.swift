@@ -6,10 +6,10 @@ import BroadsidePolicy
 import BroadsideRows
 import BroadsideSupport
 
-/// What the ledger of a campaign to a legacy gateway says of its rows, held against what each connection
-/// was told and when.
+/// For a campaign to a legacy gateway, compares the ledger's rows with the responses on each
+/// connection and their times.
 extension Simulation {
-    /// Judges a settled row that is a token.
+    /// Checks a settled row that has a valid token.
     func checkGatewayRow(_ row: LedgerRow, number: Int, token: [UInt8]) {
         let requests = requestsOfRow[number]
         if row.timestamp != nil { fail("row \(number) has a time of APNs'") }
@@ -43,8 +43,9 @@ extension Simulation {
         }
     }
 
-    /// A row was accepted by an error response that names a later notification, by one of shutdown that
-    /// names this one, or because the gateway said nothing for long enough after it had the row.
+    /// Whether a row was accepted: because an error response names a later notification, because a
+    /// shutdown names this notification, or because the gateway was silent for long enough after it
+    /// had the row.
     private func wasAccepted(_ request: SentRequest, at settledAt: UInt64) -> Bool {
         let link = links[request.link]
         if let word = link.word, let named = word.position, milliseconds(word.toldAt) == settledAt,
@@ -56,14 +57,15 @@ extension Simulation {
         guard let taken = link.takenTimes.first(where: { $0.count >= end })?.time else {
             return false
         }
-        // The clock may have begun 100 ms before the network had it.
+        // The client's clock may have started 100 ms before the network had the notification.
         let least = milliseconds(taken + plan.silence - 100 * millisecond)
         var most = [link.firstWordAt, link.deafAt].compactMap { $0 }.min() ?? .max
         if link.closedAt > 0 { most = min(most, link.closedAt) }
         return least <= settledAt && (most == .max || settledAt <= milliseconds(most))
     }
 
-    /// A row has the status and the reason of an error response that named it in that millisecond.
+    /// Checks that an error response named the row in the recorded millisecond, with the recorded
+    /// status and reason.
     private func checkNamed(
         _ row: LedgerRow, number: Int, _ meaning: ServerAnswer.GatewayMeaning
     ) {
@@ -93,8 +95,9 @@ extension Simulation {
         checkLife(row, number: number)
     }
 
-    /// What error responses told is in the ledger of a process that ended in order: all before the named
-    /// notification is accepted, and that one rejected, unless silence was believed before.
+    /// The ledger of a process that ended in an orderly way has what error responses reported: all
+    /// rows before the named notification are accepted, and the named row is rejected, unless
+    /// silence had settled it before.
     func checkWordsRecorded(_ states: [RowState], _ process: SimulatedProcess) {
         guard plan.gateway != nil else { return }
         for link in ownLinks {
@@ -114,7 +117,7 @@ extension Simulation {
         }
     }
 
-    /// Whether error responses gave a process so much reason to stop.
+    /// Whether a process received enough error responses to justify the stop.
     func isGatewayRefusal(
         _ cause: StopCause, _ rows: [LedgerRow], _ process: SimulatedProcess
     ) -> Bool {
@@ -133,8 +136,8 @@ extension Simulation {
         }
     }
 
-    /// Whether a process had learnt that tokens are good when it stopped. It takes a moment until the
-    /// coordinator hears of what a reactor settled.
+    /// Whether a process knew of an accepted token when it stopped. The coordinator learns of a
+    /// settled row with a short delay.
     private func wasAcceptedBefore(_ rows: [LedgerRow], _ process: SimulatedProcess) -> Bool {
         let heard = milliseconds((process.stoppedAt ?? clock) - second / 5)
         return zip(rows, process.statesAtStart).contains { row, before in

@@ -3,12 +3,14 @@ import BroadsideEngine
 import BroadsidePolicy
 import BroadsideSupport
 
-/// When a run gives up: neither before it has tried often and long enough, nor much later.
+/// Checks that a run does not give up before it has tried often and long enough, and not much later
+/// either.
 extension Simulation {
-    /// So many attempts at each address, or at the name, tell that none will do.
+    /// Number of attempts at each address, or of look-ups of the name, after which a run may give
+    /// up.
     private static let attemptsLeast = 3
 
-    /// Counts what a look-up found, as its reactor is told.
+    /// Counts the results of look-ups when a reactor receives them.
     func noteResolution(_ completion: ReactorCompletion, _ reactor: SimulatedReactor) {
         guard case .resolved(let result) = completion else { return }
         if let since = reactor.lookingUpSince, clock - since >= second {
@@ -21,8 +23,8 @@ extension Simulation {
         }
     }
 
-    /// After a reactor's turn: where nothing can be reached the run has to stop, unless somebody said how
-    /// long it is to be tried.
+    /// After a reactor's iteration: if nothing can be reached, the run must stop, unless
+    /// `--give-up-after` was given.
     func checkGivingUp(_ reactor: SimulatedReactor) {
         guard !process.coordinator.isStopping else { return }
         if !plan.giveUpAfterIsExplicit, !reactor.hasAddresses,
@@ -39,8 +41,8 @@ extension Simulation {
         checkPatienceWithResponses(reactor)
     }
 
-    /// Notes since when it is known that no address can be reached: each failed three times in a row, and
-    /// nothing ever stood.
+    /// Records the time since when it is known that no address can be reached: each failed three
+    /// times in a row, and no connection was ever established.
     func noteReach() {
         let hasStood = ownLinks.contains {
             !$0.isConnecting && !$0.isSurelyRefused
@@ -52,20 +54,20 @@ extension Simulation {
         process.unreachableSince = process.unreachableSince ?? clock
     }
 
-    /// Counts the reads of the list that a reactor waits for.
+    /// Counts the reads of the list for which a reactor waits.
     func noteRead(_ completion: ReactorCompletion, _ reactor: SimulatedReactor) {
         switch completion {
         case .chunk:
             reactor.readsOut -= 1
-            // It may have had no turn since it asked.
+            // The reactor may have had no iteration since it requested the chunk.
             if reactor.machine.rowsInHand.all == 0 { reactor.heldAt = clock }
         case .listEnded, .listHeldByCanary: reactor.readsOut -= 1
         default: break
         }
     }
 
-    /// Rows that wait for responses which never come do so for `--give-up-after`: from when they may be sent,
-    /// as the list may be slow, and the time until another provider token may be made is long.
+    /// Rows wait for missing responses only for `--give-up-after`. The time starts when the rows
+    /// may be sent: the list may be slow, and the time until the next provider token is long.
     private func checkPatienceWithResponses(_ reactor: SimulatedReactor) {
         guard plan.gateway == nil else { return }
         let rows = reactor.machine.rowsInHand
@@ -83,8 +85,8 @@ extension Simulation {
         }
     }
 
-    /// Whether silent name servers are a reason that no response came for `--give-up-after`: a look-up that
-    /// is slow was out at some time of it.
+    /// Whether silent name servers can explain why no response came for `--give-up-after`: a slow
+    /// look-up was pending during that time.
     func isNameless(_ process: SimulatedProcess) -> Bool {
         let stoppedAt = process.stoppedAt ?? clock
         return process.reactors.contains { reactor in
@@ -95,11 +97,11 @@ extension Simulation {
         }
     }
 
-    /// At the turn that stops the run for want of responses: who has only been waiting for name servers says
-    /// so.
+    /// In the iteration that stops the run because no response came: a reactor that has only waited
+    /// for name servers must report this.
     func checkToldLookup() {
         guard case .noResponse(_, let last) = process.coordinator.stopCause else { return }
-        // A reactor tells after 5 s, or after half of the time, when it looks next.
+        // A reactor reports it at its next check after 5 s, or after half of `--give-up-after`.
         let patience = min(5 * second, plan.giveUpAfter / 2) + 200 * millisecond
         let waits = process.reactors.filter { !$0.machine.isFinished }.map { reactor in
             reactor.lookingUpSince.map { clock - $0 > patience } ?? false
@@ -112,7 +114,7 @@ extension Simulation {
         }
     }
 
-    /// A run that gave up had reason to.
+    /// Checks that a run that gave up had a reason.
     func checkGivenUp(_ cause: StopCause, _ process: SimulatedProcess) {
         switch cause {
         case .gaveUp(let trouble) where trouble.kind == .resolve:
@@ -120,7 +122,8 @@ extension Simulation {
             if most < Self.attemptsLeast { fail("gives up after \(most) look-ups") }
         case .gaveUp(let trouble) where trouble.kind == .connect:
             let failed = ownLinks.count { $0.isSurelyRefused }
-            // Nor does one count that stood and never said anything.
+            // A connection that was established but never received a byte does not count as a
+            // success either.
             let silent = ownLinks.count {
                 $0.isConnecting || !$0.isSurelyRefused && $0.bytesToldAt == 0
             }

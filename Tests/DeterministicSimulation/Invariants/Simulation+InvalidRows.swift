@@ -2,12 +2,13 @@ import Broadside
 import BroadsidePolicy
 import BroadsideRows
 
-/// `--max-invalid` in a simulation: checked more often than in earnest, because lists are short.
+/// `--max-invalid` in a simulation. Rows are checked more often than in a real run, because lists
+/// are short.
 extension Simulation {
     static let invalidSchedule = InvalidRowsGuard.Schedule(first: 20, interval: 50)
 
-    /// What a process counts rows with: those that earlier ones settled are read.
-    /// Rows that are not due were read, too, and are valid.
+    /// Creates the guard of a process. Rows that earlier processes settled count as read. Rows that
+    /// are not due were read, too, and are valid.
     func makeInvalidRowsGuard(
         _ states: [RowState], reopens: ReopenedStates, epoch: Int
     ) -> InvalidRowsGuard {
@@ -23,19 +24,20 @@ extension Simulation {
             invalid: UInt64(read.count { $0 == .invalid }), schedule: Self.invalidSchedule)
     }
 
-    /// The check at the list's end, as the command makes it.
+    /// Performs the check at the list's end, in the same way as the command.
     func checkRowsAtEnd(of process: SimulatedProcess) {
         let heldBack = process.reactors.reduce(0) { $0 + $1.machine.snapshot().refusedByCredential }
         guard process.coordinator.stopCause == nil, heldBack == 0 else { return }
         process.coordinator.checkRowsAtEnd()
     }
 
-    /// Holds what the guard did against the list.
+    /// Compares the verdict of the guard with the list.
     func checkInvalidRows(_ states: [RowState], _ process: SimulatedProcess) {
         let cause = process.coordinator.stopCause
         let expected = expectedVerdict(process)
         guard case .tooManyInvalid(let count, let rows)? = cause else {
-            // Another cause may have come first; rows that are held back keep the list from its end.
+            // Another cause may have stopped the run first. Rows that are held back keep the run
+            // from the list's end.
             let heldBack = process.reactors.reduce(0) {
                 $0 + $1.machine.snapshot().refusedByCredential
             }
@@ -44,11 +46,11 @@ extension Simulation {
             return
         }
         isInvalidGivenUp = true
-        // A list without any valid row is refused whatever the limit.
+        // A list without any valid row is refused, whatever the limit is.
         if count < rows, Double(count) * 100 <= plan.maxInvalid * Double(rows) {
             fail("the run stops for \(count) invalid rows of \(rows)")
         }
-        // What earlier processes settled counts as read, behind this one's limit too.
+        // Rows that earlier processes settled count as read, also beyond this process's limit.
         let read = process.statesAtStart.count { $0.isSettled && !process.reopens.contains($0) }
         let total = max(
             UInt64(read), plan.limit(epoch: process.epoch) ?? UInt64(plan.list.tokens.count)
@@ -72,13 +74,13 @@ extension Simulation {
         }
     }
 
-    /// True where rows are read in the order of the list, all of them.
+    /// Whether all rows are read in the order of the list.
     private func isOrdered(_ process: SimulatedProcess) -> Bool {
         process.epoch == 1 && plan.reactors == 1 && plan.canary == nil
             && !process.hasDisorder
     }
 
-    /// Where one reactor reads a list in order, what is found wrong, and after which row.
+    /// Verdict that the guard must reach if one reactor reads the list in order.
     private func expectedVerdict(_ process: SimulatedProcess) -> InvalidRowsGuard.Verdict? {
         guard isOrdered(process) else { return nil }
         var rows = InvalidRowsGuard(

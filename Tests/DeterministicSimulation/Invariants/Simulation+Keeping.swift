@@ -1,17 +1,17 @@
 import Broadside
 import BroadsideSupport
 
-/// Requests that leave are held against what the process was told before.
+/// Compares the requests that are sent with what the process has received before.
 extension Simulation {
-    /// When the first of the bytes that are submitted now was written at the earliest: while a send was
-    /// under way, more may have been written behind it.
+    /// Earliest time at which the first of the bytes that are submitted now was written. During a
+    /// send, the client may have written more bytes after those being sent.
     func writtenSince(_ id: Int) -> UInt64 {
         links[id].sentToldAt == clock ? links[id].lastHeardAt : clock
     }
 
-    /// Judges the requests that a connection submits.
+    /// Checks the requests that a connection submits.
     ///
-    /// - Parameter count: How many were submitted before.
+    /// - Parameter count: Number of requests that it submitted before.
     func checkRequests(_ id: Int, after count: Int) {
         let requests = taps[id].requests[count...]
         guard !requests.isEmpty else { return }
@@ -19,7 +19,8 @@ extension Simulation {
         if let (time, why) = links[id].noRequestsSince, time <= since {
             fail("link \(id) gets a request although \(why)")
         }
-        // The only connection is replaced as soon as the credentials were read again.
+        // With a single connection, the connection is replaced as soon as the credentials were read
+        // again.
         if isLonely, links[id].openedAt < process.reloadedAt,
             self.since(process.reloadedAt) + second < since
         {
@@ -42,8 +43,8 @@ extension Simulation {
         checkTrial(id, count: requests.count, since: since)
     }
 
-    /// An address whose server spoke of trouble is left alone, then tried by one request on one
-    /// connection of all; those that had a response before are not new.
+    /// After a server reported trouble, its address is left alone. Then one request on one new
+    /// connection tests it. Connections that had a response before are not new.
     private func checkTrial(_ id: Int, count: Int, since: UInt64) {
         let number = links[id].address
         guard let address = process.facts.addresses[number], address.isOutage == true,
@@ -71,12 +72,13 @@ extension Simulation {
         }
     }
 
-    /// Requests of a connection that try its address and are still out, at least.
+    /// Lower bound of the number of requests of a connection that test its address and are in
+    /// flight.
     private func openTrials(_ id: Int) -> Int {
         links[id].trial.requests - links[id].trial.ended - taps[id].cancelled.count
     }
 
-    /// What servers do one after the other ends the run, and nothing goes out after the word to stop.
+    /// The run ends if its servers require it, and sends nothing after it was told to stop.
     func checkStopping(_ reactor: SimulatedReactor, wasStopping: Bool) {
         if let why = process.facts.mustStop, !process.coordinator.isStopping {
             fail("the run continues although \(why)")
@@ -86,7 +88,7 @@ extension Simulation {
         }
     }
 
-    /// A connection whose server broke HTTP/2 is given up.
+    /// A connection whose server broke HTTP/2 must be closed.
     func checkBroken(_ id: Int) {
         guard links[id].isSurelyBroken, links[id].isOpenAtClient, let broken = links[id].brokenAt,
             clock - since(broken) > 3 * second
@@ -94,7 +96,7 @@ extension Simulation {
         fail("link \(id) is kept although its server broke HTTP/2")
     }
 
-    /// An address is left alone as long as its server asked for.
+    /// An address is left alone for as long as its server requested.
     func checkAsked(_ id: Int) {
         guard !plan.bounds.changesNames,
             let address = process.facts.addresses[links[id].address], address.least > clock,

@@ -6,7 +6,7 @@ import BroadsidePolicy
 import BroadsideRows
 import BroadsideSupport
 
-/// What the ledger says of a row.
+/// What the ledger has about a row.
 struct LedgerRow {
     var state = RowState.remaining
     var status = 0
@@ -15,16 +15,16 @@ struct LedgerRow {
     var token: [UInt8] = []
     var fingerprint: UInt64?
     var attempts = 0
-    /// The number of its arm; 0 where there is none.
+    /// Number of the row's arm; 0 if there is none.
     var arm: UInt8 = 0
-    /// Milliseconds since 1970; 0 where it is open.
+    /// Time of settlement, milliseconds since 1970; 0 if the row is not settled.
     var settledAt: UInt64 = 0
 }
 
 extension Simulation {
-    /// Reads the whole ledger and holds it against the journal.
+    /// Reads the whole ledger and compares it with the journal.
     ///
-    /// - Returns: What it says of each row.
+    /// - Returns: What the ledger has about each row.
     func readLedger(_ index: LedgerIndex) throws(LedgerError) -> [LedgerRow] {
         var rows = [LedgerRow](repeating: LedgerRow(), count: plan.list.tokens.count)
         var verdicts = ChunkVerdicts(of: index)
@@ -61,7 +61,7 @@ extension Simulation {
         return row
     }
 
-    /// Holds one row of the ledger against what the servers saw and answered.
+    /// Compares a row of the ledger with the requests that servers received and their responses.
     private func check(_ row: LedgerRow, number: Int) {
         checkArm(row, number: number)
         if row.state == .skipped, plan.isHeldOut(number) { return }
@@ -126,7 +126,7 @@ extension Simulation {
 
     // MARK: Ends
 
-    /// True when every row has its verdict, as far as it can have one.
+    /// Whether every row has its final state, as far as the plan allows it.
     var isComplete: Bool {
         guard let states = finalStates else { return false }
         return states.allSatisfy(\.isSettled) && !process.hasDied
@@ -134,7 +134,7 @@ extension Simulation {
                 || !states.contains { $0 == .failed || $0 == .unknown })
     }
 
-    /// Judges a process that ended by itself.
+    /// Checks a process that ended by itself.
     func checkEnd(of process: SimulatedProcess) {
         let rows: [LedgerRow]
         do {
@@ -142,7 +142,7 @@ extension Simulation {
                 segments: segments.flatMap { $0 }.map(\.ledgerSegment),
                 campaign: plan.segmentNumber, recordedLengths: manifestLengths)
             rows = try readLedger(index)
-            // Not each time: it takes as long as all the rest.
+            // Not in each seed, because these checks take as long as all the rest.
             if rows.allSatisfy(\.state.isSettled) || plan.seed % 4 == 0 {
                 checkExport(rows, index)
                 checkPrune(rows)
@@ -176,7 +176,7 @@ extension Simulation {
         checkAttempts(rows, process)
     }
 
-    /// Requests of a process whose payload, or whose credential, was refused.
+    /// Number of requests of a process whose payload or credential was refused.
     private func refusedPayloads(_ process: SimulatedProcess) -> Int {
         journal.copies.count { copy in
             guard copy.epoch == process.epoch, copy.toldAt != nil,
@@ -186,7 +186,7 @@ extension Simulation {
         }
     }
 
-    /// A process stops early only where the faults gives it reason to.
+    /// Checks that a process stops early only if the faults justify it.
     private func checkCause(
         _ cause: StopCause, _ rows: [LedgerRow], _ process: SimulatedProcess
     ) {
@@ -203,13 +203,13 @@ extension Simulation {
             .onlyBadTokens where plan.gateway != nil:
             isJustified = isGatewayRefusal(cause, rows, process)
         case .refused(let refusal) where refusal.status == 413:
-            // Odd statuses count among them.
+            // Odd statuses are among them.
             isJustified =
                 refusedPayloads(process) >= plan.abortAfter || faults.oddStatuses.chance > 0
         case .refused, .heldBack, .onlyBadTokens, .tooManyBadTokens:
             isJustified = faults.credential > 0 || faults.oddStatuses.chance > 0
         case .tooManyInvalid(let count, let rows):
-            // A list without any valid row is refused whatever the limit.
+            // A list without any valid row is refused, whatever the limit is.
             isJustified = plan.maxInvalid < 100 || count == rows
         case .expiredToken:
             isJustified = process.facts.mayBeExpired
@@ -218,7 +218,7 @@ extension Simulation {
         case .brokenServer:
             isJustified = process.facts.mayBeBroken
         case .gaveUp(let trouble) where trouble.kind == .tokenUpdates:
-            // Apple takes a new token after 20 minutes.
+            // Apple accepts a new token after 20 minutes.
             isJustified =
                 faults.refusesTokensFrom > 0 && clock - process.startedAt >= 1200 * second
         case .gaveUp, .noResponse, .canaryWithoutResponses:
@@ -229,11 +229,11 @@ extension Simulation {
                 + faults.goAway + faults.stall + faults.halfClose + faults.violation
                 + faults.duplicate + faults.resetStream + faults.halves.chance
                 + faults.oddStatuses.chance
-            // A body that windows let through a little at a time may not be there in time.
+            // A body may be late if the windows let it through in small parts.
             let isStarved =
                 faults.initialWindow < 1000 && faults.windowDelay >= second
-            // A connection that takes next to nothing, or whose window is lost, is found out after 30 s
-            // to 40 s; so may be the next.
+            // A connection that accepts almost nothing, or whose window is lost, is detected only
+            // after 30 to 40 s. The next connection may be like it.
             let isSlow =
                 (faults.slowReading > 0 || faults.windowLoss > 0 || faults.trickle > 0)
                 && (plan.giveUpAfter < 80 * second || cause == .canaryWithoutResponses)
@@ -253,7 +253,7 @@ extension Simulation {
         case .listFailed, .listChanged:
             isJustified = process.changedRows != nil
         case .ledgerGone, .listFaulty, .failed:
-            // The simulation's ledger has no name, and its list lies in memory and is well-formed.
+            // The simulation's ledger has no name. Its list is in memory and well-formed.
             isJustified = false
         }
         let isRefusal = process.coordinator.canary?.verdict.isRefusal == true || cause.isInvalidList
@@ -261,7 +261,7 @@ extension Simulation {
         if case .refused(let refusal) = cause { isPayload = refusal.status == 413 }
         var isWhole = false
         if case .allRefused = cause { isWhole = true }
-        // A list may begin with so many bad tokens that no server is to blame.
+        // A list may begin with many bad tokens although no server has a fault.
         var isList = false
         if case .onlyBadTokens = cause { isList = plan.gateway != nil }
         let isQuiet = cause == .control && process.hasBecomeQuiet
@@ -271,21 +271,21 @@ extension Simulation {
         }
     }
 
-    /// A process that says that no answer came for so long was told none.
+    /// If a process stops because no response came for a time, it received none in that time.
     private func checkSilence(_ process: SimulatedProcess) {
         guard let stoppedAt = process.stoppedAt else { return }
         for copy in journal.copies where copy.epoch == process.epoch && !copy.isToldInVain {
             guard case .answered(let answer) = copy.resolution, let toldAt = copy.toldAt,
                 toldAt < stoppedAt, stoppedAt - toldAt < plan.giveUpAfter,
                 !wasCancelled(link: copy.link, stream: copy.stream),
-                // What a gateway's silence had settled before, its word settles no more.
+                // A gateway's response does not settle what its silence had settled before.
                 plan.gateway == nil || toldAt - copy.sentAt + second / 5 < plan.silence
             else { continue }
             fail("gives up \((stoppedAt - toldAt) / second) s after the answer \(answer.status)")
         }
     }
 
-    /// What was settled before stays so.
+    /// Rows that were settled before keep their state.
     private func checkKept(_ states: [RowState], _ process: SimulatedProcess) {
         for (number, before) in process.statesAtStart.enumerated()
         where before.isSettled && !process.reopens.contains(before) && states[number] != before {
@@ -309,19 +309,19 @@ extension Simulation {
             }
             if !isStopped, heldBack == 0 { fail("row \(number) is \(state.name) at the end") }
         }
-        // A process that is stopped, as for too many invalid rows, did not come to every row.
+        // A process that is stopped, such as for too many invalid rows, has not reached every row.
         guard process.epoch > plan.faultPlans.count, plan.onLost == .resend, !isStopped
         else { return }
         for (number, state) in states.enumerated() where state == .failed || state == .unknown {
-            // It failed in an earlier pass of the same process.
+            // The row failed in an earlier pass of the same process.
             if process.statesAtStart[number] == state, !process.reopens.contains(state) { continue }
             if waits(number, epoch: process.epoch) { continue }
             fail("row \(number) is \(state.name) although all is calm")
         }
     }
 
-    /// Rows that are not due stay what they were, but that those in doubt may become unknown, and those that
-    /// are reopened remaining, or in doubt.
+    /// Rows that are not due keep their state, with two exceptions: rows in doubt may become
+    /// unknown, and reopened rows may become remaining or in doubt.
     private func checkWaiting(_ states: [RowState], _ process: SimulatedProcess) {
         for number in states.indices where waits(number, epoch: process.epoch) {
             let (before, state) = (process.statesAtStart[number], states[number])
@@ -335,8 +335,8 @@ extension Simulation {
         }
     }
 
-    /// Rows behind `--limit` stay what they were, but that those in doubt may become unknown, or invalid, and
-    /// those that are reopened remaining.
+    /// Rows beyond `--limit` keep their state, with two exceptions: rows in doubt may become
+    /// unknown or invalid, and reopened rows may become remaining.
     private func checkBeyondLimit(_ states: [RowState], _ process: SimulatedProcess) {
         guard let limit = plan.limit(epoch: process.epoch) else { return }
         for number in states.indices.dropFirst(Int(limit)) {
@@ -352,14 +352,15 @@ extension Simulation {
         }
     }
 
-    /// What a server answered for good, and told, is in the ledger of a process that ended in order.
+    /// The ledger of a process that ended in an orderly way has every final response that the
+    /// process received.
     private func checkAnswersRecorded(_ states: [RowState], _ process: SimulatedProcess) {
         guard plan.gateway == nil else { return }
         for copy in journal.copies where copy.epoch == process.epoch && !copy.isToldInVain {
             guard case .answered(let answer) = copy.resolution, copy.toldAt != nil,
                 !answer.allowsRetryLater, !wasCancelled(link: copy.link, stream: copy.stream)
             else { continue }
-            // Where lost rows are sent again, a later response counts.
+            // If lost rows are sent again, a later response counts.
             if answer.leavesDoubt, plan.onLost == .resend { continue }
             let expected: RowState =
                 answer.leavesDoubt ? .unknown : answer.status == 200 ? .accepted : .rejected
@@ -392,7 +393,7 @@ extension Journal.Copy {
         return isWanted(answer)
     }
 
-    /// The server surely did not act on it, and the client knows.
+    /// Whether the server surely did not process the request, and the client knows it.
     var isSafeToRepeat: Bool {
         guard toldAt != nil else { return false }
         switch resolution {

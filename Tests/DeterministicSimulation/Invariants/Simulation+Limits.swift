@@ -3,8 +3,9 @@ import BroadsidePolicy
 import BroadsideSupport
 
 extension Simulation {
-    /// Any 100 ms hold at most what the rate gives, and one burst. Ten seconds show rates that are too low
-    /// for that; there reactors may have left the rate, and joined it again, each second.
+    /// Any 100 ms have at most the requests that the rate allows, and one burst. A violation of a
+    /// low rate shows only within 10 s. In that time, reactors may have left and joined the rate
+    /// limiter each second.
     func checkPace(_ process: SimulatedProcess) {
         checkPace(process, within: 100 * millisecond, joins: 1)
         checkPace(process, within: 10 * second, joins: 10)
@@ -28,8 +29,8 @@ extension Simulation {
             else { continue }
             let reactors = Double(plan.reactors)
             let burst = max(1, rate / 100)
-            // Where reactors share the rate, each has a burst of its share, and one more request may
-            // go out while another learns that it shares.
+            // If reactors share the rate, each has a burst of its share. Each may also send one
+            // more request before another learns that it has to share.
             let limit =
                 rate * Double(window) / 1e9
                 + (plan.reactors == 1 ? burst : joins * (max(burst, reactors) + reactors))
@@ -41,9 +42,9 @@ extension Simulation {
         }
     }
 
-    /// The highest rate in force so long before an instant; nil: none limits.
+    /// The highest rate in force within a window before an instant; nil if there was no limit.
     ///
-    /// - Parameter risen: Where the first rate rises, what it is at that instant.
+    /// - Parameter risen: Value of the first rate at that instant, if that rate rises.
     private func highestRate(
         _ process: SimulatedProcess, within window: UInt64, before time: UInt64, risen: Double?
     ) -> Double? {
@@ -59,24 +60,25 @@ extension Simulation {
 
     // MARK: A rate that rises
 
-    /// When the operator set another rate; `.max`: never.
+    /// Time at which the operator set another rate; `.max`: never.
     private func rampEnd(_ process: SimulatedProcess) -> UInt64 {
         process.rates.count > 1 ? process.rates[1].time : .max
     }
 
-    /// Seconds of sending of a process and those before it; 0 where no rate rises, or another one was set.
+    /// Seconds of sending of a process and the processes before it; 0 if no rate rises, or another
+    /// rate was set.
     func rampSeconds(_ process: SimulatedProcess?) -> Double {
         guard let process, let ramp = plan.ramp, rampEnd(process) == .max else { return 0 }
         var seconds = process.rampBefore
         for (before, after) in zip(process.requestTimes, process.requestTimes.dropFirst()) {
             seconds += ramp.counted(from: before.time, to: after.time)
         }
-        // What follows the last request may count, too.
+        // Time after the last request may count, too.
         guard let last = process.requestTimes.last else { return seconds }
         return seconds + ramp.counted(from: last.time, to: clock)
     }
 
-    /// The rate at each of a process's requests up to the end of its rise; empty: it does not rise.
+    /// The rate at each of a process's requests until the rise ends; empty if no rate rises.
     private func risingRates(_ process: SimulatedProcess) -> [Double] {
         guard let ramp = plan.ramp else { return [] }
         var seconds = process.rampBefore
@@ -90,8 +92,8 @@ extension Simulation {
         return rates
     }
 
-    /// In any prefix of the time of sending there are no more requests than the integral of the rate, and
-    /// the bursts.
+    /// Up to any instant, the number of requests is at most the integral of the rate over the
+    /// sending time, and the bursts.
     private func checkRamp(_ process: SimulatedProcess) {
         guard let ramp = plan.ramp else { return }
         cover(.ramp)
@@ -106,7 +108,7 @@ extension Simulation {
             let rate = ramp.rate(after: seconds)
             let reactors = Double(plan.reactors)
             let joins = 1 + (seconds - process.rampBefore)
-            // Where a burst is one request, half a one of lateness is made good.
+            // If a burst is one request, a late request is made up for by at most half a request.
             let burst =
                 plan.reactors == 1
                 ? max(1, rate / 100) + 0.5 : joins * (max(1, rate / 100, reactors) + reactors)
@@ -120,7 +122,7 @@ extension Simulation {
         }
     }
 
-    /// Over its life a connection carries what its own rate gives, and one burst.
+    /// Over its whole life, a connection carries at most what its own rate allows, and one burst.
     func checkConnectionPace(_ process: SimulatedProcess) {
         guard let rate = plan.ratePerConnection.map({ Double($0) }) else { return }
         for link in links where link.epoch == process.epoch {
@@ -132,7 +134,7 @@ extension Simulation {
         }
     }
 
-    /// Until the first 200 few requests are in flight.
+    /// Until the first 200, only a few requests are in flight.
     func checkEarly() {
         var accepted: UInt64 = 0
         var inFlight = 0
@@ -147,7 +149,7 @@ extension Simulation {
         }
     }
 
-    /// A connection that answers PING is not given up for want of an answer to it.
+    /// A connection that responds to PING is not closed because of a missing response to PING.
     func checkPatience(_ id: Int) {
         let faults = process.faults
         guard faults.answersPings, faults.silence + faults.stall + faults.violation == 0,
@@ -156,8 +158,9 @@ extension Simulation {
             let failure = process.coordinator.lastTrouble?.message, failure.contains("PING"),
             links[id].isOpenAtServer, failure != process.excusedTrouble
         else { return }
-        // A server that broke HTTP/2 answers nothing after it, and one that reads a kilobyte a second may not
-        // have got to the PING, which waits behind others; the trouble is the last for a while.
+        // A server that broke HTTP/2 no longer responds. One that reads a kilobyte per second may
+        // not have reached the PING behind other frames. In both cases, the process may report this
+        // trouble for a while.
         let isSlow = links[id].isSlow && links[id].heardAhead > 0
         guard servers[id]?.hasMisbehaved != true, !isSlow else {
             process.excusedTrouble = failure
@@ -166,7 +169,8 @@ extension Simulation {
         fail("link \(id) lives, and is closed: \(failure)")
     }
 
-    /// No byte waits for a network that does not take it for longer than 30 s and a look at the clock.
+    /// No byte waits for more than 30 s, and the time between two checks, for a network that does
+    /// not accept it.
     func checkWaiting(_ id: Int) {
         guard let first = links[id].waiting.first, clock - since(first.since) > 31 * second else {
             return
@@ -174,9 +178,10 @@ extension Simulation {
         fail("bytes of link \(id) wait for \((clock - first.since) / second) s in the client")
     }
 
-    /// What a connection carried was given up when its server broke the protocol: the GOAWAY that says
-    /// so has no request before it that is still to leave.
+    /// After its server broke the protocol, a connection gives up its requests: before the GOAWAY
+    /// that reports the error, no request is left to send.
     ///
+    /// - Parameter requests: Number of requests that were submitted before.
     /// - Parameter requests: How many had been submitted before.
     func checkBlame(_ id: Int, hadBlamed: Bool, requests: Int) {
         guard taps[id].hasBlamed, !hadBlamed else { return }
@@ -185,9 +190,9 @@ extension Simulation {
         }
     }
 
-    /// The time to answer counts from the write: a request is not taken back before it is over.
+    /// The request timeout begins with the write. A request must not be canceled before it expires.
     func checkCancelling(_ stream: Int32, link: Int) {
-        // The client takes back what was answered wrongly, too.
+        // The client also cancels requests whose responses are invalid.
         guard servers[link]?.hasMisbehaved != true else { return }
         for copy in journal.copies where copy.link == link && copy.stream == stream {
             if clock < process.takesFrom, copy.toldAt == nil, !process.coordinator.isStopping {
@@ -196,7 +201,7 @@ extension Simulation {
                         + "while the process was stopped")
             }
             let waited = clock - copy.sentAt
-            // Bytes may have been taken up to 100 ms after the clock began.
+            // The network may have accepted the bytes up to 100 ms after the timeout began.
             if waited + 100 * millisecond < plan.requestTimeout, copy.toldAt == nil {
                 fail(
                     "stream \(stream) of link \(link) is taken back after \(waited / millisecond) ms"

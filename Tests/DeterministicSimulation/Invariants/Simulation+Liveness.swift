@@ -1,7 +1,7 @@
 import Broadside
 import BroadsideSupport
 
-/// Faults that end: from an instant on all is well, and then the campaign ends within bounded time.
+/// In some seeds, all faults end at one instant. The campaign must then end within a bounded time.
 extension Simulation {
     /// Plans when the faults of a process end, in some seeds.
     func scheduleCalm(epoch: Int) {
@@ -11,8 +11,8 @@ extension Simulation {
         events.insert(.calm(epoch: epoch), at: clock + random.skewedDelay(20 * second))
     }
 
-    /// Servers, network and disk are good from here on, and nobody disturbs the process any more. What is
-    /// wrong with a connection already stays wrong with it.
+    /// Ends the faults of servers, network and disk, and the operator's actions. A connection that
+    /// already has a fault keeps it.
     func calmDown() {
         note { "all is well from now on" }
         pause(for: nil)
@@ -27,12 +27,13 @@ extension Simulation {
         }
     }
 
-    /// Nanoseconds within which a process ends once all is well.
+    /// Nanoseconds within which a process must end after its faults have ended.
     ///
-    /// What is in flight is awaited, 30 s; a server that hung does so for 30 s more; an address is left
-    /// alone for 75 s, a row for 60 s; APNs takes no new provider token for 20 minutes. Then all rows
-    /// go at the rate that is in force, on a single slow connection at worst: where a server reads a
-    /// kilobyte a second, a payload takes as many milliseconds as it has bytes.
+    /// It waits up to 30 s for requests in flight, and 30 s more for a server that stalled. It
+    /// leaves an address alone for up to 75 s, and a row for up to 60 s. APNs accepts no new
+    /// provider token for 20 minutes. Then all rows are sent at the rate in force, in the worst
+    /// case on a single slow connection: if a server reads a kilobyte per second, a payload takes
+    /// as many milliseconds as it has bytes.
     private var calmLimit: UInt64 {
         let rows = UInt64(plan.list.tokens.count)
         let slowest = process.rates.compactMap(\.rate).min() ?? UInt64.max
@@ -43,7 +44,7 @@ extension Simulation {
         let isFrozen =
             process.faults.refusesTokensFrom > 0 || process.faults.expiresTokensBefore > 0
         let waiting = (isFrozen ? 2100 : 600) * second
-        // So many rows go at a time, and a gateway's silence is waited for.
+        // This many rows are sent together, and then wait for the gateway's silence.
         var silence: UInt64 = 0
         if let window = plan.gateway?.window {
             silence = plan.silence / UInt64(min(window, plan.placesMost))
@@ -51,7 +52,7 @@ extension Simulation {
         return waiting + rising + rows * (perRow + reading + silence + second / 2) + windowTime
     }
 
-    /// What rows take whose payloads go through windows that are smaller, a window at a time.
+    /// Time for rows whose payloads are larger than the windows, and are sent one window at a time.
     var windowTime: UInt64 {
         let faults = process.faults
         let (window, payload) = (Int(faults.initialWindow), plan.payload.count)
@@ -62,8 +63,8 @@ extension Simulation {
         return (rows / max(1, together) + 1) * windows * 8 * (faults.windowDelay + faults.latency)
     }
 
-    /// Rows that are settled one after another, each within so long, may take so many times the limit: how fast
-    /// a body goes that windows let through a few bytes at a time is a matter of luck.
+    /// The limit is multiplied by `steadyFactor` while rows are settled at intervals of at most
+    /// `steadyLimit`. How fast a body passes through windows of a few bytes depends on chance.
     private static let (steadyLimit, steadyFactor): (UInt64, UInt64) = (120 * second, 4)
 
     private var timesTheLimit: UInt64 {
@@ -87,8 +88,8 @@ extension Simulation {
         fail("no end within \(calmLimit / second) s after all became well: \(leftOver)")
     }
 
-    /// The longest time in which a process without rows writes its verdicts and closes its connections: those
-    /// that it can't open don't keep it.
+    /// Maximum time in which a process without rows writes its verdicts and closes its connections.
+    /// Connections that it can't open must not delay it.
     private static let endLimit = 10 * second
 
     func checkEnd() {
@@ -101,7 +102,7 @@ extension Simulation {
         }
         let since = process.emptySince ?? clock
         process.emptySince = since
-        // A process that is stopped does nothing meanwhile, and has its time from then on.
+        // A process that is frozen does nothing. Its time begins when it continues.
         let isOverdue = clock - max(since, process.takesFrom) > Self.endLimit
         if isOverdue {
             fail("no row is left since \(since / second) s, and no end: \(leftOver)")
@@ -110,8 +111,8 @@ extension Simulation {
 }
 
 extension Simulation {
-    /// A process that is to stop waits for what is in flight, and for that no longer than for any response; at
-    /// the second word it waits for nothing.
+    /// A process that must stop waits for requests in flight, but no longer than the request
+    /// timeout. After the second stop signal, it waits for nothing.
     private func checkStopped() {
         guard !process.isOver, clock >= process.takesFrom else { return }
         func isLate(_ time: UInt64?, by limit: UInt64) -> Bool {
@@ -128,7 +129,8 @@ extension Simulation {
 }
 
 extension SimulatedServer {
-    /// Windows and limits that were announced stay, and tokens that are refused; nothing else that is wrong.
+    /// Ends the faults of a server. The announced windows and limits stay, and tokens that are
+    /// refused stay refused.
     func calmDown() {
         var calm = FaultPlan.calm
         calm.limits = faults.limits

@@ -2,8 +2,8 @@ import Broadside
 import BroadsideEngine
 
 extension Simulation {
-    /// After each step: whatever a reactor owns is within its limit, and each row in its hands is in
-    /// one condition.
+    /// After each step, everything that a reactor stores is within its limit, and each of its rows
+    /// is in exactly one condition.
     func checkMemory(_ reactor: SimulatedReactor) {
         var told = 0
         var slots = 0
@@ -16,7 +16,7 @@ extension Simulation {
         if let broken = reactor.machine.brokenInvariant {
             fail("reactor \(reactor.index): \(broken)")
         }
-        // What nobody tells is not looked at.
+        // Every measure must be reported. Otherwise, it would not be checked.
         if told != Self.reactorMeasures + Self.slotMeasures * slots {
             fail("reactor \(reactor.index) tells \(told) measures of \(slots) slots")
         }
@@ -30,23 +30,23 @@ extension Simulation {
         if open != rows.inFlight { fail("\(rows.inFlight) rows in flight, \(open) open requests") }
     }
 
-    /// What a reactor tells of itself, and of each connection slot.
+    /// Numbers of measures that a reactor reports for itself and for each connection slot.
     private static let reactorMeasures = 14
     private static let slotMeasures = 5
 
-    /// Limits that the documents promise hold whatever the engine thinks of them.
+    /// Limits that the documentation promises. They apply whatever limits the engine has.
     private static func ownLimit(_ measure: OccupancyGauge) -> Int {
         switch measure.kind {
         case .outgoing: min(measure.limit, 70_000)
         case .events: min(measure.limit, 128)
-        // And those that connections use.
+        // The limit of known addresses, and the addresses that connections use.
         case .addresses: min(measure.limit, 256 + 64)
         case .templates, .personalTemplates: min(measure.limit, 16)
         default: measure.limit
         }
     }
 
-    /// While more waits for the disk than may, nothing new is sent.
+    /// While too many bytes wait for the disk, nothing new is sent.
     func checkBacklog(_ reactor: SimulatedReactor, wasHigh: Bool) {
         guard wasHigh, reactor.machine.snapshot().requests > reactor.countedRequests else { return }
         fail("reactor \(reactor.index) sends although its verdicts wait for the disk")

@@ -1,14 +1,14 @@
 import Broadside
 import BroadsideSupport
 
-/// Addresses whose connections lost requests in flight: a new connection to one of them has as many requests
-/// in flight as a quarter of its responses, and one at first.
+/// Checks for addresses whose connections lost requests in flight. A new connection to such an
+/// address has at most a quarter as many requests in flight as it had responses, and one at first.
 extension Simulation {
-    /// So many requests that came to an end may have proved an address good: a quarter of them is a limit of
-    /// two streams.
+    /// Number of finished requests on a connection that may have proved an address good: a quarter
+    /// of it is a limit of two streams.
     private static let provedLeast = 8
 
-    /// The client is told that a connection ended, without a word before.
+    /// The client learns that a connection ended without an announcement.
     func noteLosses(_ id: Int) {
         let link = links[id]
         guard plan.gateway == nil, !plan.bounds.changesNames, !link.isDeaf,
@@ -24,7 +24,7 @@ extension Simulation {
         process.lossySince[link.address] = clock
     }
 
-    /// A connection submits requests, after so many others.
+    /// Checks the requests that a connection submits.
     func checkProving(_ id: Int) {
         let address = links[id].address
         guard let since = process.lossySince[address] else { return }

@@ -3,8 +3,8 @@ import BroadsideEngine
 import BroadsideHygiene
 import BroadsideSupport
 
-/// What a process reports of itself, held against what it was told: its latencies, its connections, its
-/// events.
+/// Compares what a process reports about itself with what it received: its latencies, its
+/// connections and its events.
 extension Simulation {
     func checkReports(_ counted: RunStatistics, _ process: SimulatedProcess) {
         var tally = ConnectionTally()
@@ -43,7 +43,7 @@ extension Simulation {
         {
             fail("connections count \(tally.responses) responses, the reactors \(latency.count)")
         }
-        // Whatever else a status means, these ask for patience.
+        // Whatever other statuses mean, these ask the sender to wait.
         var least: UInt64 = 0
         var most: UInt64 = 0
         for response in process.responses {
@@ -58,7 +58,8 @@ extension Simulation {
         }
     }
 
-    /// A legacy gateway's word comes at no time of its own: by silence, or with another row's error.
+    /// With a legacy gateway, responses have no latency: a row is settled by silence, or by another
+    /// row's error response.
     private func checkUntimedCounts(
         _ tally: ConnectionTally, _ latency: LatencyCounts, _ counted: RunStatistics,
         _ process: SimulatedProcess
@@ -68,7 +69,7 @@ extension Simulation {
                 "connections count \(tally.responses) responses, the reactors "
                     + "\(counted.untimedResponses) and \(latency.count) with a latency")
         }
-        // Each accepted row, and at most one error response each connection.
+        // One response per accepted row, and at most one error response per connection.
         let most = counted.counts[.accepted] + UInt64(ownLinks.count { $0.word != nil })
         if !(counted.counts[.accepted]...most).contains(tally.responses) {
             fail(
@@ -77,16 +78,17 @@ extension Simulation {
         }
     }
 
-    /// One reactor with one connection writes its requests one after the other, and submits them in that
-    /// order: what each took can be computed.
+    /// Whether there is one reactor with one connection. It writes and submits its requests one
+    /// after the other, so the latency of each can be computed.
     var isLonely: Bool {
         plan.reactors == 1 && plan.connectionsMost == 1
     }
 
     private func checkLatencies(_ latency: LatencyCounts, _ process: SimulatedProcess) {
         let faults = process.faults
-        // If bytes leave slowly, a request's clock starts again. To a process that was stopped they seem
-        // to: its first turns come before it learns that they have left.
+        // If bytes are sent slowly, a request's latency starts again. This also seems to happen to
+        // a process that was frozen: its first iterations come before it learns that the bytes were
+        // sent.
         guard isLonely, process.responses.allSatisfy(\.isSure), faults.shortSend == 0,
             faults.slowReading == 0, !ownLinks.contains(where: \.wasSendBlocked),
             process.frozenUntil == 0
@@ -123,7 +125,7 @@ extension Simulation {
             let rank = max(1, Int((share * Double(expected.count)).rounded(.up)))
             let exact = expected[rank - 1]
             let told = latency.quantile(share) ?? 0
-            // Buckets are a thirty-second of their value wide.
+            // A bucket's width is a thirty-second of its value.
             if told < exact || told > exact + exact / 32 + 1 {
                 fail("\(share) of the responses took \(told) ns, and it was \(exact)")
             }
@@ -163,7 +165,7 @@ extension Simulation {
         }
     }
 
-    /// Each thing that is counted has its line in the log.
+    /// Each counted occurrence has its event in the log.
     private func checkEvents(
         _ tally: ConnectionTally, _ counted: RunStatistics, _ process: SimulatedProcess
     ) {
@@ -190,7 +192,7 @@ extension Simulation {
         if counts[.pace] ?? 0 > 0, counted.pace.worst == nil {
             fail("connections are held to fewer requests, and the summary has no word of it")
         }
-        // One that is replaced for another cause drains already.
+        // A connection that is replaced for another reason is already draining.
         let faults = process.faults
         let mayBeReplaced =
             process.reloadedAt > 0 || faults.silence + faults.silentStream > 0
@@ -205,14 +207,14 @@ extension Simulation {
         }
     }
 
-    /// Who looks for warnings finds what went wrong, and nothing else.
+    /// The warnings in the log are exactly the events that went wrong.
     private func checkLevel(_ event: RunEvent) {
         let level: RunEvent.Level
         switch event.kind {
         case .connectionOpen, .connectionClosed, .pace: level = .info
         case .connectionDrained: level = .notice
         case .goAway:
-            // A server that says goodbye in order, to a connection that it served.
+            // A server that ends a connection in an orderly way after it has served requests.
             let isOrderly =
                 event.message.contains("GOAWAY NO_ERROR") && event.fields.count ?? 0 > 0
             level = isOrderly ? .notice : .warning
@@ -222,7 +224,7 @@ extension Simulation {
         if event.level != level { fail("\(event.level): \(event.message)") }
     }
 
-    /// What a connection waits for counts for each instant once, while there is a connection.
+    /// The time that connections spent counts each instant at most once per connection.
     private func checkLimits(_ counted: RunStatistics, _ process: SimulatedProcess) {
         let most = process.reactors.reduce(UInt64(0)) { sum, _ in
             sum + (clock - process.startedAt) * UInt64(plan.connectionsMost)
@@ -233,7 +235,7 @@ extension Simulation {
         }
     }
 
-    /// Connections that a reactor calls open are.
+    /// Connections that a reactor reports as open are open.
     func checkOpenConnections(_ reactor: SimulatedReactor) {
         let own = reactor.linkOfSlot.values.map { links[$0] }
         let most = own.count { $0.isOpenAtClient && !$0.isConnecting }
@@ -245,7 +247,7 @@ extension Simulation {
         if told < least || told > most {
             fail("reactor \(reactor.index) calls \(told) connections open of \(least) to \(most)")
         }
-        // One that drains does not stand, whatever it drains for.
+        // A connection that drains for any reason does not count as established.
         let standing = reactor.machine.establishedConnections
         let mayDrain = mayDrainUnseen || reactor.machine.rowsInHand.all == 0
         if standing > most || (standing < least && !mayDrain) {
@@ -254,13 +256,14 @@ extension Simulation {
         }
     }
 
-    /// What refused requests carried is not given back: a window that is used up by them drains its
-    /// connection.
+    /// Servers return no window credit for refused requests. A window that these have used up makes
+    /// the client drain the connection.
     private func isWindowLow(_ id: Int) -> Bool {
         servers[id].map { $0.connectionWindow < 4096 } ?? false
     }
 
-    /// Whether connections may be replaced, or end with the run, without a word of their servers.
+    /// Whether connections may be replaced, or may end with the run, without any sign from their
+    /// servers.
     private var mayDrainUnseen: Bool {
         let faults = process.faults
         return process.coordinator.isStopping || process.reloadedAt > 0

@@ -3,19 +3,20 @@ import BroadsideAPNs
 import BroadsideSupport
 
 extension Simulation {
-    /// A request whose headers are what they should be.
+    /// A request whose headers were checked.
     struct Request {
         var row: Int
         var token: [UInt8]
         var authorization: [UInt8]?
 
-        /// A token's value is its date, a second.
+        /// Time at which the provider token was made, seconds since 1970. It is the token's value.
         var tokenIssued: UInt64? {
             authorization.flatMap { UInt64(String(decoding: $0.dropFirst(7), as: UTF8.self)) }
         }
     }
 
-    /// Looks at a request's headers: they are the campaign's, and the path's token is the row's.
+    /// Checks a request's headers: they are those of the campaign, and the token in the path is the
+    /// row's.
     func checkHeaders(_ headers: [(name: [UInt8], value: [UInt8])], link: Int) -> Request? {
         func value(_ name: String) -> [UInt8]? {
             headers.first { $0.name == Array(name.utf8) }?.value
@@ -73,8 +74,8 @@ extension Simulation {
         return fields
     }
 
-    /// A provider token has to be young when the request leaves the client; how long the network
-    /// takes from there is in nobody's hands.
+    /// A provider token must be young when the request leaves the client. The time in the network
+    /// does not count.
     private func check(authorization: [UInt8]?, row: Int, link: Int) {
         guard let authorization else {
             if plan.usesProviderToken { fail("row \(row) has no provider token") }
@@ -83,14 +84,15 @@ extension Simulation {
         let issued = UInt64(Self.text(Array(authorization.dropFirst(7)))) ?? 0
         let sentAt = (wallStart + links[link].arrivingSentAt / millisecond) / 1000
         let age = sentAt - min(issued, sentAt)
-        // At the start of a turn it was below 55 minutes; some moments later the request leaves.
+        // Its age was below 55 minutes at the start of the iteration. The request was sent moments
+        // later.
         let isRight = issued % 1800 == 0 && issued <= sentAt && age <= 3300 + 1
         if !plan.usesProviderToken || !isRight {
             fail("row \(row) has the provider token \(Self.text(authorization)), \(age) s old")
         }
     }
 
-    /// What an earlier process settled is not sent again.
+    /// A row that an earlier process settled is not sent again.
     func checkRepetition(row: Int, link: Int) {
         guard links[link].epoch == process.epoch else { return }
         let state = process.statesAtStart[row]

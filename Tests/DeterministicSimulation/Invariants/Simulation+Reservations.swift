@@ -1,14 +1,15 @@
-/// No row is sent before its reservation would survive a power cut: what was synced of a process'
-/// segments is read by docs/ledger-format.md alone, not with the ledger's own code.
+/// No row is sent before its reservation would survive a power cut. The synced part of a process's
+/// segments is read by docs/ledger-format.md, not with the ledger's own code.
 extension Simulation {
-    /// What is known of a segment's reservations.
+    /// What is known about a segment's reservations.
     struct Reservations {
-        /// So many bytes were looked at: whole blocks.
+        /// Number of bytes that were read, in whole blocks.
         var readCount = 32
         var rows: [Range<Int>] = []
     }
 
-    /// More of a reactor's segment is safe: looks for what it reserves.
+    /// Reads the reservations in the part of a reactor's segment that was synced since the last
+    /// call.
     func noteReservations(of reactor: SimulatedReactor) {
         let segment = segments[process.epoch - 1][reactor.index]
         let bytes = segment.content
@@ -30,7 +31,7 @@ extension Simulation {
                     reactor.reservations.rows.append(first..<(first + number(offset + 8, 4)))
                     offset += 48
                 case 2:
-                    // Flags, then the bytes of token and reason; a time has eight.
+                    // Flags, then the byte counts of token and reason. A time has eight bytes.
                     let time = number(offset + 11, 1) & 1 == 1 ? 8 : 0
                     let trailing = time + number(offset + 14, 1) + number(offset + 15, 1)
                     offset += 16 + (trailing + 15) / 16 * 16
@@ -38,7 +39,7 @@ extension Simulation {
                     let (first, count) = (number(offset, 5), number(offset + 8, 4))
                     let released = Set(
                         (0..<count).filter { bytes[offset + 16 + $0 / 8] >> ($0 % 8) & 1 == 1 })
-                    // What is left of the reservation before it.
+                    // The rest of the previous reservation.
                     reactor.reservations.rows.removeLast()
                     reactor.reservations.rows += (0..<count).filter { !released.contains($0) }
                         .map { first + $0..<first + $0 + 1 }
@@ -53,7 +54,7 @@ extension Simulation {
 
     func checkReserved(_ row: Int, link id: Int) {
         guard row >= 0 else { return }
-        // Rows that one reactor reserved may be sent by another.
+        // A row that one reactor reserved may be sent by another reactor.
         let isReserved = process.reactors.contains { reactor in
             reactor.reservations.rows.contains { $0.contains(row) }
         }

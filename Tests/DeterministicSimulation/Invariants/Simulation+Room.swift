@@ -2,8 +2,9 @@ import Broadside
 import BroadsideSupport
 
 extension Simulation {
-    /// A connection that leaves no room for a request while rows wait is replaced after 10 s, the rest
-    /// of the time is for the news of it and for the goodbye; one that has room is used.
+    /// A connection that leaves no room for a request while rows wait is replaced after 10 s. The
+    /// limit is higher, because the news and the GOAWAY take time. A connection with room gets
+    /// requests.
     func checkRoom(_ reactor: SimulatedReactor) {
         guard process.faults.trickle == 0 else { return }
         if process.coordinator.isStopping || !reactor.machine.hasRowReady(now) {
@@ -16,7 +17,8 @@ extension Simulation {
             !$0.linkOfSlot.isEmpty || $0.lookingUpSince != nil
         }
         if isTrying || !hasRows { process.triedAt = clock }
-        // An address is left alone for 60 s, or for as long as its server asks, and a quarter.
+        // An address is left alone for up to 60 s, or for as long as its server requests, and a
+        // quarter more.
         if clock - since(process.triedAt) > 80 * second {
             fail("no connection is tried for 80 s, although rows wait")
         }
@@ -37,7 +39,7 @@ extension Simulation {
             let isIdle =
                 isAlive && isQuiet(link) && maySend
                 && (servers[id]?.isIdleWithRoom == true || isIdleGateway(id))
-            // A request that came and went between two looks counts as use.
+            // A request that began and ended between two checks counts as use.
             if link.requestsAtLook != taps[id].requests.count { links[id].idleSince = nil }
             links[id].requestsAtLook = taps[id].requests.count
             let wait = isIdle ? legalWait(of: id) : false
@@ -63,29 +65,30 @@ extension Simulation {
         if clock - self.since(first) > limit { fail(words()) }
     }
 
-    /// True where nothing but the server keeps requests from being made.
+    /// Whether only the server can keep requests from being sent.
     private var maySend: Bool {
         process.hasAccepted && plan.ratePerConnection == nil
             && process.rates.allSatisfy { $0.rate == nil }
             && process.faults.expiresTokensBefore == 0 && process.faults.refusesTokensFrom == 0
     }
 
-    /// Whether a connection may wait although it has room: it had no response yet, its address is in an
-    /// outage, and that is left alone still, or tried by another connection. Of several that all
-    /// wait for each other, one may not.
+    /// Whether a connection may wait although it has room. It may if it had no response yet, and
+    /// its address has an outage and is still left alone or tested by another connection. If
+    /// several connections wait for each other, one must not wait.
     private func legalWait(of id: Int) -> Bool {
         let link = links[id]
         guard link.responses == 0, let address = process.facts.addresses[link.address],
             address.isOutage != false
         else { return false }
-        // The client looks every 50 ms, and the news of a pause takes a moment.
+        // The client checks every 50 ms, and the news of a pause takes a moment.
         if clock < address.most + second { return true }
         return ownLinkIndices.contains { other in
             let rival = links[other]
             guard other != id, rival.address == link.address, rival.isOpenAtClient,
                 rival.responses == 0
             else { return false }
-            // What a server that fell silent has answered did not arrive: the request is still out.
+            // The responses of a server that fell silent did not arrive, so the request is still in
+            // flight.
             let isWaitingToo =
                 isQuiet(rival) && !rival.isSilent && servers[other]?.isIdleWithRoom == true
             return rival.isConnecting || !isWaitingToo
@@ -94,7 +97,7 @@ extension Simulation {
 }
 
 extension SimulatedServer {
-    /// True where nothing is in flight although something may be.
+    /// Whether nothing is in flight although a request would be possible.
     var isIdleWithRoom: Bool {
         order.isEmpty && !isMute && !hasSaidGoAway && !isStarving && connectionWindow > 0
             && streamLimit > 0

@@ -2,14 +2,16 @@ import Broadside
 import BroadsideEngine
 import BroadsideSupport
 
-/// Connections that say nothing: when they are asked whether they live, and how long they are kept.
+/// Checks of silent connections: when the client sends a PING, and how long it keeps them.
 extension Simulation {
-    /// With requests in flight a connection is asked after 10 s without a byte, else after 600 s.
+    /// With requests in flight, the client sends a PING after 10 s without a byte; otherwise, after
+    /// 600 s.
     private static let silenceLimit = 10 * second
 
-    /// A connection that speaks is not asked, and none is asked again before it could respond.
+    /// The client sends no PING on a connection that is not silent, and no second PING before the
+    /// first one could get a response.
     ///
-    /// - Parameter count: PINGs that had been submitted before.
+    /// - Parameter count: Number of PINGs that were submitted before.
     func checkPings(_ id: Int, after count: Int) {
         let pings = taps[id].pings
         guard pings.count > count else { return }
@@ -17,20 +19,21 @@ extension Simulation {
         if count > 0, clock - pings[count - 1] < Self.silenceLimit {
             fail("link \(id) is asked again after \((clock - pings[count - 1]) / millisecond) ms")
         }
-        // It may have been written while earlier bytes were on their way out.
+        // It may have been written while earlier bytes were being sent.
         let silence = writtenSince(id) - min(writtenSince(id), heardAt(id))
         if links[id].sentToldAt != clock, silence < Self.silenceLimit {
             fail("link \(id) is asked after \(silence / millisecond) ms of silence")
         }
     }
 
-    /// When the client heard of a connection last.
+    /// Time at which the client last received something on a connection.
     private func heardAt(_ id: Int) -> UInt64 {
         max(links[id].openedAt, links[id].bytesToldAt)
     }
 
-    /// A connection on which nothing comes although responses are awaited is asked, then given up; one that
-    /// is not made, or whose server says nothing at all, after 15 s.
+    /// If responses are missing on a silent connection, the client sends a PING, and then closes
+    /// the connection. It also closes a connection that is not established after 15 s, or on which
+    /// the server has sent nothing by then.
     func checkSilentLink(_ id: Int) {
         let link = links[id]
         guard link.isOpenAtClient, !link.isDeaf, clock > process.frozenUntil + 3 * second else {
@@ -48,8 +51,8 @@ extension Simulation {
         fail("link \(id) is kept after 22 s of silence, with \(awaited) requests in flight")
     }
 
-    /// A turn waits for company only where enough responses are to be expected: a millisecond at most, and
-    /// half of what a response takes.
+    /// A reactor waits to group completions only if it can expect enough responses: for at most a
+    /// millisecond, and at most half of the time that a response takes.
     func checkBatching(_ reactor: SimulatedReactor) {
         guard let wait = reactor.machine.batchWait else { return }
         let inFlight = reactor.machine.rowsInHand.inFlight

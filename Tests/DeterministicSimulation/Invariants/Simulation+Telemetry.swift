@@ -2,9 +2,9 @@ import Broadside
 import BroadsideEngine
 import FoundationEssentials
 
-/// What is made of latencies for summary, report and telemetry, held against the latencies themselves.
+/// Compares the latency counts for summary, report and telemetry with the latencies themselves.
 extension Simulation {
-    /// Judges counts however they were come by.
+    /// Checks properties that any counts must have.
     func checkForms(of counts: LatencyCounts) {
         if counts.since(LatencyCounts()) != counts { fail("latencies differ since nothing") }
         let rest = counts.since(counts)
@@ -27,14 +27,14 @@ extension Simulation {
         checkColumns(of: counts)
     }
 
-    /// What others counted can be taken away again.
+    /// Counts of one part can be subtracted from the total.
     func checkDifference(_ total: LatencyCounts, _ part: LatencyCounts, _ rest: LatencyCounts) {
         let found = total.since(part)
         if found.count != rest.count || found.sumNanoseconds != rest.sumNanoseconds {
             fail("\(found.count) latencies are left, not \(rest.count)")
         }
         for share in [0.1, 0.5, 1] where rest.count > 0 {
-            // The maximum is that of all.
+            // The maximum is that of the total.
             let (one, other) = (found.quantile(share) ?? 0, rest.quantile(share) ?? 0)
             if one < other || one > other + other / 32 + 1 {
                 fail("\(share) of the latencies that are left are \(one) ns, not \(other)")
@@ -42,7 +42,8 @@ extension Simulation {
         }
     }
 
-    /// Columns hold all, each as much as lies below its end, but for a bucket.
+    /// The columns together contain all latencies. Up to the end of each column, they contain the
+    /// latencies below that end, except for the width of a bucket.
     private func checkColumns(of counts: LatencyCounts) {
         let columns = counts.columns(12)
         guard counts.count > 0 else {
@@ -69,10 +70,10 @@ extension Simulation {
         }
     }
 
-    /// Counts up to a time, by what each response took, in order.
+    /// Compares counts up to a time with the exact durations of responses, which are in order.
     func checkCounts(of counts: LatencyCounts, _ exact: [UInt64]) {
         for limit in exact.prefix(20) {
-            // Where one of 32 parts of a power of two ends, nothing is off.
+            // At the end of one of the 32 parts of a power of two, the count is exact.
             let shift = UInt64(max(0, 58 - limit.leadingZeroBitCount))
             let end = ((limit >> shift) + 1) << shift - 1
             let found = counts.count(upTo: end)

@@ -3,18 +3,18 @@ import BroadsideAPNs
 import BroadsideHygiene
 import BroadsideSupport
 
-/// When a process lived, in milliseconds since 1970.
+/// Start and end of a process, in milliseconds since 1970.
 struct ProcessLife {
     let epoch: Int
     let start: UInt64
     var end: UInt64
 }
 
-/// Each row's time, attempts and reason, as far as its state leaves something to be said of them.
+/// Checks each row's time, attempts and reason, as far as the row's state determines them.
 extension Simulation {
     func milliseconds(_ time: UInt64) -> UInt64 { wallStart + time / millisecond }
 
-    /// Judges when a row was settled, and what its record says besides.
+    /// Checks the time at which a row was settled, and the other fields of its record.
     func checkRecord(_ row: LedgerRow, number: Int, copies: [Journal.Copy]) {
         guard row.state.isSettled else {
             if row.status != 0 || row.timestamp != nil || row.settledAt != 0 {
@@ -59,9 +59,9 @@ extension Simulation {
         }
     }
 
-    /// A row that failed by a response has that one's status, reason and time, and so has one by whose
-    /// response nobody knows what became of it; what was lost has none, and a time at which a
-    /// request was out, or at which a process took the ledger up.
+    /// A row that failed because of a response has that response's status, reason and time. A row
+    /// that a response leaves in doubt has the response's status and time. A lost row has no
+    /// status; its time is one at which a process ran, and is not before its requests.
     private func checkLost(_ row: LedgerRow, number: Int, copies: [Journal.Copy]) {
         if row.timestamp != nil { fail("row \(number) is \(row.state.name) with a time of APNs'") }
         if row.status != 0 {
@@ -84,7 +84,7 @@ extension Simulation {
         checkLife(row, number: number)
     }
 
-    /// A row was settled while a process lived, after its requests of that process had left.
+    /// A row was settled while a process ran, and after the requests of that process were sent.
     func checkLife(_ row: LedgerRow, number: Int) {
         guard
             let life = lives.last(where: { $0.start <= row.settledAt && row.settledAt <= $0.end })
@@ -101,8 +101,9 @@ extension Simulation {
         }
     }
 
-    /// Whether a GOAWAY had disowned a request before it left: its bytes stay in the connection's buffer, as
-    /// later blocks build on it, while the row goes elsewhere.
+    /// Whether a GOAWAY excluded a request before its bytes were sent. The bytes stay in the
+    /// connection's buffer, because later header blocks depend on them, while the row is sent on
+    /// another connection.
     private func wasDisownedBefore(_ request: SentRequest) -> Bool {
         let link = links[request.link]
         guard let last = link.lastStream else { return false }

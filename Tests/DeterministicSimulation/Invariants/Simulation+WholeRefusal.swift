@@ -3,10 +3,10 @@ import BroadsideLedgerFormat
 import BroadsidePolicy
 import BroadsideRows
 
-/// A part of a campaign that ends with each row that was sent refused, however few they are, is a campaign
-/// that is wrong as a whole.
+/// If each row of a part that was sent is refused, the whole campaign is wrong, however few rows
+/// they are.
 extension Simulation {
-    /// The check at the list's end, as the command makes it.
+    /// Performs the check at the list's end, in the same way as the command.
     func checkPartAtEnd(of process: SimulatedProcess) {
         let heldBack = process.reactors.reduce(0) { $0 + $1.machine.snapshot().refusedByCredential }
         guard plan.part != nil, process.coordinator.stopCause == nil, heldBack == 0 else { return }
@@ -21,7 +21,7 @@ extension Simulation {
                 $0 + summary.count($1)
             }
             let rows = UInt64(plan.list.tokens.count)
-            // Behind the limit, too, a row that an earlier process sent is the campaign's.
+            // A row that an earlier process sent belongs to the campaign, also beyond the limit.
             guard settled >= min(limit ?? rows, rows) else { return }
             process.coordinator.checkPartAtEnd(SentRows(summary))
         } catch {
@@ -29,7 +29,7 @@ extension Simulation {
         }
     }
 
-    /// Holds what the guard did against the rows, one by one.
+    /// Compares the verdict of the guard with each row.
     func checkWholeRefusal(_ rows: [LedgerRow], _ process: SimulatedProcess) {
         let sent = rows.filter {
             switch $0.state {
@@ -46,7 +46,8 @@ extension Simulation {
                 fail("the run stops for \(count) refused rows, \(sent.count) were sent")
                 return
             }
-            // The last response of this process, if it was about a row; a gateway has statuses of its own.
+            // It is the last response of this process if that was about a row. A gateway has other
+            // statuses.
             let least: UInt16 = plan.gateway == nil ? 400 : 1
             if let refusal, refusal.status < least || refusal.isCredential {
                 fail("the refusal of a whole part is \(refusal.text)")
@@ -61,8 +62,8 @@ extension Simulation {
         fail("each of \(sent.count) rows of a part was refused, and nothing says so")
     }
 
-    /// A campaign of which nothing was ever accepted stops at so many refusals of the request or the
-    /// credential, whatever else is said between them.
+    /// If no row of a campaign was ever accepted, the run stops after a number of refusals of the
+    /// request or the credential, whatever other responses come in between.
     func checkRefusalsNoticed(_ process: SimulatedProcess) {
         switch process.coordinator.stopCause {
         case nil, .complete, .heldBack: break
@@ -73,7 +74,7 @@ extension Simulation {
             let isHeard =
                 copy.epoch == process.epoch && copy.toldAt != nil && !copy.isToldInVain
                 && !copy.isCancelled
-            // A token that has expired is the sender's to renew.
+            // The sender renews a token that has expired.
             return answer.reason == "ExpiredProviderToken" ? nil : (answer, isHeard)
         }
         guard plan.gateway == nil, !answers.contains(where: { $0.answer.status == 200 }) else {

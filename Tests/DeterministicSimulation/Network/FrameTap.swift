@@ -1,13 +1,14 @@
-/// Listens to what a client sends, frame by frame: which requests go out, and which are taken back.
+/// Parses what a client sends, frame by frame: which requests it sends, and which it cancels.
 struct FrameTap {
-    /// A request as it left.
+    /// A request that was sent.
     struct Request {
         var stream: Int32
         var row: Int
-        /// When the last of its header was submitted; of a notification, its last byte.
+        /// Time at which the last byte of its header was submitted; for a notification, its last
+        /// byte.
         var time: UInt64
-        /// Of a notification: what an error response would name it by, and the connection's bytes up to
-        /// its end.
+        /// For a notification: its identifier, by which an error response names it, and the number
+        /// of the connection's bytes up to its end.
         var identifier: UInt32?
         var end = 0
     }
@@ -25,12 +26,12 @@ struct FrameTap {
     private(set) var requests: [Request] = []
     /// Streams that the client reset, in order.
     private(set) var cancelled: [Int32] = []
-    /// True once a GOAWAY with an error went out.
+    /// True once a GOAWAY with an error was sent.
     private(set) var hasBlamed = false
-    /// When PINGs went out that ask for a response.
+    /// Times at which PINGs without ACK were sent.
     private(set) var pings: [UInt64] = []
 
-    /// Of a connection to a legacy gateway, with the row of each token; nil: it is HTTP/2's.
+    /// Reader for a connection to a legacy gateway; nil for HTTP/2.
     private var notifications: NotificationReader?
     private let rowOfToken: [[UInt8]: Int]
 
@@ -91,7 +92,8 @@ struct FrameTap {
         block.removeAll(keepingCapacity: true)
     }
 
-    /// The apns-id stands in the block as it is: the engine never Huffman-codes it.
+    /// Finds the apns-id in the header block. It is there as plain text, because the engine never
+    /// Huffman-codes it.
     private mutating func end() {
         var at = 0
         while at + idPrefix.count + 12 <= block.count {

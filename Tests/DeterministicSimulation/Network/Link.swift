@@ -1,9 +1,9 @@
 import Broadside
 import Glibc
 
-/// One TCP connection of the simulation, with what is in flight on it.
+/// One TCP connection of the simulation, with its data in flight.
 struct Link {
-    /// Bytes of the engine's memory that the network may still look at.
+    /// Bytes in the engine's memory that the network may still read.
     struct PendingSend {
         var bytes: UnsafeRawBufferPointer
         var copy: [UInt8]
@@ -16,114 +16,119 @@ struct Link {
     let address: Int
     let openedAt: UInt64
     var latency: UInt64
-    /// The server reads a kilobyte a second, and the network holds as much.
+    /// Whether the server reads only a kilobyte per second. The network then buffers only as much.
     var isSlow = false
 
-    /// True until the client was told what became of its attempt.
+    /// True until the client knows the result of its attempt to connect.
     var isConnecting = true
-    /// False once the client closed its socket, or its process died.
+    /// False once the client has closed its socket, or its process has died.
     var isOpenAtClient = true
-    /// False once the server gave it up, or saw the client's end.
+    /// False once the server has ended the connection, or received the client's end.
     var isOpenAtServer = false
-    /// No byte comes through any more, and nobody is told.
+    /// Whether all bytes are lost without notice.
     var isSilent = false
-    /// The server neither reads nor acts before.
+    /// Time until which the server neither reads nor acts.
     var stalledUntil: UInt64 = 0
     var isReceiving = false
-    /// What arrived before the client asked to receive.
+    /// Bytes that arrived before the client started to receive.
     var early: [[UInt8]] = []
-    /// An end that arrived before the client asked to receive.
+    /// An end that arrived before the client started to receive.
     var earlyEnd: Int32?
     var endWasTold = false
-    /// An error that the next send meets.
+    /// The error of the next send.
     var sendError: Int32?
 
     var pendingSend: PendingSend?
     var isSendBlocked = false
-    /// A send had to wait for room, or took less than was asked, at any time.
+    /// Whether any send had to wait for space, or sent less than requested.
     var wasSendBlocked = false
     var lastSendDone: UInt64 = 0
-    /// Requests may have lain behind the bytes under way that the client never submitted.
+    /// Whether requests that the client never submitted may have been written after the bytes being
+    /// sent.
     var endedWhileSending = false
-    /// Bytes that were submitted, and listened to, but not taken by the network yet.
+    /// Number of bytes that were submitted and parsed, but not yet accepted by the network.
     var heardAhead = 0
-    /// Since when they wait: up to which byte of all that were submitted, and submitted when.
+    /// Times since when bytes wait, with the position in the stream up to which bytes were
+    /// submitted at that time.
     var waiting: [(end: Int, since: UInt64)] = []
-    /// Bytes that the network has taken.
+    /// Number of bytes that the network has accepted.
     var takenCount = 0
-    /// When the bytes that the server gets now left the client's hands.
+    /// Time at which the client sent the bytes that the server receives now.
     var arrivingSentAt: UInt64 = 0
     /// When the client last submitted bytes.
     var lastHeardAt: UInt64 = 0
-    /// Bytes on their way to the server's application.
+    /// Number of bytes in flight to the server's application.
     var countToServer = 0
     var lastArrivalAtServer: UInt64 = 0
     var lastArrivalAtClient: UInt64 = 0
-    /// What a GOAWAY that the client has read named as the last stream.
+    /// The last stream in a GOAWAY that the client has read.
     var lastStream: Int32?
     var lastStreamToldAt: UInt64 = 0
-    /// Streams that it was told are refused.
+    /// Streams whose refusal the client has received.
     var refused: [(stream: Int32, toldAt: UInt64)] = []
-    /// When the client closed it: what it was told at that instant it may not have looked at.
+    /// Time at which the client closed the connection. It may not have read what it received at
+    /// that instant.
     var closedAt: UInt64 = 0
-    /// When the client closes it because the server, or the connection, told it that it is of no use:
-    /// whatever it is handed from here on it may not have looked at.
+    /// Whether the client closes the connection because the server or the network ended it. It may
+    /// not read anything that it receives from now on.
     var isDeaf = false
-    /// When the client learned last that its bytes were taken.
+    /// Time at which the client last learned that its bytes were accepted.
     var sentToldAt: UInt64 = 0
-    /// When it was last handed bytes of the server's.
+    /// Time at which the client last received bytes from the server.
     var bytesToldAt: UInt64 = 0
-    /// Responses that it was told, and when it was told a GOAWAY first.
+    /// Number of responses that the client received, and time at which it first received a GOAWAY.
     var responses = 0
     var goAwayToldAt: UInt64?
-    /// It was told one that it could not miss.
+    /// Whether the client received a GOAWAY that it must have noticed.
     var hasSurelyGoneAway = false
-    /// GOAWAYs that its server has sent.
+    /// Number of GOAWAYs that the server has sent.
     var goAwayCount = 0
-    /// Since when it must not get a request, and why.
+    /// Time since when the connection must not get a request, and the reason.
     var noRequestsSince: (time: UInt64, why: String)?
-    /// When its server broke HTTP/2, and whether the client has to notice.
+    /// Time at which the server broke HTTP/2, and whether the client must notice.
     var brokenAt: UInt64?
-    /// A response had the client drain it that was the first thing to do so.
+    /// Whether a response was the first reason for the client to drain the connection.
     var isSurelyDrained = false
-    /// In which series of such connections that counted last.
+    /// Number of the series of such connections in which this one counted last.
     var brokenInSeries = 0
     var isSurelyBroken = false
-    /// The client learned that it could not connect.
+    /// Whether the client learned that it could not connect.
     var isSurelyRefused = false
-    /// How long it is left alone after refusals, and when the last one was told.
+    /// Pause after refusals, and time of the last refusal that the client received.
     var refusal = RefusalModel()
     var refusedAt: UInt64 = 0
-    /// Requests since its address is in an outage, and how many of them came to an end.
+    /// Number of requests since the start of the address's outage, and how many of them have ended.
     struct Trial {
         var requests = 0
         var ended = 0
-        /// When the last one was submitted.
+        /// Time at which the last of them was submitted.
         var last: UInt64 = 0
     }
     var trial = Trial()
-    /// Requests that the client was told the end of, whatever it was.
+    /// Number of requests whose end the client has received, in any form.
     var endedRequests = 0
-    /// Since when it leaves no room for a request although rows wait.
+    /// Time since when the connection has no room for a request although rows wait.
     var starvedSince: UInt64?
-    /// Since when it has room and gets no request although rows wait.
+    /// Time since when the connection has room but gets no request although rows wait.
     var idleSince: UInt64?
-    /// Requests that it had carried when that was looked at last.
+    /// Number of requests that it had carried at the last check.
     var requestsAtLook = 0
-    /// When it became so, and when it was told that a send failed.
+    /// Time at which `isDeaf` became true, and time of a failed send.
     var deafAt: UInt64?
     var sendFailedAt: UInt64?
-    /// How many bytes the network had taken when, of a connection to a legacy gateway.
+    /// For a connection to a legacy gateway: times, each with the number of bytes that the network
+    /// had accepted by then.
     var takenTimes: [(count: Int, time: UInt64)] = []
-    /// When the client was handed the first byte of what a legacy gateway says, and its error response
-    /// once that is whole.
+    /// Time at which the client received the first byte from a legacy gateway, and the gateway's
+    /// complete error response.
     var firstWordAt: UInt64?
     var word: HeardWord?
-    /// Bytes that were handed to the client, counted against the server's evidence.
+    /// Number of bytes that the client has received, to compare with offsets in the server's
+    /// output.
     var countAtClient = 0
 }
 
-/// Whether memory of the engine's holds what it held before.
+/// Whether the engine's memory still has the same bytes.
 func isEqual(_ bytes: UnsafeRawBufferPointer, _ copy: [UInt8]) -> Bool {
     bytes.count == copy.count && !copy.isEmpty
         && copy.withUnsafeBytes { memcmp(bytes.baseAddress!, $0.baseAddress!, $0.count) == 0 }

@@ -1,13 +1,13 @@
 import BroadsideLedgerFormat
 import BroadsideRows
 
-/// A segment on a disk that keeps what was synced, and of the rest what it pleases.
+/// A segment on a disk that keeps all synced bytes. After a power cut, other bytes may be missing.
 struct SimulatedSegment {
     let epoch: UInt32
     let reactor: UInt16
-    /// What a reader of the file sees while the machine stays up.
+    /// Content that a reader of the file sees while the machine is running.
     private(set) var content: [UInt8] = []
-    /// All before this place survives a power cut.
+    /// Number of bytes at the start that survive a power cut.
     private(set) var syncedCount = 0
 
     init(epoch: UInt32, reactor: UInt16) {
@@ -25,16 +25,16 @@ struct SimulatedSegment {
         syncedCount = max(syncedCount, count)
     }
 
-    /// The power fails: of what was not synced, any sectors may be missing.
+    /// The power fails, so any sectors that were not synced may be missing.
     mutating func loseUnsynced(random: inout SimulationRandom) {
         let tail = content.count - syncedCount
         guard tail > 0 else { return }
         switch random.below(3) {
         case 0:
-            // Cut off at any byte.
+            // The file ends at any byte.
             content.removeLast(random.between(0...tail))
         case 1:
-            // The length is there, some sectors are not.
+            // The file has its full length, but some sectors are missing.
             var start = syncedCount
             while start < content.count {
                 let end = min(content.count, (start / 512 + 1) * 512)
@@ -47,7 +47,7 @@ struct SimulatedSegment {
         syncedCount = content.count
     }
 
-    /// What is there now, for the ledger's reader.
+    /// Current content, for the ledger's reader.
     var ledgerSegment: LedgerSegment {
         LedgerSegment(epoch: epoch, reactor: reactor, bytes: LedgerMemory(content))
     }

@@ -1,7 +1,7 @@
 import Broadside
 
 extension Simulation {
-    /// The most that a segment's writer may gather: its limit, and what one turn adds.
+    /// Maximum size of a write: the limit of the segment's buffer, and what one iteration adds.
     private static var writeCountMax: Int { 4 << 20 }
 
     func write(_ bytes: UnsafeRawBufferPointer, at offset: Int, for reactor: SimulatedReactor) {
@@ -52,8 +52,8 @@ extension Simulation {
             at: clock + random.skewedDelay(process.current.syncDelay))
     }
 
-    /// What a reactor knows to be written: behind a stop of the process the news of a write may still lie
-    /// before it.
+    /// Position that a reactor knows to be written. After the process was frozen, the result of a
+    /// write may still be in the reactor's inbox.
     private func toldPosition(of reactor: SimulatedReactor) -> UInt64 {
         let isInconclusive = reactor.inbox.contains {
             if case .completion(.wrote) = $0.1 { true } else { false }
@@ -78,7 +78,7 @@ extension Simulation {
         deliver(.completion(.synced(result: 0)), to: reactor)
     }
 
-    /// A dead process' write reaches the file, in part, or not at all.
+    /// The last write of a dead process reaches the file completely, in part, or not at all.
     func abandonWrite(of reactor: SimulatedReactor) {
         guard let write = reactor.pendingWrite else { return }
         reactor.pendingWrite = nil

@@ -60,7 +60,7 @@ extension Simulation {
             .completion(.connected(connection: links[id].slot, errno: errno)), to: reactor(of: id))
     }
 
-    /// The server's side of a new connection, and what will befall it.
+    /// Creates the server's side of a new connection, and schedules its faults.
     private func accept(_ id: Int) {
         let faults = process.current
         links[id].isOpenAtServer = true
@@ -108,17 +108,17 @@ extension Simulation {
         process.reactors[links[id].reactor]
     }
 
-    /// Nothing comes through from here on, and nobody is told.
+    /// From now on, all bytes are lost without notice.
     func fallSilent(link id: Int) {
         links[id].isSilent = true
     }
 
-    /// The server hangs for a while; all that comes meanwhile waits.
+    /// The server stalls for a while. Everything that arrives during that time waits.
     func stall(link id: Int, for duration: UInt64) {
         links[id].stalledUntil = max(links[id].stalledUntil, clock + duration)
     }
 
-    /// The client sees the end of what the server sends; the server goes on reading.
+    /// The server ends its sending direction, but continues to read.
     func serverEndsSending(link id: Int) {
         guard links[id].isOpenAtServer, !links[id].isSilent else { return }
         events.insert(.endToClient(link: id, errno: 0), at: arrivalAtClient(id))
@@ -155,7 +155,8 @@ extension Simulation {
         links[id].lastSendDone = clock
         if let errno = links[id].sendError {
             links[id].pendingSend = nil
-            // A connection to a gateway is kept for its last word; what lay behind never leaves.
+            // A connection to a gateway stays open for an error response. The bytes after the
+            // failed send are never sent.
             if plan.gateway != nil { links[id].endedWhileSending = true }
             deliver(
                 .completion(.sent(connection: links[id].slot, result: -Int(errno))),
@@ -187,13 +188,14 @@ extension Simulation {
         links[id].isSlow ? 1000 : process.current.sendBufferCount
     }
 
-    /// A socket that was full takes bytes again once a third of its buffer is free, as kernels do.
+    /// Whether a socket whose buffer was full accepts bytes again: a third of the buffer must be
+    /// free, as in kernels.
     private func hasRoomAgain(_ id: Int) -> Bool {
         let limit = sendBufferCount(of: id)
         return links[id].countToServer <= limit - max(1, limit / 3)
     }
 
-    /// Bytes leave the client's machine, in pieces.
+    /// The network accepts bytes from the client, in pieces.
     private func take(_ bytes: ArraySlice<UInt8>, from id: Int) {
         checkWaiting(id)
         links[id].heardAhead -= bytes.count
@@ -251,13 +253,15 @@ extension Simulation {
         gateways[id]?.receive(bytes)
     }
 
-    /// The client gives its socket up: what the kernel took goes out, then the end.
+    /// The client closes its socket. The bytes that the kernel has accepted are sent, followed by
+    /// the end.
     func close(_ id: Int) {
         note { "link \(id): closed by the client" }
         checkPatience(id)
         checkWaiting(id)
         checkHearing(id)
-        // A gateway's word is the last of its connection: it is heard, and then that ends.
+        // An error response is a gateway's last output on a connection. The client reads it, and
+        // then closes the connection.
         if plan.gateway == nil { journal.toldInVain(link: id, at: clock) }
         learnedTrouble(ofAddress: links[id].address)
         links[id].closedAt = clock
@@ -265,7 +269,7 @@ extension Simulation {
         events.insert(.closed(link: id), at: clock + random.skewedDelay(millisecond))
     }
 
-    /// The process is gone; its sockets are closed by the kernel.
+    /// The process is dead, so the kernel closes its sockets.
     func abandon(link id: Int) {
         guard links[id].isOpenAtClient else { return }
         endAtClient(id)
@@ -273,20 +277,21 @@ extension Simulation {
 
     private func endAtClient(_ id: Int) {
         links[id].isOpenAtClient = false
-        // What ends it may have been read before the news that the bytes were taken.
+        // The client may have read the end of the connection before the result of its send.
         let isHeardFirst = links[id].sentToldAt == clock && links[id].bytesToldAt == clock
         links[id].endedWhileSending =
             links[id].endedWhileSending || links[id].pendingSend != nil || isHeardFirst
             || (links[id].endWasTold
                 && clock - max(links[id].lastSendDone, links[id].sentToldAt) < 50_000)
-            // Behind a stop of the process it has not read that news yet.
+            // After the process was frozen, it has not read the result of the send yet.
             || links[id].sentToldAt < links[id].lastSendDone
-            // The last word and the news that bytes were taken may come together.
+            // The error response and the result of the send may arrive together.
             || (links[id].firstWordAt != nil && links[id].sentToldAt == clock)
-            // So may that news and the second signal's end, with more written behind.
+            // The same is true for that result and the end by a second signal, with more bytes
+            // written since.
             || (process.stoppedAtOnceAt != nil && links[id].sentToldAt == clock)
         if let pending = links[id].pendingSend {
-            // The kernel may have taken some of it.
+            // The kernel may have accepted some of the bytes.
             links[id].pendingSend = nil
             if random.chance(0.5), links[id].sendError == nil {
                 take(pending.copy.prefix(random.between(0...pending.copy.count)), from: id)
@@ -304,7 +309,7 @@ extension Simulation {
 
     // MARK: From the server
 
-    /// - Parameter isWhole: Whether the client gets all at once.
+    /// - Parameter isWhole: Whether the client receives all bytes at once.
     func serverSent(link id: Int, _ bytes: [UInt8], isWhole: Bool = false) {
         guard !links[id].isSilent, links[id].isOpenAtServer else { return }
         for piece in isWhole ? [bytes] : pieces(bytes[...]) {
@@ -319,7 +324,8 @@ extension Simulation {
         return links[id].lastArrivalAtClient
     }
 
-    /// The server ends a connection: in order (0), or by a reset that overtakes what is under way.
+    /// The server ends a connection: in an orderly way (0), or by a reset that overtakes bytes in
+    /// flight.
     func serverCloses(link id: Int, errno: Int32) {
         guard links[id].isOpenAtServer else { return }
         links[id].isOpenAtServer = false

@@ -1,25 +1,26 @@
 import Broadside
 import BroadsideSupport
 
-/// A fault that waits for its victim, in some processes: what seldom meets a row or a connection in some
-/// condition comes at the first instant at which it can.
+/// A fault that waits for a condition, in some processes. Faults that rarely affect a row or a
+/// connection in some condition occur at the first instant at which they can.
 struct Ambush {
     let fault: Fault
-    /// One of both is nil: any will do.
+    /// Condition of the row and of the connection. One of them is nil: any condition will do.
     let row: RowCondition?
     let connection: ConnectionCondition?
-    /// Not before so long after the process' start.
+    /// Time since the process's start before which the fault does not occur.
     let delay: UInt64
 
-    /// Below this chance, which tells judges what there may be, nothing happens but by an ambush.
+    /// A chance above 0 shows the checks that a fault may occur. Below this value, it only occurs
+    /// by an ambush.
     static let chance = 1e-14
 
-    /// How much more often than others they are drawn, each with one of the conditions.
+    /// Weight of the faults in a random choice, and the conditions of which each fault gets one.
     private typealias Choices = (
         weight: Int, faults: [Fault], rows: [RowCondition], connections: [ConnectionCondition]
     )
 
-    /// What without an ambush happens less than a thousand times in a million seeds.
+    /// Combinations that occur without an ambush less than a thousand times in a million seeds.
     private static let rare: [Choices] = [
         (
             1, [.secondSignal, .writeFails, .kill, .powerCut], [.again],
@@ -55,14 +56,14 @@ struct Ambush {
         (3, [.gatewayJunk], [.resumed], [.blocked]),
         (1, [.gatewayHalf], [.resumed], [.proven, .blocked]),
     ]
-    /// How much more often one of them is drawn that waits for a row of an earlier process: most processes have
-    /// none.
+    /// Additional weight of ambushes that wait for a row of an earlier process, because most
+    /// processes have no such rows.
     private static let resumedWeight = 4
 
-    /// What a seed draws for one of its processes, of a generator of its own, so that its other draws
-    /// stay what they are; nil for most.
+    /// Draws an ambush of a process from its own generator, so that the seed's other draws stay the
+    /// same; nil for a quarter of them.
     ///
-    /// - Parameter number: Which of several it is.
+    /// - Parameter number: Number of the ambush among several of the process.
     private init?(seed: UInt64, process: Int, number: UInt64, isGateways: Bool) {
         var random = SimulationRandom(
             seed: seed ^ (0x616d_6275_7368_0001 + number) &+ UInt64(process) << 32)
@@ -70,7 +71,8 @@ struct Ambush {
         var choices: [(Fault, RowCondition?, ConnectionCondition?)] = []
         for (weight, faults, rows, connections) in isGateways ? Self.ofGateways : Self.rare {
             for fault in faults {
-                // A first process has no rows of an earlier one, and its list is what it is.
+                // A first process has no rows of an earlier process, and its list can't have
+                // changed.
                 if process == 0, fault == .listChanged { continue }
                 for row in rows where row != .resumed || process > 0 {
                     let ofRow = row == .resumed ? Self.resumedWeight : 1
@@ -82,7 +84,7 @@ struct Ambush {
             }
         }
         (fault, row, connection) = random.pick(choices)
-        // Rows of an earlier process come first.
+        // Rows of an earlier process are sent first.
         delay =
             row == .resumed || connection == ConnectionCondition.none
             ? 0 : random.skewedDelay(second / 4)
@@ -99,12 +101,12 @@ extension Ambush {
         self.delay = delay
     }
 
-    /// What waits for its victim in one of a seed's processes; in most of them something does.
+    /// The ambushes of a process. Most processes have at least one.
     static func all(seed: UInt64, process: Int, isGateways: Bool) -> [Ambush] {
         let drawn = (0..<2).compactMap {
             Ambush(seed: seed, process: process, number: $0, isGateways: isGateways)
         }
-        // No draw of its own, so that the other seeds stay what they are.
+        // It uses no random numbers, so that the other seeds stay the same.
         let isDisowned = seed / 23 % 32 == 9 && !isGateways
         return isDisowned
             ? drawn + [Ambush(fault: .goAwayAlways, row: nil, connection: .outage, delay: 0)]
@@ -113,18 +115,18 @@ extension Ambush {
 }
 
 extension FaultPlan {
-    /// What happens beside all else; the judges look at what there may be.
+    /// Adds ambushes to the other faults, and raises chances so that the checks expect them.
     mutating func addAmbushes(seed: UInt64, process: Int, isGateways: Bool) {
         ambushes = Ambush.all(seed: seed, process: process, isGateways: isGateways)
         for ambush in ambushes { prepare(ambush, isGateways: isGateways) }
     }
 
     private mutating func prepare(_ ambush: Ambush, isGateways: Bool) {
-        // Nothing ends the process before.
+        // Nothing must end the process before the ambush.
         death = 0
         deathStep = 0
         if ambush.fault != .secondSignal { signal = 0 }
-        // What it waits for comes to many.
+        // Many connections get into the condition that the ambush waits for.
         switch ambush.connection {
         case .leaving:
             goAway = 0.9
@@ -138,8 +140,8 @@ extension FaultPlan {
         }
         if ambush.row == .again { refused = max(refused, 0.2) }
         let next = Ambush.chance / 10
-        // A gateway decides when a notification comes in, which never meets a connection that waits: there
-        // the word has to be frequent.
+        // A gateway decides about a notification when it arrives, and a blocked connection gets
+        // none. The fault must therefore be frequent there.
         let word = ambush.connection == .blocked ? 0.03 : next
         switch ambush.fault {
         case .silentName: silentNames = max(silentNames, next)
@@ -151,13 +153,14 @@ extension FaultPlan {
         case .stall: stall = max(stall, next)
         case .goAwayAlways: goAway = max(goAway, next)
         case .goAwayRaised: goAway = 0.9
-        // Of no token, by its age: the judges know that there is such a response.
+        // No token is so old. But the checks then expect such a response.
         case .expired: expiresTokensBefore = 1
         case .tooManyTokens: refusesTokensFrom = .max
         case .writeFails: diskFailure = max(diskFailure, next)
         case .syncFails:
             diskFailure = max(diskFailure, next)
-            // That is done before a request leaves: others still wait for their responses.
+            // A sync comes before the requests that it permits. Other requests must still be in
+            // flight then.
             syncDelay = max(syncDelay, second / 5)
             answerDelay = max(answerDelay, second)
         case .listChanged:
@@ -172,12 +175,13 @@ extension FaultPlan {
 }
 
 extension Simulation {
-    /// Whether that fault waits for its victim in the process.
+    /// Whether the fault has a pending ambush in the process.
     func awaits(_ fault: Fault) -> Bool { process.ambushes.contains { $0.fault == fault } }
 
-    /// Whether it does, and its time has come on a link, or where none is open; it is over then.
+    /// Whether the fault has a pending ambush whose condition is met on a link, or without a link.
+    /// If so, the ambush is removed.
     ///
-    /// - Parameter row: The row that is in question; nil: any in flight on the link.
+    /// - Parameter row: The row to check; nil: any row in flight on the link.
     func springs(_ fault: Fault, link id: Int?, row: Int? = nil) -> Bool {
         guard !process.ambushes.isEmpty, process.calmSince == nil else { return false }
         let index = process.ambushes.firstIndex {
@@ -192,7 +196,7 @@ extension Simulation {
         return true
     }
 
-    /// Whether something that waited for its victim in a process found it.
+    /// Whether an ambush of a process occurred.
     func hasSprung(_ process: SimulatedProcess) -> Bool {
         process.ambushes.count < process.faults.ambushes.count
     }
@@ -206,7 +210,7 @@ extension Simulation {
         return rowConditions(of: id).contains(wanted)
     }
 
-    /// The same of any of the process' links.
+    /// The same for any link of the process.
     func springs(_ fault: Fault) -> Bool {
         var hasLink = false
         for reactor in process.reactors {
@@ -218,7 +222,7 @@ extension Simulation {
         return !hasLink && springs(fault, link: nil)
     }
 
-    /// After an event: lets happen what has been waiting for its victim.
+    /// After an event: triggers all ambushes whose condition is met.
     func springAmbushes() {
         for ambush in process.ambushes where !process.isOver { spring(ambush) }
     }
@@ -281,7 +285,7 @@ extension Simulation {
         }
     }
 
-    /// A request that is answered before it is whole.
+    /// Finds an incomplete request that gets a response now.
     private func springsEarly(_ ambush: Ambush) -> (link: Int, stream: Int32)? {
         for reactor in process.reactors {
             for id in reactor.linkOfSlot.values.sorted() {
@@ -297,10 +301,10 @@ extension Simulation {
 }
 
 extension SimulatedServer {
-    /// Whether a wrong word from it is one, and a second response possible.
+    /// Whether the server can still send bytes, and can send a second response.
     fileprivate var canMisbehave: Bool { !isMute && lastAnswered != nil }
 
-    /// A request of which a part is there, and whose response is not decided otherwise.
+    /// A request that has arrived in part, and that would get an ordinary response.
     fileprivate var unfinishedStream: Int32? {
         guard !isMute else { return nil }
         return order.first { stream in
@@ -317,7 +321,7 @@ extension SimulatedServer {
         streams[stream]?.answer = answer
     }
 
-    /// Lets a response that is due be another one, or none, where that is what has been waiting for it.
+    /// Replaces or omits a response that is due, if an ambush waits for that.
     func ambush(_ stream: Int32) {
         guard let state = streams[stream], !state.isAnswered, case .answer = state.fate,
             let copy = state.copy.map({ simulation.journal.copies[$0] })

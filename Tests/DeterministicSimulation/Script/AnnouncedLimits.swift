@@ -2,28 +2,29 @@ import Broadside
 import BroadsideSupport
 import CBroadsideNghttp2
 
-/// Servers whose windows are tiny, or become so and large again while requests are under way, and that
-/// change the size of frames within what RFC 9113, section 6.5.2, allows.
+/// Servers with tiny windows, or with windows that change during requests, and with frame sizes
+/// that change within the range of RFC 9113, section 6.5.2.
 struct AnnouncedLimits {
-    /// What the first SETTINGS say.
+    /// Values of the first SETTINGS.
     let initialWindow: UInt32
     let frameSize: UInt32
-    /// What later ones draw from.
+    /// Values from which later window sizes are drawn.
     let windows: [UInt32]
-    /// The longest time between two changes.
+    /// Maximum time between two changes.
     let pause: UInt64
-    /// Changes of a connection, at most.
+    /// Maximum number of changes on a connection.
     let count: Int
 
-    /// Each connection's header table has another size, and few requests, so that blocks differ.
+    /// Whether each connection has another size of the header table and only a few requests, so
+    /// that header blocks differ.
     let variesTables: Bool
-    /// The stream limit falls to zero for a while.
+    /// Whether the stream limit is zero for a while.
     let pausesStreams: Bool
 
     static let frameSizes: [UInt32] = [16_384, 16_385, 20_000, 65_536, 1 << 20, (1 << 24) - 1]
 
-    /// What a seed draws for one of its processes, of a generator of its own, so that its other draws
-    /// stay what they are; nil where its servers have nothing of the kind.
+    /// Draws the limits of a process from their own generator, so that the seed's other draws stay
+    /// the same; nil if its servers do not change limits.
     init?(seed: UInt64, process: Int, payloadCount: Int) {
         let mixed = seed ^ 0x6c69_6d69_7473_0001 &+ UInt64(process) << 32
         var random = SimulationRandom(seed: mixed)
@@ -41,7 +42,7 @@ struct AnnouncedLimits {
 }
 
 extension SimulatedServer {
-    /// Plans what the server will announce.
+    /// Schedules the server's announcements.
     func planLimits() {
         guard let limits = faults.limits else { return }
         if limits.pausesStreams {
@@ -64,9 +65,8 @@ extension SimulatedServer {
         }
     }
 
-    /// Lets a body go on that its stream's window cuts off, a part at a time, until it is whole. Where
-    /// the window has room, by an announcement or because of what was given before, it is the client's
-    /// turn.
+    /// Opens the window of a stream in steps until its whole body can arrive. If the window has
+    /// space, because of an announcement or an earlier step, the client must send.
     func feed(_ stream: Int32) {
         guard let state = streams[stream], !state.isWhole, !state.isAnswered else { return }
         let missing = missingCount(stream)
@@ -80,20 +80,21 @@ extension SimulatedServer {
         simulation.schedule(.feed(stream: stream), link: link, after: delay)
     }
 
-    /// Bytes of a body that are still to come.
+    /// Number of a body's bytes that have not arrived.
     private func missingCount(_ stream: Int32) -> Int {
         guard let state = streams[stream] else { return 0 }
         return max(0, expectedCount(stream) - state.body.count)
     }
 
-    /// What the client may send on a stream; below zero after the initial size was lowered.
+    /// Number of bytes that the client may send on a stream; negative after the initial size was
+    /// lowered.
     private func streamWindow(_ stream: Int32) -> Int {
         Int(nghttp2_session_get_stream_effective_local_window_size(session, stream))
             - Int(nghttp2_session_get_stream_effective_recv_data_length(session, stream))
     }
 
-    /// A body that has room in its windows goes on: news of it take less than a second here, and while
-    /// bytes are on their way nothing is wrong.
+    /// Checks that the client continues a body whose windows have space. News of it takes less than
+    /// a second here. While bytes are in flight, nothing is checked.
     private func checkRoom(of stream: Int32, hasRoom: Bool) {
         let link = simulation.links[self.link]
         let isQuiet =
@@ -106,7 +107,7 @@ extension SimulatedServer {
             streams[stream]?.roomSince = nil
             return
         }
-        // The client has to know of it.
+        // The client must know of the space.
         let news = streams[stream]?.roomSince == nil ? sentCount : streams[stream]?.roomNews ?? 0
         streams[stream]?.roomNews = news
         let isTold = link.countAtClient >= news

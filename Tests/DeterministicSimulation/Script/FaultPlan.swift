@@ -1,44 +1,46 @@
 import Broadside
 import BroadsideSupport
 
-/// What the simulation does to one process of the engine. Probabilities are of each occasion.
+/// The faults of one process. Each probability applies to every occasion.
 struct FaultPlan {
-    // The network.
+    // Faults of the network.
     var latency: UInt64 = 5 * millisecond
     var jitter: UInt64 = millisecond
     var tearing = 0.0
     var shortSend = 0.0
     var connectFailure = 0.0
     var connectSilence = 0.0
-    /// Servers take so many connections at a time and refuse the others; 0: any number.
+    /// Maximum number of connections that servers accept at a time. They refuse others. 0: no
+    /// limit.
     var connectionsMost = 0
     var resolveFailure = 0.0
-    /// Chance of a look-up to take up to a minute: of several name servers all but the last are silent. 1: each
-    /// takes up to four minutes, longer than any run waits for responses.
+    /// Chance that a look-up takes up to a minute, because all name servers except the last are
+    /// silent. 1: each look-up takes up to four minutes, longer than any run waits for responses.
     var silentNames = 0.0
-    /// Chance of a connection to be reset, or to fall silent, some time in its life.
+    /// Chance that a connection is reset, or falls silent, at some time.
     var reset = 0.0
     var silence = 0.0
-    /// Each piece of bytes takes up to so much longer than the one before.
+    /// Maximum additional time of each piece of bytes compared with the previous one.
     var trickle: UInt64 = 0
-    /// Chance of a look-up to name only some of the addresses.
+    /// Chance that a look-up returns only some of the addresses.
     var addressChange = 0.0
-    /// Bytes that the network holds for a server that reads slowly.
+    /// Number of bytes that the network buffers for a server that reads slowly.
     var sendBufferCount = 1 << 20
 
-    // The disk.
+    // Faults of the disk.
     var writeDelay: UInt64 = 100_000
     var syncDelay: UInt64 = 5 * millisecond
     var shortWrite = 0.0
     var diskFailure = 0.0
 
-    // The list.
+    // Faults of the list.
     /// Chance that two rows of a reserved chunk have changed places when the process begins.
     var listChange = 0.15
-    /// Reading a chunk takes up to so long; 0: a moment.
+    /// Maximum time to read a chunk; 0: a moment.
     var listDelay: UInt64 = 0
 
-    // The server's answers; what is left of 1 is what the token deserves.
+    // Faults of responses. With the remaining probability, a request gets the response that its
+    // token determines.
     var answerDelay: UInt64 = 20 * millisecond
     var busy = 0.0
     var trouble = 0.0
@@ -48,23 +50,25 @@ struct FaultPlan {
     var credential = 0.0
     var earlyAnswer = 0.0
     var strangeReason = 0.0
-    /// Each token is refused, as in a campaign for the wrong environment, also once all else is well.
+    /// Whether each token is refused, as in a campaign for the wrong environment. This continues
+    /// after all other faults have ended.
     var refusesTokens = false
-    /// Each token has a strange reason of its own.
+    /// Whether each token has its own unknown reason.
     var hasManyReasons = false
-    /// Provider tokens made from this many seconds since 1970 on are too many; 0: none are.
+    /// Date from which provider tokens cause TooManyProviderTokenUpdates, seconds since 1970; 0:
+    /// none do.
     var refusesTokensFrom: UInt64 = 0
-    /// Provider tokens made before this many seconds since 1970 count as expired.
+    /// Date before which provider tokens count as expired, seconds since 1970.
     var expiresTokensBefore: UInt64 = 0
 
-    // The server's connections.
+    // Faults of a server's connections.
     var goAway = 0.0
-    /// Closed after so many requests; 0: never.
+    /// Number of requests after which a connection is closed; 0: never.
     var requestsPerConnection = 0
-    /// Chance of a GOAWAY to name an error, or a reason.
+    /// Chance that a GOAWAY has an error code or a reason.
     var goAwayError = 0.0
-    /// Chance of a connection to hang for a while, to be ended in one direction, or to break HTTP/2
-    /// some time in its life; and of an answer to come twice.
+    /// Chances that a connection stalls, is closed in one direction, or breaks HTTP/2 at some time;
+    /// and that a response comes twice.
     var stall = 0.0
     var halfClose = 0.0
     var violation = 0.0
@@ -73,49 +77,49 @@ struct FaultPlan {
     var maxStreams: UInt32? = 1000
     var initialWindow: UInt32 = 65_535
     var headerTable: UInt32 = 4096
-    /// The connection's window is opened to so much at the start.
+    /// Size to which the connection's window is opened at the start.
     var connectionWindow = 65_535
     var windowDelay: UInt64 = 0
-    /// Chance that what arrived is never given back to the connection's window.
+    /// Chance that received bytes are never credited to the connection's window.
     var windowLoss = 0.0
-    /// Chance of a connection whose server reads a kilobyte a second.
+    /// Chance that the server of a connection reads only a kilobyte per second.
     var slowReading = 0.0
     var answersPings = true
-    /// Tiny windows, and changes of windows and frame size; nil: there are none.
+    /// Tiny windows, and changes of windows and frame sizes; nil if there are none.
     var limits: AnnouncedLimits?
-    /// Connections that one day leave no room for a request; nil: none does.
+    /// Connections that at some time have no more room for requests; nil if there are none.
     var starvation: Starvation?
-    /// Servers that do one thing wrong all the time; nil: none does.
+    /// Servers with one permanent fault; nil if there are none.
     var hostility: Hostility?
-    /// How legacy gateways fare, where the campaign goes to one.
+    /// Faults of legacy gateways, if the campaign uses them.
     var gateway = GatewayFaults()
-    /// Responses in part, and other things that are half right.
+    /// Partial and wrong responses.
     var halves = Halves.none
     var oddStatuses = OddStatuses.none
 
-    // The operator.
+    // Actions of the operator.
     var signal = 0.0
     var secondSignal = 0.0
     /// How often the credentials are read again.
     var reloads = 0
-    /// How often the process is stopped as a whole.
+    /// How often the whole process is frozen.
     var freezes = 0
     /// Chance that the process dies, and that the power fails with it.
     var death = 0.0
     var powerCut = 0.5
-    /// The process dies at this event of its life; 0: it doesn't.
+    /// Number of the event at which the process dies; 0: it does not.
     var deathStep = 0
     /// Chance that the rate is changed while the process runs.
     var rateChange = 0.0
-    /// What waits for its victim.
+    /// Faults that wait for a condition.
     var ambushes: [Ambush] = []
-    /// The instant of a signal or death is drawn up to here after the start.
+    /// Maximum time from the start to a signal or death.
     var life: UInt64 = 3 * second
 
-    /// All is well.
+    /// A plan without faults.
     static let calm = FaultPlan()
 
-    /// A bad day: each kind of trouble comes or stays away by itself.
+    /// A plan in which each kind of fault is drawn independently.
     static func storm(_ random: inout SimulationRandom) -> FaultPlan {
         var faults = FaultPlan()
         faults.network(&random)
@@ -133,48 +137,49 @@ struct FaultPlan {
         return faults
     }
 
-    /// Servers that take fewer connections than there are reactors, in a few seeds: one of them sends, and
-    /// another waits in vain. No draws of its own.
+    /// In a few seeds, servers accept fewer connections than there are reactors: one reactor sends,
+    /// and another waits in vain. It uses no random numbers.
     mutating func addFullServers(seed: UInt64, process: Int, reactors: Int) {
         if reactors > 1, (seed / 7 + UInt64(process)) % 6 == 1 { connectionsMost = reactors - 1 }
     }
 
-    /// Name servers that are silent, in a few seeds. No draws of its own.
+    /// In a few seeds, name servers are silent. It uses no random numbers.
     mutating func addSilentNames(seed: UInt64, process: Int) {
         if (seed / 17 + UInt64(process)) % 16 == 3 { silentNames = seed % 2 == 0 ? 0.3 : 1 }
     }
 
-    /// A list on a disk that hangs now and then, in a few seeds. No draws of its own.
+    /// In a few seeds, the list's disk stalls now and then. It uses no random numbers.
     mutating func addSlowList(seed: UInt64, process: Int) {
         guard (seed / 19 + UInt64(process)) % 16 == 6 else { return }
         listDelay = (seed % 3 == 0 ? 60 : 4) * second
     }
 
-    /// Servers that refuse the credential of each request, and are busy now and then, in a few seeds. No draws
-    /// of its own.
+    /// In a few seeds, servers refuse the credential of each request, and are sometimes busy. It
+    /// uses no random numbers.
     mutating func addWrongSetting(seed: UInt64, process: Int) {
         guard (seed / 5 + UInt64(process)) % 24 == 7 else { return }
         credential = 1
         busy = 0.4
     }
 
-    /// Servers that live and are of no use, in a few seeds. No draws of their own, so that the other
-    /// seeds stay what they were.
+    /// In a few seeds, servers are alive but not usable. It uses no random numbers, so that the
+    /// other seeds stay the same.
     ///
-    /// - Parameter canWait: Whether the client awaits an answer that takes 20 s, and few enough of them.
+    /// - Parameter canWait: Whether the client waits long enough for slow responses, and the list
+    ///   is short.
     /// - Returns: Whether the seed has such servers.
     mutating func addUselessServers(seed: UInt64, canWait: Bool) -> Bool {
         let isWindowLost = seed / 11 % 12 == 3
         let isSlowAnswer = seed / 11 % 12 == 7 && canWait
         let isSlowReader = seed / 13 % 16 == 5
-        // Where nothing else goes wrong, there is no other reason to give up.
+        // Without any other fault, there is no other reason to give up.
         if isWindowLost, seed % 2 == 1 {
             self = .calm
             windowLoss = 0.9
         } else if isWindowLost {
             windowLoss = 0.3
         }
-        // Nothing but the answers to PING tells that the server lives.
+        // Only the responses to PING show that the server is alive.
         if isSlowAnswer {
             self = .calm
             answerDelay = 14 * second

@@ -2,30 +2,30 @@ import Broadside
 import BroadsideSupport
 import CBroadsideNghttp2
 
-/// Responses that come in part, or that are not what they say they are.
+/// Responses that are incomplete or contradict themselves.
 enum HalfResponse: CaseIterable {
-    /// The headers alone: no END_STREAM ever comes.
+    /// Only the headers, without END_STREAM.
     case headersOnly
     /// Headers and a part of the body.
     case cutBody
-    /// Headers, then RST_STREAM with REFUSED_STREAM: it was processed all the same.
+    /// Headers, then RST_STREAM with REFUSED_STREAM, although the request was processed.
     case refusedAfterHeaders
-    /// The content-length is another than the body's.
+    /// The content-length differs from the length of the body.
     case wrongLength
 }
 
-/// What of this kind the servers of a process do.
+/// Partial and wrong responses of a process's servers.
 struct Halves {
-    /// Chance of a response to be one.
+    /// Chance that a response is one of these.
     let chance: Double
-    /// Chance of a GOAWAY to be followed by one that names a later stream.
+    /// Chance that a GOAWAY is followed by one with a later last stream.
     let raise: Double
-    /// From which response of a connection on the header table is used that the client has not got; nil:
-    /// it never is.
+    /// Number of the response on a connection from which the server uses a header table that the
+    /// client does not have; nil: it never does.
     let tableFrom: Int?
 
-    /// What a seed draws for one of its processes, of a generator of its own, so that its other draws
-    /// stay what they are.
+    /// Draws the faults of a process from their own generator, so that the seed's other draws stay
+    /// the same.
     init(seed: UInt64, process: Int) {
         let mixed = seed ^ 0x6861_6c76_6573_0001 &+ UInt64(process) << 32
         var random = SimulationRandom(seed: mixed)
@@ -44,7 +44,7 @@ struct Halves {
 }
 
 extension SimulatedServer {
-    /// A part of a response, or one that is wrong.
+    /// Sends a part of a response, or a wrong response.
     func answerInPart(_ stream: Int32) {
         guard let state = streams[stream], !state.isAnswered, let answer = state.answer,
             case .half(let half, _) = state.fate
@@ -73,8 +73,9 @@ extension SimulatedServer {
         }
     }
 
-    /// A GOAWAY with a later last stream than the one before: "Endpoints MUST NOT increase the value they
-    /// send in the last stream identifier" (RFC 9113, section 6.8). nghttp2 would not say so.
+    /// Sends a GOAWAY with a later last stream than the previous one: "Endpoints MUST NOT increase
+    /// the value they send in the last stream identifier" (RFC 9113, section 6.8). nghttp2 would
+    /// not send it.
     func raiseGoAway() {
         guard !isMute else { return }
         pump()
@@ -89,8 +90,8 @@ extension SimulatedServer {
         [24, 16, 8, 0].map { UInt8(truncatingIfNeeded: number >> $0) }
     }
 
-    /// Lets nghttp2 not know that the client has no header table: the identifier of that setting becomes
-    /// one that means nothing. The client's preface and SETTINGS are its first 45 bytes.
+    /// Hides from nghttp2 that the client has no header table: the identifier of that setting is
+    /// replaced by an unknown one. The client's preface and SETTINGS are its first 45 bytes.
     func hideTableSize(_ bytes: [UInt8]) -> [UInt8] {
         firstBytes += bytes
         guard firstBytes.count >= 45 else { return [] }

@@ -2,39 +2,39 @@ import Broadside
 import BroadsideSupport
 import CBroadsideNghttp2
 
-/// Servers that do one thing wrong all the time, each in a way that must neither storm them nor use the
-/// list up.
+/// Servers with one permanent fault. The client must not flood them with requests or connections,
+/// and must not use up the list.
 struct Hostility {
     enum Kind: CaseIterable {
         /// Each stream is refused.
         case refusal
-        /// Each connection ends with a GOAWAY above whose last stream all requests are.
+        /// Each connection ends with a GOAWAY whose last stream is below all open requests.
         case goAway
-        /// Each connection ends by a protocol error, sooner or later.
+        /// Each connection ends with a protocol error, sooner or later.
         case violation
-        /// An address answers 503 to everything.
+        /// An address responds with 503 to every request.
         case outage
-        /// Connections call any provider token expired.
+        /// Connections report any provider token as expired.
         case wrongClock
     }
 
     let kind: Kind
-    /// Chance of a connection to be such a one; an outage is all of an address.
+    /// Chance that a connection has the fault. An outage applies to all connections of an address.
     let chance: Double
-    /// When it begins after the process does, and how long it takes.
+    /// Time from the start of the process to the beginning of the fault, and duration of the fault.
     let begin: UInt64
     let duration: UInt64
-    /// The request of a connection with which it begins.
+    /// Number of the request on a connection with which the fault begins.
     let requests: Int
-    /// Seconds that an outage's responses ask for.
+    /// Retry-After of an outage's responses, in seconds.
     let retryAfter: Int?
-    /// An outage's addresses, by their number's lowest bit; 0 and 1: one or the other, 2: all.
+    /// Addresses of an outage, by the lowest bit of their number: 0, 1, or 2 for all addresses.
     let parity: Int
-    /// Within so long a connection breaks HTTP/2.
+    /// Maximum time until a connection breaks HTTP/2.
     let patience: UInt64
 
-    /// What a seed draws for one of its processes, of a generator of its own, so that its other draws
-    /// stay what they are; nil where its servers are not hostile in this way.
+    /// Draws the fault of a process from its own generator, so that the seed's other draws stay the
+    /// same; nil if its servers do not have such a fault.
     init?(seed: UInt64, process: Int, usesProviderToken: Bool) {
         let mixed = seed ^ 0x686f_7374_696c_0001 &+ UInt64(process) << 32
         var random = SimulationRandom(seed: mixed)
@@ -44,9 +44,10 @@ struct Hostility {
         chance = random.pick([0.3, 1, 1])
         begin = random.chance(0.5) ? 0 : random.skewedDelay(8 * second)
         let drawnDuration = random.pick([2, 20, 10_000]) * second
-        // Each connection sends all that fits and settles a row or two: an hour of it takes minutes here.
+        // Each connection sends as many requests as it can, and settles only one or two rows. An
+        // hour of this takes minutes of computing time.
         duration = kind == .goAway ? min(drawnDuration, 100 * second) : drawnDuration
-        // What a first response says of a token is not said by a later one.
+        // A server that reports tokens as expired does so from the first response on.
         let first = random.between(1...random.pick([1, 4, 60]))
         requests = kind == .wrongClock ? 1 : first
         retryAfter = random.chance(0.4) ? random.between(1...9) : nil
@@ -56,7 +57,8 @@ struct Hostility {
 }
 
 extension FaultPlan {
-    /// - Parameter isAlone: Nothing else goes wrong: then there is no other reason to give up.
+    /// - Parameter isAlone: Whether there are no other faults. Then there is no other reason to
+    ///   give up.
     mutating func add(_ hostility: Hostility, isAlone: Bool) {
         if isAlone { self = .calm }
         self.hostility = hostility
@@ -64,7 +66,7 @@ extension FaultPlan {
 }
 
 extension SimulatedServer {
-    /// What the server's hostility has in store now; nil where it has none, or not yet, or not any more.
+    /// The fault of the server that is active now; nil if there is none.
     var hostility: Hostility? {
         guard let hostility = faults.hostility, requests >= hostility.requests else { return nil }
         let age = simulation.clock - simulation.process.startedAt
@@ -76,7 +78,7 @@ extension SimulatedServer {
         return isMeant ? hostility : nil
     }
 
-    /// What becomes of a request whose server is hostile; nil where it is not.
+    /// What a server with such a fault does with a request; nil if no fault is active.
     func hostileFate() -> Fate? {
         guard let hostility else { return nil }
         switch hostility.kind {
@@ -96,7 +98,7 @@ extension SimulatedServer {
         }
     }
 
-    /// Plans what the connection's server will do unasked.
+    /// Schedules the acts of the connection's server.
     func planHostility() {
         guard let hostility = faults.hostility, hostility.kind == .violation, isHostile else {
             return
@@ -106,7 +108,7 @@ extension SimulatedServer {
         simulation.schedule(.violate, link: link, after: random.skewedDelay(hostility.patience))
     }
 
-    /// Says GOAWAY, as if none of what is open had been looked at.
+    /// Sends a GOAWAY that excludes all open requests.
     func disown() {
         guard !hasSaidGoAway else { return }
         hasSaidGoAway = true

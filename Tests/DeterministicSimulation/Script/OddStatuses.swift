@@ -1,15 +1,14 @@
-/// Statuses that APNs does not document for a request like ours, or that somebody on the way sends in its
-/// place.
+/// Statuses that APNs does not document for such a request, or that a proxy sends instead of APNs.
 struct OddStatuses {
-    /// Chance of a response to have one; 0: none has.
+    /// Chance that a response has such a status; 0: none has.
     let chance: Double
 
     static let none = OddStatuses()
 
     private init() { chance = 0 }
 
-    /// What a seed draws for one of its processes, of a generator of its own, so that its other draws
-    /// stay what they are.
+    /// Draws the chance of a process from its own generator, so that the seed's other draws stay
+    /// the same.
     init(seed: UInt64, process: Int) {
         let mixed = seed ^ 0x6f64_6473_7461_0001 &+ UInt64(process) << 32
         var random = SimulationRandom(seed: mixed)

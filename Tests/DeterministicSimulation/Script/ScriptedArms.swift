@@ -1,15 +1,16 @@
 import BroadsidePayloads
 import BroadsideRows
 
-/// Arms of a seed, and the arm of each row: told by a SHA-256 of its own, not by the engine's.
+/// Arms of a seed, and the arm of each row. They are computed with a separate SHA-256, not with the
+/// engine's.
 struct ScriptedArms {
     let split: ArmSplit
-    /// The number of each row's arm, from 1; 0 for a row without a token.
+    /// Number of each row's arm, from 1; 0 for a row without a token.
     let armOfRow: [UInt8]
-    /// The number of the arm that is sent nothing; nil: there is none.
+    /// Number of the arm to which nothing is sent; nil if there is none.
     let holdout: UInt8?
 
-    /// - Returns: nil: the campaign has no arms.
+    /// - Returns: nil if the campaign has no arms.
     init?(seed: UInt64, list: SimulatedList) {
         var random = SimulationRandom(seed: seed ^ 0x6172_6d73_0000_0001)
         guard random.chance(0.4) else { return nil }
@@ -20,7 +21,7 @@ struct ScriptedArms {
             preconditionFailure("\(text) is a split")
         }
         self.split = split
-        // What the arms leave is the holdout.
+        // The share that the arms leave is the holdout.
         var ends = shares.reduce(into: [0]) { $0.append($0.last! + $1 * 100) }.dropFirst()
         let rest = ends.last! < 10_000
         if rest { ends.append(10_000) }
@@ -35,12 +36,12 @@ struct ScriptedArms {
 
     private static let names = ["a", "b", "c-2", "d_d", "e"]
 
-    /// What is different about the payload of an arm: a key.
+    /// Key that only the payload of this arm has.
     static func key(_ arm: UInt8) -> String {
         arm == 0 ? "x" : ["a", "b", "c", "d", "e", "f"][Int(arm) - 1]
     }
 
-    /// The arms for the engine; each has the template of its number less 1.
+    /// The arms for the engine. Each has the template with its number less 1.
     var payloads: ArmPayloads {
         ArmPayloads(
             split: split,
@@ -52,7 +53,7 @@ struct ScriptedArms {
     }
 }
 
-/// SHA-256 as its definition says it, on whole messages (FIPS 180-4).
+/// SHA-256 of whole messages, implemented from its definition (FIPS 180-4).
 enum SimulatedDigest {
     /// The first 64 bits of a digest.
     static func first64Bits(_ message: [UInt8]) -> UInt64 {
@@ -96,10 +97,10 @@ enum SimulatedDigest {
 
     private static let constants = roots(of: primes[...], power: 3)
 
-    /// The first 32 bits of the fractions of roots of numbers, by halving.
+    /// The first 32 bits of the fractional parts of roots, by bisection.
     private static func roots(of numbers: ArraySlice<UInt64>, power: Int) -> [UInt32] {
         numbers.map { number in
-            // The root times 2^32: below 2^37 for these numbers.
+            // The root times 2^32 is below 2^37 for these numbers.
             var (low, high) = (UInt64(1) << 32, UInt64(1) << 37)
             while high - low > 1 {
                 let middle = (low + high) / 2
@@ -109,11 +110,12 @@ enum SimulatedDigest {
         }
     }
 
-    /// Whether a root times 2^32, to its power, is at most the number times 2^(32 power).
+    /// Whether `root` / 2^32, to this power, is at most the number.
     private static func isAtMost(_ root: UInt64, _ number: UInt64, _ power: Int) -> Bool {
         let square = UInt128(root) * UInt128(root)
         if power == 2 { return square <= UInt128(number) << 64 }
-        // Of the cube, 2^16 less: the bound is exact but for the last bits, which no prime needs.
+        // The cube is divided by 2^16. The comparison is exact except for the last bits, which no
+        // prime needs.
         return (square >> 16) * UInt128(root) <= UInt128(number) << 80
     }
 }

@@ -1,16 +1,17 @@
 import Broadside
 import BroadsideEngine
 
-/// How little a reactor may hold, in simulations whose lists are far shorter than its limits.
+/// Small limits of reactors, for simulations whose lists are far shorter than the real limits.
 struct ScriptedBounds {
     var limits = ReactorLimits()
-    /// Rows that may lie between reactors.
+    /// Maximum number of rows in the handoff between reactors.
     var handoffRows = 65_536
 
-    /// Each look-up finds other addresses.
+    /// Whether each look-up returns other addresses.
     var changesNames = false
 
-    /// What a seed draws, of a generator of its own, so that its other draws stay what they are.
+    /// Draws the limits of a seed from their own generator, so that the seed's other draws stay the
+    /// same.
     init(seed: UInt64) {
         var random = SimulationRandom(seed: seed ^ 0x626f_756e_6473_0001)
         guard random.chance(0.4) else { return }
@@ -23,7 +24,7 @@ struct ScriptedBounds {
 }
 
 extension ScriptedBounds {
-    /// Whether servers answer with more different reasons than are counted apart.
+    /// Whether servers respond with more different reasons than are counted separately.
     static func namesReasons(seed: UInt64, rows: Int) -> Bool {
         var random = SimulationRandom(seed: seed ^ 0x7265_6173_6f6e_0001)
         return rows > 600 && random.chance(0.2)
@@ -38,7 +39,7 @@ extension FaultPlan {
 }
 
 extension SimulationPlan {
-    /// Rows that one reactor may hold at a time.
+    /// Maximum number of rows that one reactor may have at a time.
     var placesMost: Int {
         let limits = bounds.limits
         return min(connectionsMost * streams, limits.flightRows) + limits.retryRows

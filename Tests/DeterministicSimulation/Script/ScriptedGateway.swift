@@ -3,24 +3,26 @@ import BroadsideEngine
 import BroadsideLegacyGateway
 import BroadsideSupport
 
-/// A campaign that goes to a legacy gateway, and what it is like.
+/// A campaign to a legacy gateway, and its settings.
 struct ScriptedGateway {
-    /// 0: token and payload, 1: with identifier and expiry, 2: a frame of items.
+    /// 0: token and payload; 1: also identifier and expiration; 2: a frame of items.
     let command: Int
-    /// Notifications that may be in flight on a connection.
+    /// Maximum number of notifications in flight on a connection.
     let window: Int
     let payloadCount: Int
-    /// How often a row's token stands in its payload.
+    /// How often a row's token occurs in its payload.
     let repetitions: Int
     let expiration: UInt32?
     let priority: Int
 
-    /// What a seed draws, of a generator of its own; nil for a campaign over HTTP/2, as most are.
+    /// Draws the settings of a seed from their own generator; nil for a campaign over HTTP/2, as in
+    /// most seeds.
     init?(seed: UInt64, rows: Int) {
         guard seed % 8 == 5 else { return nil }
         var random = SimulationRandom(seed: seed ^ 0x6761_7465_7761_0001)
         command = random.pick([2, 2, 2, 2, 1, 1, 0])
-        // Each error has what is in flight sent again, so that much of it costs time.
+        // After each error, all later notifications in flight are sent again, so large windows take
+        // much time.
         window = rows > 40 ? random.pick([20, 60, 150]) : random.pick([1, 3, 60, 1000])
         payloadCount = random.pick(command == 2 ? [2, 30, 242, 1000] : [2, 30, 200])
         let most = command == 2 ? 3 : payloadCount > 2 ? 0 : 1
@@ -29,7 +31,7 @@ struct ScriptedGateway {
         priority = command == 2 && random.chance(0.5) ? 5 : 10
     }
 
-    /// What the engine is told.
+    /// The engine's settings.
     func settings(silence: UInt64) -> BinarySettings {
         BinarySettings(
             command: BinaryCommand(rawValue: UInt8(command))!, expiration: expiration,
@@ -37,59 +39,59 @@ struct ScriptedGateway {
     }
 }
 
-/// How a gateway's connection ends once it has said its last word.
+/// How a gateway's connection ends after its error response.
 enum GatewayEnding {
     case atOnce
     case later
-    /// By a reset, which overtakes what is on its way.
+    /// By a reset, which overtakes bytes in flight.
     case reset
-    /// Left to the client.
+    /// The client must end it.
     case never
 }
 
-/// What a gateway makes of a notification.
+/// What a gateway does with a notification.
 enum GatewayFate {
     case take
-    /// It is what is wrong.
+    /// It refuses the notification.
     case refuse(status: UInt8)
-    /// It is the last one that is taken.
+    /// It accepts this notification as the last one.
     case shutDown
-    /// An error that names another identifier: 0, or one that was never read.
+    /// It sends an error with another identifier: 0, or that of a notification that it never read.
     case nameless(status: UInt8)
-    /// The connection ends without a word.
+    /// It ends the connection without an error response.
     case wordless
-    /// The last word breaks off.
+    /// Its error response is incomplete.
     case half(status: UInt8)
-    /// The last word is none of a gateway's.
+    /// Its response is not an error response.
     case junk
 }
 
-/// What is wrong with a process' gateways. Probabilities are of each notification.
+/// Faults of a process's gateways. Each probability applies to every notification.
 struct GatewayFaults {
     var transient = 0.0
     var refusing = 0.0
     var credential = 0.0
-    /// Some tokens can't be processed, however often they come.
+    /// Whether some tokens always get a processing error.
     var isStubborn = false
     var nameless = 0.0
     var wordless = 0.0
     var half = 0.0
     var junk = 0.0
-    /// The connection is shut down after so many; 0: never.
+    /// Number of notifications after which the connection is shut down; 0: never.
     var shutdownAfter = 0
-    /// Chance of a connection to be shut down some time in its life, be it idle.
+    /// Chance that a connection is shut down at some time, even if it is idle.
     var goodbye = 0.0
-    /// The longest time from the notification to the word about it: those behind it are discarded
-    /// meanwhile.
+    /// Maximum time from a notification to its error response. Notifications that arrive in between
+    /// are discarded.
     var errorDelay: UInt64 = 0
     var endings: [GatewayEnding] = [.atOnce]
-    /// Chance of more bytes behind the last word.
+    /// Chance of more bytes after the error response.
     var trailing = 0.0
 
-    /// Nothing is.
+    /// Creates faults that never occur.
     init() {}
 
-    /// What a seed draws for one of its processes, of a generator of its own.
+    /// Draws the faults of a process from their own generator.
     init(seed: UInt64, process: Int, rows: Int, silence: UInt64) {
         let mixed = seed ^ 0x6761_7465_7761_0002 &+ UInt64(process) << 32
         var random = SimulationRandom(seed: mixed)
@@ -123,23 +125,23 @@ struct GatewayFaults {
         if random.chance(transient) { return .refuse(status: random.pick([1, 1, 255, 0, 9, 77])) }
         if random.chance(refusing) { return .refuse(status: random.pick([2, 4, 5, 7, 128])) }
         if random.chance(credential) { return .refuse(status: random.pick([3, 6])) }
-        // Where no error has an identifier, one bad token would cost all others for ever.
+        // If errors have no identifier, one bad token would prevent all other rows forever.
         guard command > 0 else { return .take }
         let place = Self.place(token)
         if place < 3 { return .refuse(status: 8) }
         return isStubborn && place < 8 ? .refuse(status: 1) : .take
     }
 
-    /// What a token is like, each time that it is asked about: 0 up to 99.
+    /// Number from 0 to 99 that decides about a token, always in the same way.
     private static func place(_ token: [UInt8]) -> UInt64 {
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325
         for byte in token { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
         return (hash >> 20) % 100
     }
 
-    /// Whether anything may be lost, or take its time, for which a run gives up.
+    /// Whether rows may be lost or delayed for a reason that lets a run give up.
     ///
-    /// - Parameter command: With 0 each error costs what is in flight.
+    /// - Parameter command: With 0, each error loses the notifications in flight.
     func isTroubled(command: Int) -> Bool {
         (command == 0 && refusing + credential > 0)
             || transient + nameless + wordless + half + junk + goodbye > Ambush.chance
@@ -149,8 +151,7 @@ struct GatewayFaults {
 }
 
 extension FaultPlan {
-    /// What befalls connections, disk and operator stays; how servers of HTTP/2 fare is none of a
-    /// gateway's.
+    /// Keeps the faults of connections, disk and operator, but not those of HTTP/2 servers.
     mutating func turnToGateway(_ gateway: GatewayFaults, seed: UInt64) {
         let calm = FaultPlan.calm
         busy = 0
@@ -175,6 +176,7 @@ extension FaultPlan {
 }
 
 extension SimulationPlan {
-    /// For so long a gateway's silence is waited for: a sixth of the time for a response.
+    /// Time of silence after which a notification counts as accepted: a sixth of the request
+    /// timeout.
     var silence: UInt64 { requestTimeout / 6 }
 }

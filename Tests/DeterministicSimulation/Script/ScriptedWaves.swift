@@ -1,34 +1,34 @@
 import BroadsideLists
 import BroadsidePolicy
 
-/// Waves of a seed: time zones with clock changes, the zone of each row, and when rows are to be sent. The
-/// rules are told here by stepping through the minutes, without the engine's.
+/// Waves of a seed: time zones whose clocks change, the zone of each row, and the times at which
+/// rows are due. The rules are computed by stepping through the minutes, without the engine's code.
 struct ScriptedWaves {
     let zones: [ScriptedZone]
-    /// The zone of each row.
+    /// Index of each row's zone.
     let zoneOfRow: [Int]
-    /// `--deliver-at`, minutes of the day; nil: at once.
+    /// `--deliver-at` in minutes of the day; nil: at once.
     let deliverAt: Int64?
-    /// `--on`, days since 1970; nil: the date of the first start in UTC.
+    /// `--on` in days since 1970; nil: the date of the first start in UTC.
     let date: Int64?
     /// `--late`.
     let late: DeliverySchedule.LateRule
-    /// `--quiet`, minutes of the day; nil: there are no such hours.
+    /// `--quiet` in minutes of the day; nil: no quiet hours.
     let quiet: (start: Int64, end: Int64)?
 
     private static let day: Int64 = 86_400
-    /// About when the campaign begins, seconds since 1970.
+    /// Approximate start of the campaign, seconds since 1970.
     private static let start: Int64 = 1_760_000_400
 
     /// - Parameters:
     ///   - chance: Chance that the seed has waves.
-    ///   - rowCount: Rows of the list.
-    /// - Returns: nil: all rows are due at once.
+    ///   - rowCount: Number of rows of the list.
+    /// - Returns: nil if all rows are due at once.
     init?(seed: UInt64, chance: Double, rowCount: Int) {
         var random = SimulationRandom(seed: seed ^ 0x7761_7665_7300_0001)
         guard random.chance(chance) else { return nil }
         let zoneCount = random.between(1...7)
-        // Where clocks are set forward or back: where it matters, as often as anywhere else.
+        // Clock changes are as likely near the relevant times as at any other time.
         let minute = Int64(random.between(-360...1200))
         let isAtOnce = random.chance(0.2)
         let east = Int64(random.between(-48...56)) * 900
@@ -48,11 +48,11 @@ struct ScriptedWaves {
         late = random.pick([.send, .skip, .nextDay])
         var zones: [ScriptedZone] = []
         for number in 0..<zoneCount {
-            // Some zones are alike, others a day apart.
+            // Some zones have similar offsets, others differ by a day.
             let offset = number == 0 ? east : Int64(random.between(-48...56)) * 900
             var changes: [(time: Int64, offset: Int64)] = []
             var last = offset
-            // Around the time of day, the start or the end of quiet hours, or at any time.
+            // Near the time of delivery, near the start or the end of quiet hours, or at any time.
             let places = [at, hours?.start ?? at, hours?.end ?? at, Int64(random.below(1440))]
             for _ in 0..<random.pick([0, 0, 1, 1, 2]) {
                 let days = Int64(random.between(-1...1))
@@ -81,14 +81,14 @@ struct ScriptedWaves {
 
     // MARK: The rules; times are milliseconds since 1970
 
-    /// Whether it is one of the quiet hours in a zone.
+    /// Whether a time is within the quiet hours of a zone.
     func isQuiet(_ zone: Int, at time: UInt64) -> Bool {
         let shown = zones[zone].shown(Int64(time / 1000))
         return Self.contains(quiet, minute: shown % Self.day / 60)
     }
 
-    /// The time of day of a zone on the day of delivery, or as `--late` has it; nil: it had passed. Quiet
-    /// hours may come on top.
+    /// Time of delivery in a zone, changed by `--late` if it had passed at the start; nil: the rows
+    /// are not sent. Quiet hours may delay it further.
     func base(_ zone: Int, startedAt: UInt64) -> UInt64? {
         guard let deliverAt else { return startedAt }
         var day = date ?? Int64(startedAt / 1000) / Self.day
@@ -106,14 +106,14 @@ struct ScriptedWaves {
         }
     }
 
-    /// The first minute whose clock shows so much, or more.
+    /// The first minute at which the zone's clock shows this time or a later one.
     private func firstTime(_ zone: Int, showing wanted: Int64) -> UInt64 {
         var time = wanted - 26 * 3600
         while zones[zone].shown(time) < wanted { time += 60 }
         return UInt64(time) * 1000
     }
 
-    /// The first time from `time` on that is outside of the quiet hours.
+    /// The first time, from `time` on, that is outside the quiet hours.
     func endOfQuiet(_ zone: Int, from time: UInt64) -> UInt64 {
         guard isQuiet(zone, at: time), let quiet else { return time }
         let shown = zones[zone].shown(Int64(time / 1000))
@@ -126,7 +126,7 @@ struct ScriptedWaves {
 
     // MARK: For the engine
 
-    /// The rows' zones, as a pass over the list finds them. A row that is not sent has none.
+    /// The zones of the rows, as a pass over the list finds them. A row that is not sent has none.
     func rowZones(of plan: SimulationPlan) throws -> RowZones {
         try RowZones(
             numbers: plan.list.tokens.indices.map { row in
@@ -134,7 +134,7 @@ struct ScriptedWaves {
             }, zoneCount: zones.count)
     }
 
-    /// What the zones' files say.
+    /// Rules that are read from the zones' files.
     var rules: [TimeZoneRules] {
         zones.map { zone in
             guard let rules = TimeZoneRules(file: zone.file) else {
@@ -144,7 +144,7 @@ struct ScriptedWaves {
         }
     }
 
-    /// The options.
+    /// The schedule that the options define.
     func schedule(startedAt: UInt64) -> DeliverySchedule {
         func text(_ minute: Int64) -> String {
             func two(_ number: Int64) -> String { number < 10 ? "0\(number)" : "\(number)" }

@@ -1,18 +1,20 @@
-/// A time zone of a seed: its file, as the system has one of each zone, and what a clock in it shows.
+/// A time zone of a seed: its file, as the system has one for each zone, and the time that its
+/// clock shows.
 struct ScriptedZone {
     /// Seconds east of UTC before the first change.
     let offset: Int64
-    /// Changes of the clock in order: seconds since 1970, each a whole minute, and the offset from there on.
+    /// Clock changes in order: seconds since 1970, always a whole minute, and the offset from then
+    /// on.
     let changes: [(time: Int64, offset: Int64)]
 
-    /// What the clock shows at a time, in seconds as if it showed UTC.
+    /// Time that the clock shows, in seconds as if it showed UTC.
     func shown(_ time: Int64) -> Int64 {
         var offset = offset
         for change in changes where change.time <= time { offset = change.offset }
         return time + offset
     }
 
-    /// The file by RFC 9636: version 2, with a table of changes and no rule for the time after it.
+    /// The zone's file by RFC 9636: version 2, with a table of changes and no rule for later times.
     var file: [UInt8] {
         func bytes(_ value: Int64, _ count: Int) -> [UInt8] {
             (0..<count).reversed().map { UInt8(truncatingIfNeeded: value >> (8 * Int64($0))) }

@@ -1,25 +1,25 @@
 import BroadsideRows
 
-/// A token list as users have them: any case, blanks, carriage returns, blank lines, rows that are
-/// no token; and what each row means.
+/// A token list as users have them: any case, spaces, carriage returns, blank lines, and rows
+/// without a valid token. It also has the meaning of each row.
 struct SimulatedList {
-    /// The list as it lies on disk.
+    /// The bytes of the list's file.
     let bytes: [UInt8]
-    /// The token of each row, canonical; nil for a row that holds none.
+    /// Canonical token of each row; nil for a row without a valid token.
     let tokens: [[UInt8]?]
-    /// The same as they are written.
+    /// The same tokens as the list has them.
     let texts: [[UInt8]]
-    /// The line on which each row starts, from 1, and which bytes are its own, the line's end among them.
+    /// Line on which each row starts, from 1, and range of its bytes, including the line end.
     let lines: [Int]
     let ranges: [Range<Int>]
-    /// The bytes before all rows.
+    /// Number of bytes before all rows.
     let headerCount: Int
-    /// Some tokens come several times, and each copy has a response of its own.
+    /// Whether some tokens occur several times, and each copy gets its own response.
     let hasCopies: Bool
-    /// How it is written.
+    /// Format of the list.
     let layout: RowLayout
 
-    /// - Parameter isUnique: No token comes twice, be it as short as it may.
+    /// - Parameter isUnique: Whether no token occurs twice, even if the list is short.
     init(rowCount: Int, hasCopies: Bool, isUnique: Bool = false, random: SimulationRandom) {
         self.hasCopies = hasCopies
         var random = random
@@ -82,7 +82,7 @@ struct SimulatedList {
         self.texts = texts
     }
 
-    /// The row of each token's bytes.
+    /// The row of each token, by the token's bytes.
     var rowOfToken: [[UInt8]: Int] {
         var rows: [[UInt8]: Int] = [:]
         for (row, token) in tokens.enumerated() {

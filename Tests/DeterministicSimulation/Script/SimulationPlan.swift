@@ -8,29 +8,29 @@ import BroadsidePayloads
 import BroadsidePolicy
 import BroadsideSupport
 
-/// What a seed decides before anything happens: the campaign, its list, its settings, and the
-/// faults of each process.
+/// Decisions of a seed before the start: the campaign, its list, its settings, and the faults of
+/// each process.
 struct SimulationPlan {
     let seed: UInt64
-    /// Newer attempts claim the ledger again and again, and run beside the older ones.
+    /// Whether newer attempts claim the ledger repeatedly, and run in parallel with older ones.
     let hasSenders: Bool
     let list: SimulatedList
-    /// Arms of the campaign; nil: there are none.
+    /// Arms of the campaign; nil if there are none.
     let arms: ScriptedArms?
-    /// Local times at which rows are sent; nil: all at once.
+    /// Local times at which rows are sent; nil: all rows are due at once.
     let waves: ScriptedWaves?
     let campaign: UInt64
-    /// The payload, or what every row's begins with.
+    /// The payload, or the part with which the payload of each row begins.
     let payload: [UInt8]
-    /// How often a row's token stands in its payload; 0: all rows get the same.
+    /// How often a row's token occurs in its payload; 0: all rows have the same payload.
     let repetitions: Int
     let topic: [UInt8]
     let expiration: [UInt8]?
     let collapseIdentifier: [UInt8]?
     let usesProviderToken: Bool
-    /// The legacy gateway that it goes to; nil: it goes over HTTP/2.
+    /// Settings of a campaign to a legacy gateway; nil for a campaign over HTTP/2.
     let gateway: ScriptedGateway?
-    /// How old the provider token is at the first start, in seconds.
+    /// Age of the provider token at the first start, in seconds.
     let tokenAge: UInt64
     let addresses: Int
 
@@ -38,7 +38,7 @@ struct SimulationPlan {
     let connections: Int
     let streams: Int
     let rate: UInt64?
-    /// How the rate rises up to that; nil: it does not.
+    /// How the rate rises to that value; nil: it does not rise.
     let ramp: ScriptedRamp?
     let ratePerConnection: UInt64?
     let onLost: LostResponsePolicy
@@ -53,12 +53,12 @@ struct SimulationPlan {
     /// `--max-invalid`.
     let maxInvalid: Double
 
-    /// What a reactor may hold.
+    /// Limits of a reactor.
     let bounds: ScriptedBounds
 
-    /// One for each process; those that follow are calm.
+    /// Fault plans of the first processes. Later processes have no faults.
     let faultPlans: [FaultPlan]
-    /// What the seed's accidents are drawn from.
+    /// Generator for all random events.
     let random: SimulationRandom
 
     static let authority = Array("api.push.example".utf8)
@@ -66,9 +66,9 @@ struct SimulationPlan {
     static let priority = Array("10".utf8)
 
     /// - Parameters:
-    ///   - seed: What everything follows from.
-    ///   - hasSenders: Whether several senders have the campaign at a time.
-    ///   - hasWaves: Whether rows are sent at their local time in any case.
+    ///   - seed: Number that decides everything.
+    ///   - hasSenders: Whether several senders run the campaign at the same time.
+    ///   - hasWaves: Whether rows are always sent at their local time.
     init(seed: UInt64, hasSenders: Bool = false, hasWaves: Bool = false) {
         self.hasSenders = hasSenders
         var random = SimulationRandom(seed: seed)
@@ -78,7 +78,7 @@ struct SimulationPlan {
         let rowCount = random.between(0...(random.pick([3, 40, 300, 300, 2500])))
         let gateway = ScriptedGateway(seed: seed, rows: rowCount)
         self.gateway = gateway
-        // A gateway is told no row's number: it is the token that says which one it is.
+        // A gateway gets no row numbers. Only the token identifies a row.
         list = SimulatedList(
             rowCount: rowCount, hasCopies: gateway == nil && seed / 5 % 6 == 2,
             isUnique: gateway != nil, random: random.fork())
@@ -86,7 +86,7 @@ struct SimulationPlan {
         self.waves = waves
         let drawnCount = random.pick([2, 30, 242, 1000, 4096])
         let payloadCount = gateway?.payloadCount ?? drawnCount
-        // No draw of its own, so that a seed's other decisions stay what they were.
+        // It uses no random numbers, so that a seed's other draws stay the same.
         repetitions =
             gateway?.repetitions
             ?? (payloadCount < 4096 ? [0, 0, 0, 1, 3, 12][Int(seed / 7 % 6)] : 0)
@@ -117,12 +117,12 @@ struct SimulationPlan {
         let hasToken = usesProviderToken
         let reactorCount = reactors
         let canWait = requestTimeout == 30 * second && rowCount <= 300
-        // So many in a row that the run is stopped must not come.
-        // No draw of its own.
+        // The list must not have so many invalid rows in a row that the run stops. It uses no
+        // random numbers.
         maxInvalid = waves == nil ? [100, 100, 10, 25, 1][Int(seed / 11 % 5)] : 100
         let namesReasons =
             abortAfter >= 50 && ScriptedBounds.namesReasons(seed: seed, rows: rowCount)
-        // Later waves meet faults, too.
+        // Later waves must have faults, too.
         let storms = random.pick([0, 1, 1, 2, 4]) + (waves == nil ? 0 : Int(seed % 3))
         faultPlans = (0..<storms).map { process in
             var faults = FaultPlan.storm(&random)
@@ -155,7 +155,8 @@ struct SimulationPlan {
             }
             faults.halves = Halves(seed: seed, process: process)
             faults.oddStatuses = OddStatuses(seed: seed, process: process)
-            // Not where nothing else goes wrong: the judges allow no other reason to give up there.
+            // Only if the plan has other faults. Without them, the checks allow no other reason to
+            // give up.
             if !isUseless, starvation == nil, hostility == nil {
                 faults.addAmbushes(seed: seed, process: process, isGateways: false)
             }
@@ -164,7 +165,7 @@ struct SimulationPlan {
         let drawnCanary: (rows: Int, percent: Double)? =
             random.chance(0.25)
             ? (random.pick([1, 5, 50, 400]), random.pick([0, 20, 20, 100])) : nil
-        // What checks the list as a whole is told without waves.
+        // Guards that check the whole list are only used without waves.
         canary = waves == nil ? drawnCanary : nil
         arms =
             gateway == nil && repetitions > 0 && canary == nil && maxInvalid == 100
@@ -180,7 +181,7 @@ struct SimulationPlan {
         return payload + frame.suffix(4)
     }
 
-    /// What all apns-ids of the campaign begin with.
+    /// Common prefix of all apns-ids of the campaign.
     var idPrefix: [UInt8] {
         Array(
             identifier(row: 0).prefix(NotificationID.rowDigitsOffset))
@@ -203,14 +204,14 @@ struct SimulationPlan {
         return faults
     }
 
-    /// Whether the servers refuse each token of a part that is too short for `--abort-after` to notice.
-    /// No draw of its own.
+    /// Whether the servers refuse each token of a part that is too short for `--abort-after` to
+    /// notice. It uses no random numbers.
     var refusesTokens: Bool {
         part != nil && gateway == nil && seed / 3 % 4 == 1 && list.tokens.count < abortAfter
     }
 
-    /// `--limit` of a process; nil: all rows are its. By a generator of its own. Not together with what
-    /// checks the list as a whole.
+    /// `--limit` of a process; nil: all rows belong to it. It uses its own generator, and is not
+    /// combined with guards that check the whole list.
     func limit(epoch: Int) -> UInt64? {
         guard epoch <= faultPlans.count, maxInvalid == 100, canary == nil, waves == nil else {
             return nil
@@ -220,16 +221,16 @@ struct SimulationPlan {
         return UInt64(random.between(1...max(1, list.tokens.count)))
     }
 
-    /// Whether a row is sent nothing, because its device is held out.
+    /// Whether nothing is sent to a row, because its device is held out.
     func isHeldOut(_ row: Int) -> Bool {
         guard let arms, let holdout = arms.holdout else { return false }
         return arms.armOfRow[row] == holdout
     }
 
-    /// Whether a row has a token, and is sent.
+    /// Whether a row has a valid token and is not held out.
     func isSent(_ row: Int) -> Bool { list.tokens[row] != nil && !isHeldOut(row) }
 
-    /// Rows that a process settles without sending them; nil: there are none.
+    /// Rows that a process settles without sending them; nil if there are none.
     func skips() throws -> ExclusionIndex? {
         guard let split = arms?.split, let set = settings().personal else { return nil }
         let scan = try ExclusionScan(
@@ -238,20 +239,21 @@ struct SimulationPlan {
         return try scan?.listAside(of: TokenList(lines: list.bytes, layout: list.layout))
     }
 
-    /// Processes that waves may add: one for each zone, and those that quiet hours divide.
+    /// Maximum number of additional processes because of waves: for each zone, and for passes that
+    /// quiet hours divide.
     var passesMost: Int { waves.map { 8 * $0.zones.count + 16 } ?? 0 }
 
-    /// What a row's request has to carry.
+    /// Payload that a row's request must have.
     func payload(row: Int) -> [UInt8] {
         guard repetitions > 0 else { return payload }
-        // The only byte that JSON escapes in these lists is a tab.
+        // A tab is the only byte in these lists that JSON escapes.
         let text = list.texts[row].flatMap { $0 == 0x09 ? Array("\\t".utf8) : [$0] }
         return personal(
             Array(repeating: text, count: repetitions).flatMap { $0 }, arm: arms?.armOfRow[row] ?? 0
         )
     }
 
-    /// How many bytes that are.
+    /// Number of bytes of that payload.
     func payloadCount(row: Int) -> Int {
         guard repetitions > 0 else { return payload.count }
         let text = list.texts[row]
@@ -259,7 +261,7 @@ struct SimulationPlan {
         return Self.frameCount + payload.count + repetitions * escaped
     }
 
-    /// Bytes around the payload and the text.
+    /// Number of bytes around the payload and the text.
     private static let frameCount = #"{"x":,"t":""}"#.utf8.count
 
     private func personal(_ text: [UInt8], arm: UInt8) -> [UInt8] {
@@ -269,7 +271,7 @@ struct SimulationPlan {
 
     func settings() -> ReactorSettings {
         var settings = sharedSettings()
-        // By the seed alone, so that other draws stay as they are.
+        // Only the seed decides it, so that other draws stay the same.
         if seed % 3 == 2 { settings.indexingPolicy = .compact }
         if seed % 5 > 1 { settings.pace = .adaptive }
         settings.connections = connectionsMost
@@ -288,7 +290,7 @@ struct SimulationPlan {
         return settings
     }
 
-    /// Every third seed's list is one of several of its campaign's. No draw of its own.
+    /// The part of the campaign that the list is, in every third seed; nil in all others.
     var part: CampaignPart? {
         guard seed % 3 == 1 else { return nil }
         return CampaignPart(

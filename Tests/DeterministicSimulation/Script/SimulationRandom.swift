@@ -1,4 +1,4 @@
-/// Where every accident of a simulation comes from: SplitMix64 of its seed.
+/// Generator of a simulation's random events: SplitMix64 of its seed.
 struct SimulationRandom {
     private var state: UInt64
 
@@ -14,7 +14,7 @@ struct SimulationRandom {
         return mixed ^ (mixed >> 31)
     }
 
-    /// A number from 0 up to `limit`, which is left out.
+    /// Returns a number from 0 up to, but not including, `limit`.
     mutating func below(_ limit: Int) -> Int {
         Int(truncatingIfNeeded: next() >> 1) % max(1, limit)
     }
@@ -23,12 +23,13 @@ struct SimulationRandom {
         range.lowerBound + below(range.count)
     }
 
-    /// Nanoseconds from 0 up to `limit`.
+    /// Returns nanoseconds from 0 up to `limit`.
     mutating func delay(_ limit: UInt64) -> UInt64 {
         next() % (limit + 1)
     }
 
-    /// A delay whose order of magnitude is drawn first: mostly short, now and then close to `limit`.
+    /// Returns a delay whose order of magnitude is drawn first: mostly short, sometimes close to
+    /// `limit`.
     mutating func skewedDelay(_ limit: UInt64) -> UInt64 {
         delay(limit >> UInt64(below(8)))
     }
@@ -41,7 +42,7 @@ struct SimulationRandom {
         elements[below(elements.count)]
     }
 
-    /// A source of its own, so that what one part draws does not move what another does.
+    /// Returns a new generator, so that the draws of one part do not change those of another.
     mutating func fork() -> SimulationRandom {
         SimulationRandom(seed: next())
     }

@@ -1,28 +1,29 @@
 import Broadside
 import CBroadsideNghttp2
 
-/// Servers that live and answer PING, and one day leave no room for a request any more, for good.
+/// Servers that are alive and respond to PING, but at some time have no more room for requests.
 struct Starvation {
     enum Cause {
         /// The stream limit falls to zero.
         case streams
-        /// Nothing of the connection's window is given back, and what it cuts off is refused: no
-        /// request is in flight whose answer would move the server to make room.
+        /// The connection's window gets no more credit, and requests that it cuts off are refused.
+        /// So no request is in flight whose response would make the server return credit.
         case window
     }
 
     let cause: Cause
-    /// Chance of a connection to be such a one.
+    /// Chance that a connection has this fault.
     let chance: Double
-    /// It begins with so many requests.
+    /// Number of requests after which it begins.
     let requests: Int
 
-    /// What a seed draws for one of its processes, of a generator of its own, so that its other draws
-    /// stay what they are; nil where no server starves anybody.
+    /// Draws the fault of a process from its own generator, so that the seed's other draws stay the
+    /// same; nil if no server has it.
     ///
     /// - Parameters:
-    ///   - rows: Rows of the list: a connection carries enough of them for the campaign to end.
-    ///   - payloadCount: What a request takes of the connection's window, at least.
+    ///   - rows: Number of rows of the list. A connection carries enough requests for the campaign
+    ///     to end.
+    ///   - payloadCount: Minimum number of bytes that a request takes from the connection's window.
     init?(seed: UInt64, process: Int, rows: Int, payloadCount: Int) {
         let mixed = seed ^ 0x7374_6172_7665_0001 &+ UInt64(process) << 32
         var random = SimulationRandom(seed: mixed)
@@ -34,7 +35,8 @@ struct Starvation {
 }
 
 extension FaultPlan {
-    /// - Parameter isAlone: Nothing else goes wrong: then there is no other reason to give up.
+    /// - Parameter isAlone: Whether there are no other faults. Then there is no other reason to
+    ///   give up.
     mutating func add(_ starvation: Starvation, isAlone: Bool) {
         if isAlone { self = .calm }
         self.starvation = starvation
@@ -43,13 +45,13 @@ extension FaultPlan {
     mutating func add(_ limits: AnnouncedLimits) {
         self.limits = limits
         initialWindow = limits.initialWindow
-        // Not where few requests of a connection are answered anyway: that would take days.
+        // Not if only few requests of a connection get a response: the simulation would take days.
         if limits.variesTables, resetStream < 0.5, stall == 0 { requestsPerConnection = 12 }
     }
 }
 
 extension SimulatedServer {
-    /// Looks whether it is time to leave no more room: after each request's headers.
+    /// After each request's headers: begins the fault if it is due.
     func starveIfDue() {
         guard let starvation, requests == starvation.requests else { return }
         isStarving = true
@@ -58,7 +60,7 @@ extension SimulatedServer {
         announce(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, 0)
     }
 
-    /// What the used-up window of the connection cuts off is refused.
+    /// Refuses requests that the used-up window of the connection cuts off.
     func refuseWhatIsCut() {
         guard isStarving, connectionWindow <= 0 else { return }
         for stream in order where !(streams[stream]?.isWhole ?? true) {
@@ -66,7 +68,7 @@ extension SimulatedServer {
         }
     }
 
-    /// True where the client knows, or will soon, that not one request has room.
+    /// Whether the client knows, or soon will, that no request has room.
     var hasNoRoom: Bool {
         order.isEmpty && !isMute && !hasSaidGoAway && isStarving
             && (connectionWindow <= 0 || streamLimit == 0)

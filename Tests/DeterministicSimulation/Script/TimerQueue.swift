@@ -1,58 +1,59 @@
 import Broadside
 import BroadsideEngine
 
-/// What happens at an instant of the simulation.
+/// An event of the simulation.
 enum SimulationEvent {
-    /// A reactor wakes: it gets its completions and decides. `ticket` tells stale wakes from due
-    /// ones.
+    /// A reactor runs an iteration: it gets its completions and decides. `ticket` identifies stale
+    /// events.
     case turn(reactor: Int, ticket: Int)
-    /// A completion of the current process lands in a reactor's inbox.
+    /// A completion of the current process arrives in a reactor's inbox.
     case deliver(reactor: Int, epoch: Int, ReactorCompletion)
     case connected(link: Int, errno: Int32)
     case sendDone(link: Int)
-    /// `sentAt`: when they left the client's hands.
+    /// `sentAt`: time at which the client sent the bytes.
     case bytesToServer(link: Int, [UInt8], sentAt: UInt64)
-    /// The client's end arrives at the server.
+    /// The client's end of the connection arrives at the server.
     case endToServer(link: Int)
     case bytesToClient(link: Int, [UInt8])
-    /// The server's end arrives at the client: in order (0) or by reset.
+    /// The server's end of the connection arrives at the client: in an orderly way (0) or by a
+    /// reset.
     case endToClient(link: Int, errno: Int32)
     case closed(link: Int)
     case server(link: Int, ServerAct)
-    /// A legacy gateway says its last word, or decides to.
+    /// A legacy gateway sends its error response, or decides to shut down.
     case gatewaySpeaks(link: Int)
     case gatewayLeaves(link: Int)
     case writeDone(reactor: Int, epoch: Int)
     case syncDone(reactor: Int, epoch: Int)
-    /// The list, on a slow disk, gives a chunk.
+    /// The list's slow disk returns a chunk.
     case readChunk(reactor: Int, epoch: Int, rowLimit: Int)
-    /// Reactors learn that the list has changed, at the latest.
+    /// Latest time at which reactors learn that the list has changed.
     case changesTold(epoch: Int)
-    /// The operator's word to stop; the second time at once.
+    /// The operator stops the run. With the second signal, it stops at once.
     case signal(epoch: Int, isSecond: Bool)
-    /// The process is stopped as a whole (SIGSTOP, a frozen container), for so long.
+    /// The whole process is stopped for a time (SIGSTOP, a frozen container).
     case freeze(epoch: Int, UInt64)
     /// A newer attempt claims the ledger while the process still runs, and reads it.
     case claim(epoch: Int)
     /// The operator changes the rate.
     case rate(epoch: Int, UInt64?)
-    /// The operator pauses the run for so long; nil: has it continue.
+    /// The operator pauses the run for a time; nil: the run continues.
     case pause(epoch: Int, UInt64?)
     /// The run gets more connections.
     case growth(epoch: Int, connections: Int, reactors: Int)
-    /// The provider token that is wanted is made and kept.
+    /// The provider token that is wanted is made.
     case renewal(epoch: Int)
     /// The operator has the credentials read again.
     case reload(epoch: Int)
-    /// All becomes well.
+    /// All faults end.
     case calm(epoch: Int)
     /// Quiet hours begin in a zone whose rows the process sends.
     case quiet(epoch: Int)
-    /// The process dies here.
+    /// The process dies.
     case death(epoch: Int, isPowerCut: Bool)
 
-    /// Whether it is the process' own doing, and has to wait while that is stopped. Kernel, network, servers
-    /// and death do not.
+    /// Whether the process itself handles the event, which must therefore wait while the process is
+    /// frozen. Kernel, network, servers and deaths do not wait.
     var isOfProcess: Bool {
         switch self {
         case .turn, .readChunk, .changesTold, .signal, .rate, .pause, .growth, .renewal, .reload,
@@ -62,7 +63,7 @@ enum SimulationEvent {
         }
     }
 
-    /// Whether it means nothing to a process that died.
+    /// Whether the event has no effect on a dead process.
     var isOfLiving: Bool {
         switch self {
         case .writeDone, .syncDone, .deliver, .freeze, .claim, .calm, .death, .connected,
@@ -73,7 +74,8 @@ enum SimulationEvent {
     }
 }
 
-/// Events in the order in which they happen: by time, and at one time in the order they were made.
+/// Events in the order in which they happen: by time, and at equal times in the order of their
+/// creation.
 struct TimerQueue {
     private struct Entry {
         var time: UInt64

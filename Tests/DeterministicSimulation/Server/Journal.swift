@@ -1,13 +1,13 @@
 import Broadside
 
-/// What the servers saw and what they made of it: the truth that the ledger has to tell.
+/// The requests that the servers received, and their outcomes. The ledger must agree with them.
 struct Journal {
     enum Resolution {
         case open
         case answered(ServerAnswer)
-        /// Refused, or above a GOAWAY's last stream: surely not acted on.
+        /// Refused, or above a GOAWAY's last stream: surely not processed.
         case notProcessed
-        /// Reset with another code: nobody knows.
+        /// Reset with another code: possibly processed.
         case reset
     }
 
@@ -15,20 +15,20 @@ struct Journal {
     struct Copy {
         let row: Int
         let link: Int
-        /// With a legacy gateway: which of the connection's notifications it is, from 1.
+        /// With a legacy gateway: number of the notification on the connection, from 1.
         let stream: Int32
         let epoch: Int
-        /// When the last of its header left the client.
+        /// Time at which the client sent the last byte of its header.
         let sentAt: UInt64
-        /// When its provider token was made, seconds since 1970; nil where it has none.
+        /// Time at which its provider token was made, seconds since 1970; nil if it has none.
         var tokenIssued: UInt64?
         var resolution = Resolution.open
-        /// When the client was handed the last byte of what became of it; nil before.
+        /// Time at which the client received the last byte about the outcome; nil before.
         var toldAt: UInt64?
-        /// The client closed its connection in the very turn in which it was told, or had given the
-        /// request up.
+        /// Whether the client closed its connection in the iteration in which it received the
+        /// outcome, or had given up the request.
         var isToldInVain = false
-        /// The client took the request back.
+        /// Whether the client canceled the request.
         var isCancelled = false
     }
 
@@ -39,17 +39,19 @@ struct Journal {
         copiesOfRow = Array(repeating: [], count: rowCount)
     }
 
-    /// A copy of a row reaches a server: whether it may is checked here.
+    /// Records a copy of a row that reaches a server, and checks that the copy is allowed.
     ///
-    /// - Parameter isDiscarded: A legacy gateway does not act on it, so that it is nobody's second.
+    /// - Parameter isDiscarded: Whether a legacy gateway discards the copy, so that it is not a
+    ///   repetition.
     mutating func arrived(
         row: Int, link: Int, stream: Int32, tokenIssued: UInt64?, isDiscarded: Bool = false,
         simulation: Simulation
     ) -> Int {
         let epoch = simulation.links[link].epoch
         let resends = simulation.plan.onLost == .resend || simulation.process.reopensUnknown
-        // A server that hung gets to what the client has long given up, and sent elsewhere since.
-        // That it was may still wait behind bytes which the hung server does not take.
+        // A server that stalled may read a request that the client has given up and sent again
+        // elsewhere. The client's RST_STREAM may still wait behind bytes that the server does not
+        // accept.
         let isLate =
             !simulation.links[link].isOpenAtClient
             || simulation.wasCancelled(link: link, stream: stream)
@@ -73,7 +75,7 @@ struct Journal {
         return copies.count - 1
     }
 
-    /// Why there must not be another copy beside this one; nil where there may.
+    /// Reason why another copy must not exist beside this one; nil if it may.
     private func objection(to copy: Copy, epoch: Int, simulation: Simulation) -> String? {
         let isTold = copy.toldAt != nil
         let resends = simulation.plan.onLost == .resend || simulation.process.reopensUnknown
@@ -105,7 +107,7 @@ struct Journal {
         copies[copy].isToldInVain = isTooLate
     }
 
-    /// What was handed over at this instant may not have been looked at.
+    /// Marks the outcomes that the client received at this instant: it may not have read them.
     mutating func toldInVain(link: Int, at time: UInt64) {
         for index in copies.indices where copies[index].link == link {
             if copies[index].toldAt == time { copies[index].isToldInVain = true }

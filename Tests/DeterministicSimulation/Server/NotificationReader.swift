@@ -1,5 +1,5 @@
-/// Reads what a client writes to a legacy gateway, however it is cut: an independent reading of Apple's
-/// "Binary Provider API" (archived), which shares nothing with the engine's.
+/// Parses what a client writes to a legacy gateway, in pieces of any size. It implements Apple's
+/// "Binary Provider API" (archived) independently of the engine.
 struct NotificationReader {
     struct Notification {
         var command = 0
@@ -8,19 +8,19 @@ struct NotificationReader {
         var priority: Int?
         var token: [UInt8] = []
         var payload: [UInt8] = []
-        /// Bytes of the connection up to its end.
+        /// Number of the connection's bytes up to the notification's end.
         var end = 0
     }
 
     private var pending: [UInt8] = []
     private var at = 0
     private var count = 0
-    /// What is not a notification; nothing is read behind it.
+    /// Description of bytes that are not a notification. Nothing is parsed after them.
     private(set) var problem: String?
 
-    /// Takes bytes in.
+    /// Adds received bytes.
     ///
-    /// - Returns: The notifications that they complete.
+    /// - Returns: The notifications that these bytes complete.
     mutating func read(_ bytes: some Sequence<UInt8>) -> [Notification] {
         pending += bytes
         var notifications: [Notification] = []
@@ -30,7 +30,7 @@ struct NotificationReader {
         return notifications
     }
 
-    /// Bytes of a notification that is not whole.
+    /// Number of bytes of an incomplete notification.
     var openCount: Int { pending.count - at }
 
     private mutating func next() -> Notification? {

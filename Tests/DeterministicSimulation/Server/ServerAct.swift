@@ -1,51 +1,52 @@
-/// What a server does by itself, some time after the bytes that led to it.
+/// An act of a server, some time after the bytes that caused it.
 enum ServerAct {
     case answer(stream: Int32)
-    /// Answers in part, or wrongly.
+    /// Sends a partial or wrong response.
     case answerInPart(stream: Int32)
     case refuse(stream: Int32)
     case reset(stream: Int32)
-    /// Gives the connection's window back for all that arrived.
+    /// Returns the credit of the connection's window for all received bytes.
     case giveBackWindow
     /// Announces a setting.
     case announce(id: UInt32, value: UInt32)
-    /// Looks after a body that its stream's window may cut off.
+    /// Checks a body that its stream's window may cut off.
     case feed(stream: Int32)
     /// Opens a stream's window.
     case openWindow(stream: Int32, count: Int)
-    /// The first step announces the end, the second names the last stream, the third closes.
+    /// The first act announces the end, the second names the last stream, and the third closes the
+    /// connection.
     case announceEnd
     case goAway(closesAfter: UInt64?)
     /// Names a later last stream than before.
     case raiseGoAway
-    /// Says that none of what is open was looked at.
+    /// Declares all open requests as not processed.
     case disown
     case close
     case resetConnection
     case fallSilent
     case changeSettings
-    /// Neither reads nor answers for so long.
+    /// Neither reads nor responds for a time.
     case stall(UInt64)
-    /// Ends its own direction, and goes on reading and acting.
+    /// Ends its sending direction, but continues to read and act.
     case halfClose
-    /// Sends what HTTP/2 does not allow, and nothing after it.
+    /// Sends bytes that HTTP/2 does not allow, and nothing after them.
     case violate
-    /// Answers the request that was answered last once more, otherwise; and sends nothing after it.
+    /// Sends a second, different response to the last request, and nothing after it.
     case answerTwice
 }
 
-/// What a server has decided to answer.
+/// A response on which a server has decided.
 struct ServerAnswer {
     var status: Int
     var reason: String?
     var timestamp: UInt64?
     var retryAfter: Int?
-    /// It is a legacy gateway's: the status is one of an error response.
+    /// Whether a legacy gateway sends it. The status is then that of an error response.
     var isGateways = false
 
     static let accepted = ServerAnswer(status: 200)
 
-    /// True where the engine may send the row again in the same process.
+    /// Whether the engine may send the row again in the same process.
     var allowsRetry: Bool {
         if isGateways { return Self.meaning(ofGateway: status) == .transient }
         return switch status {
@@ -55,14 +56,14 @@ struct ServerAnswer {
         }
     }
 
-    /// True where the engine leaves the row to a later process.
+    /// Whether the engine leaves the row to a later process.
     var allowsRetryLater: Bool {
         if isGateways { return Self.meaning(ofGateway: status) != .rejected }
         return status == 403 || isFromOtherServer || allowsRetry
     }
 
-    /// Whether APNs never sends such a response: it redirects nothing, asks for no login, and says why it
-    /// refuses a request.
+    /// Whether APNs never sends such a response. APNs does not redirect, does not ask for a login,
+    /// and gives a reason when it refuses a request.
     var isFromOtherServer: Bool {
         guard !isGateways else { return false }
         return switch status {
@@ -72,8 +73,8 @@ struct ServerAnswer {
         }
     }
 
-    /// True where nobody knows what became of the notification: APNs never says so, and what somebody
-    /// on the way says may be said of a request that was passed on.
+    /// Whether the outcome is unknown. APNs never sends such a status, and a proxy may send it for
+    /// a request that it passed on.
     var leavesDoubt: Bool {
         !isGateways && ((201..<300).contains(status) || status == 502 || status == 504)
     }
@@ -88,12 +89,12 @@ struct ServerAnswer {
 /// How a server treats a request.
 enum Fate {
     case answer(ServerAnswer)
-    /// The answer comes before the request's body.
+    /// The response comes before the request's body.
     case earlyAnswer(ServerAnswer)
     case refuse
     case reset
     case silence
-    /// What the token deserves, and what is wrong with it.
+    /// The kind of wrong response, and the response that the token determines.
     case half(HalfResponse, ServerAnswer)
 }
 
@@ -102,7 +103,7 @@ extension FaultPlan {
     static let tooManyTokens = ServerAnswer(status: 429, reason: "TooManyProviderTokenUpdates")
     static let earlyAnswer = ServerAnswer(status: 413, reason: "PayloadTooLarge")
 
-    /// What becomes of a request.
+    /// Decides what a server does with a request.
     func fate(
         token: [UInt8], copy: Int, authorization: [UInt8]?, random: inout SimulationRandom
     ) -> Fate {
@@ -160,9 +161,9 @@ extension FaultPlan {
         return .answer(deserved)
     }
 
-    /// What a token deserves on a good day; the same each time it is asked about.
+    /// Response that a token determines without faults. It is always the same.
     ///
-    /// - Parameter copy: Tells copies of a token apart whose responses differ.
+    /// - Parameter copy: Number that distinguishes copies of a token with different responses.
     static func deserved(by token: [UInt8], copy: Int) -> ServerAnswer {
         var hash: UInt64 = 0xcbf2_9ce4_8422_2325 ^ UInt64(copy) &* 0x9e37_79b9_7f4a_7c15
         for byte in token { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }

@@ -1,16 +1,18 @@
 import Broadside
 import BroadsideSupport
 
-/// A legacy gateway's end of one connection. It takes notifications in their order and says nothing,
-/// until one of them is wrong: from then on it discards, says its last word, and ends the connection.
+/// A legacy gateway's end of one connection. It accepts notifications in order without a response,
+/// until one of them is wrong. Then it discards all later ones, sends its error response, and ends
+/// the connection.
 final class SimulatedGateway {
-    /// What it says at the end.
+    /// Its last output.
     struct LastWord {
         var fate: GatewayFate
         var status: UInt8
-        /// The identifier that it names.
+        /// The identifier that the response names.
         var identifier: UInt32
-        /// Which of the notifications that arrived this is, from 0; nil: none.
+        /// Index of the named notification among those that arrived, from 0; nil if it is none of
+        /// them.
         var named: Int?
         var ending: GatewayEnding
     }
@@ -20,15 +22,15 @@ final class SimulatedGateway {
     unowned let simulation: Simulation
     var random: SimulationRandom
     private var reader = NotificationReader()
-    /// The journal's copies of what arrived, in order, and the identifiers.
+    /// Journal indices of the notifications that arrived, in order, and their identifiers.
     private(set) var copies: [Int] = []
     private var identifiers: [UInt32] = []
-    /// Notifications that it acted on.
+    /// Number of notifications that it processed.
     private var taken = 0
     private(set) var lastWord: LastWord?
     private var hasSpoken = false
     private var sentCount = 0
-    /// The client has the whole of its error response with so many bytes; nil where it gives none.
+    /// Number of bytes after which the client has the whole error response; nil if there is none.
     private(set) var responseEnd: Int?
 
     init(link: Int, faults: FaultPlan, simulation: Simulation, random: SimulationRandom) {
@@ -38,16 +40,16 @@ final class SimulatedGateway {
         self.random = random
     }
 
-    /// True while it takes notifications.
+    /// Whether it still accepts notifications.
     var isGood: Bool { lastWord == nil }
 
-    /// Rows of what arrived last.
+    /// Journal indices of the notifications that arrived last.
     var lastCopies: ArraySlice<Int> { copies.suffix(8) }
 
-    /// Nothing else goes wrong from here on.
+    /// From now on, it has no faults.
     func calmDown() { faults = .calm }
 
-    /// Takes bytes from the network.
+    /// Receives bytes from the network.
     func receive(_ bytes: [UInt8]) {
         for notification in reader.read(bytes) {
             arrived(notification)
@@ -73,7 +75,7 @@ final class SimulatedGateway {
         }
     }
 
-    /// It came behind a notification that was wrong.
+    /// Discards a notification that came after a wrong one.
     private func discard(_ copy: Int) {
         simulation.journal.resolve(copy, .notProcessed)
         guard let word = simulation.links[link].word, word.position != nil else { return }
@@ -108,8 +110,8 @@ final class SimulatedGateway {
         }
     }
 
-    /// None that arrived: 0, one that is perhaps on its way, one that perhaps is written and has not left
-    /// yet, or one that will not come.
+    /// An identifier of no notification that arrived: 0, or that of one that may be in flight, that
+    /// may be written but not yet sent, or that will never come.
     private func strangeIdentifier() -> UInt32 {
         let next = UInt32(random.between(1...9))
         let left = simulation.taps[link].requests.last?.identifier ?? 0
@@ -122,9 +124,10 @@ final class SimulatedGateway {
         }
     }
 
-    /// - Parameter named: nil where the word, once it is heard, names no notification that arrived.
+    /// - Parameter named: nil if the response names no notification that arrived.
     private func end(_ fate: GatewayFate, _ status: UInt8, _ identifier: UInt32, named: Int?) {
-        // Without identifiers nothing can be named: mostly the connection ends without a word.
+        // Without identifiers, it can't name a notification. In most cases, it ends the connection
+        // without a response.
         let isNamed = simulation.plan.gateway?.command != 0
         let isMute = !isNamed && random.chance(0.7)
         lastWord = LastWord(
@@ -134,14 +137,14 @@ final class SimulatedGateway {
         simulation.events.insert(.gatewaySpeaks(link: link), at: simulation.clock + delay)
     }
 
-    /// Shuts the connection down at an instant of its own, whatever is in progress.
+    /// Shuts the connection down, whatever is in progress.
     func sayGoodbye() {
         guard isGood else { return }
         let last = copies.count - 1
         end(.shutDown, 10, identifiers.last ?? 0, named: last >= 0 ? last : nil)
     }
 
-    /// Says the last word, and ends the connection.
+    /// Sends the error response, and ends the connection.
     func speak() {
         guard var word = lastWord, !hasSpoken, simulation.links[link].isOpenAtServer else { return }
         hasSpoken = true
@@ -159,7 +162,7 @@ final class SimulatedGateway {
         switch word.fate {
         case .wordless:
             response = []
-            // Who says nothing and ends nothing takes everything.
+            // Without a response and without an end, the gateway would accept all notifications.
             if ending == .never { ending = .atOnce }
         case .half:
             response = Array(response.prefix(random.between(1...5)))
@@ -175,7 +178,8 @@ final class SimulatedGateway {
         if !response.isEmpty { simulation.serverSent(link: link, response) }
         switch ending {
         case .atOnce:
-            // What arrives from here on is answered by a reset, which may be there before the word is read.
+            // Bytes that arrive from now on cause a reset, which may come before the response is
+            // read.
             if random.chance(0.3) { simulation.links[link].sendError = 32 }
             simulation.serverCloses(link: link, errno: 0)
         case .later:
@@ -207,7 +211,7 @@ final class SimulatedGateway {
         }
     }
 
-    /// Does what befalls connections of either protocol.
+    /// Performs an act that is possible with either protocol.
     func perform(_ act: ServerAct) {
         switch act {
         case .close:
@@ -233,22 +237,23 @@ final class SimulatedGateway {
 }
 
 extension ServerAnswer {
-    /// What an error response says of the notification that it names.
+    /// Response that an error status means for the notification that it names.
     static func refused(_ status: UInt8) -> ServerAnswer {
         ServerAnswer(
             status: Int(status), reason: Self.gatewayReasons[status] ?? "UnknownError",
             isGateways: true)
     }
 
-    /// Apple's "Binary Provider API" (archived), table of error codes, in the provider API's words where
-    /// it has one for the same.
+    /// Apple's "Binary Provider API" (archived), table of error codes. If the provider API has a
+    /// reason with the same meaning, its name is used.
     private static let gatewayReasons: [UInt8: String] = [
         1: "ProcessingError", 2: "MissingDeviceToken", 3: "MissingTopic", 4: "PayloadEmpty",
         5: "InvalidTokenSize", 6: "InvalidTopicSize", 7: "PayloadTooLarge", 8: "BadDeviceToken",
         10: "Shutdown", 128: "ProtocolError",
     ]
 
-    /// Whether a gateway's status says that a row is refused for good; for the credential; or for now.
+    /// Whether a gateway's status refuses a row permanently, because of the credential, or
+    /// temporarily.
     enum GatewayMeaning { case rejected, credential, transient }
 
     static func meaning(ofGateway status: Int) -> GatewayMeaning {

@@ -3,7 +3,7 @@ import BroadsideSupport
 import CBroadsideNghttp2
 
 extension SimulatedServer {
-    /// A request's headers are whole: from here on the application knows of it.
+    /// A request's headers are complete. From now on, the application knows of the request.
     func headersArrived(_ stream: Int32) {
         guard let headers = streams[stream]?.headers else { return }
         requests += 1
@@ -37,7 +37,7 @@ extension SimulatedServer {
         }
     }
 
-    /// Lets a body that is cut by a small window go on, a little at a time.
+    /// Opens a small window in steps, so that the body that it cuts off can continue.
     private func starve(_ stream: Int32) {
         let missing = expectedCount(stream) - Int(faults.initialWindow)
         guard missing > 0 else { return }
@@ -51,7 +51,7 @@ extension SimulatedServer {
         }
     }
 
-    /// Bytes of what a stream's request has to carry.
+    /// Number of bytes of the payload that a stream's request must have.
     func expectedCount(_ stream: Int32) -> Int {
         guard let copy = streams[stream]?.copy else { return simulation.plan.payload.count }
         return simulation.plan.payloadCount(row: simulation.journal.copies[copy].row)
@@ -62,7 +62,7 @@ extension SimulatedServer {
         return simulation.plan.payload(row: simulation.journal.copies[copy].row)
     }
 
-    /// A request is whole.
+    /// A request is complete.
     func bodyArrived(_ stream: Int32) {
         streams[stream]?.isWhole = true
         guard let state = streams[stream] else { return }
@@ -90,7 +90,8 @@ extension SimulatedServer {
         simulation.schedule(act, link: link, after: delay)
     }
 
-    /// The connection's window is given back in one go for all that came meanwhile.
+    /// Schedules the return of the connection's window credit. All bytes received by then are
+    /// credited together.
     func owe(_ count: Int) {
         if faults.windowLoss > 0, random.chance(faults.windowLoss) { return }
         if isStarving, case .window = starvation?.cause { return }
@@ -106,7 +107,7 @@ extension SimulatedServer {
         nghttp2_submit_window_update(session, 0, stream, Int32(count))
     }
 
-    /// Does what it had meant to do.
+    /// Performs a scheduled act.
     func perform(_ act: ServerAct) {
         if case .answer(let stream) = act { ambush(stream) }
         cover(act)
@@ -130,7 +131,7 @@ extension SimulatedServer {
         case .feed(let stream):
             feed(stream)
         case .announce(let id, let value):
-            // What is starved stays so.
+            // A starved connection stays starved.
             guard !isStarving else { return }
             announce(nghttp2_settings_id(rawValue: id), value)
         case .giveBackWindow:
@@ -245,7 +246,7 @@ extension SimulatedServer {
 
     private func goAway(closesAfter: UInt64?) {
         guard !hasSaidGoAway else { return }
-        // What was answered was processed; of what lies above, any number was not.
+        // Requests with a response were processed. Any number of the later ones were not.
         var last = nghttp2_session_get_last_proc_stream_id(session)
         let open = order.filter { $0 > highestProcessed }
         if !open.isEmpty, random.chance(0.6) {

@@ -94,8 +94,8 @@ extension SimulatedServer {
         }
     }
 
-    /// Looks at each frame that goes out: what the client learns by it, and whether nghttp2 says
-    /// something that the script did not ask for.
+    /// Handles each frame that is sent: records what the client learns from it, and checks that
+    /// nghttp2 sends only what the script requested.
     fileprivate func sent(_ frame: nghttp2_frame) {
         let stream = frame.hd.stream_id
         let ends = frame.hd.flags & UInt8(NGHTTP2_FLAG_END_STREAM.rawValue) != 0
@@ -123,12 +123,13 @@ extension SimulatedServer {
     fileprivate func sentReset(_ stream: Int32, code: UInt32) {
         switch code {
         case NGHTTP2_REFUSED_STREAM.rawValue:
-            // Asked for, or nghttp2's own: above a limit that the client has not acknowledged yet.
+            // Requested by the script, or by nghttp2 itself: the stream is above a limit that the
+            // client has not acknowledged yet.
             guard let copy = streams[stream]?.copy else {
                 freshRefusals.append(stream)
                 return
             }
-            // Behind a whole response nothing is left to say.
+            // After a complete response, the reset has no meaning.
             if case .answered = simulation.journal.copies[copy].resolution { return }
             let isInPart = streams[stream]?.isAnswered ?? false
             simulation.journal.resolve(copy, isInPart ? .reset : .notProcessed)
@@ -152,7 +153,7 @@ extension SimulatedServer {
     }
 
     fileprivate func sentGoAway(last: Int32, code: UInt32) {
-        // nghttp2 bears with so many streams that are taken back, and no more.
+        // nghttp2 tolerates only a limited number of streams that are canceled.
         let isFlooded =
             code == NGHTTP2_INTERNAL_ERROR.rawValue && simulation.taps[link].cancelled.count > 900
         if code != NGHTTP2_NO_ERROR.rawValue, !hasSaidGoAway, !isFlooded {
@@ -169,7 +170,7 @@ extension SimulatedServer {
     }
 
     fileprivate func checkInvalid(type: UInt8, _ message: String, _ code: Int32) {
-        // A stream above a limit not yet acknowledged is refused, which is not a fault.
+        // A stream above a limit that is not yet acknowledged is refused. This is not a fault.
         if code == NGHTTP2_ERR_REFUSED_STREAM.rawValue { return }
         simulation.fail("nghttp2 calls a frame invalid on link \(link): \(message)")
     }

@@ -2,8 +2,8 @@ import Broadside
 import BroadsideSupport
 
 extension SimulatedServer {
-    /// No client opens more streams than it was told to, nor a second one before the first provider
-    /// token was taken.
+    /// A client must not open more streams than allowed, nor a second stream before the first
+    /// provider token was accepted.
     func checkOpening() {
         if order.count >= simulation.plan.streams {
             simulation.fail("more than \(simulation.plan.streams) streams are open on link \(link)")
@@ -13,11 +13,11 @@ extension SimulatedServer {
         }
     }
 
-    /// The last that the client hears from here.
+    /// Sends invalid bytes, the last ones that the client receives from this server.
     ///
     /// - Parameters:
-    ///   - isSure: Whether the client has to notice, whatever it thinks of its streams.
-    ///   - isWhole: Whether it gets all of it at once.
+    ///   - isSure: Whether the client must notice them, whatever the state of its streams is.
+    ///   - isWhole: Whether the client receives all of them at once.
     func misbehave(_ bytes: [UInt8], isSure: Bool, isWhole: Bool = false) {
         guard !isMute else { return }
         pump()
@@ -41,19 +41,19 @@ extension SimulatedServer {
         ] + payload
     }
 
-    /// An answer to a stream that has one.
+    /// A second response to the stream with the last response.
     func secondAnswer() -> [UInt8]? {
         guard let lastAnswered else { return nil }
         // Indexed fields of the static table: 200 and 400.
         return frame(1, 5, lastAnswered.stream, [lastAnswered.status == 200 ? 0x8c : 0x88])
     }
 
-    /// Does what HTTP/2 does not allow.
+    /// Breaks HTTP/2 in a random way.
     func violate() {
         let kind = random.below(12)
         if kind == 9 {
-            // Whatever the window is, the second is too much. Both come at once: nothing goes out that
-            // the first would have allowed.
+            // Whatever the window is, the second update is too large. Both arrive together, so that
+            // the client sends nothing that the first one would allow.
             let most = frame(8, 0, 0, [0x7f, 0xff, 0xff, 0xff])
             misbehave(most + most, isSure: true, isWhole: true)
         } else {
@@ -63,7 +63,7 @@ extension SimulatedServer {
     }
 
     private func violation(_ kind: Int) -> ([UInt8], isSure: Bool) {
-        // On a stream that is answered in part, a block without a status is its end.
+        // On a stream with a partial response, a header block without a status ends the response.
         let stream = order.first { streams[$0]?.isAnswered == false } ?? 0x7fff_ff03
         switch kind {
         case 0: return (frame(0, 0, 0x7fff_ff01, [1]), true)

@@ -1,10 +1,10 @@
 import Broadside
 import CBroadsideNghttp2
 
-/// The server's end of one connection: nghttp2's session, which nobody here wrote and which
-/// therefore checks whether our client keeps to the protocol.
+/// The server's end of one connection: a session of nghttp2. It is independent of the engine, and
+/// therefore checks whether the client obeys the protocol.
 final class SimulatedServer {
-    /// A request as far as it arrived.
+    /// The received part of a request.
     struct Stream {
         var headers: [(name: [UInt8], value: [UInt8])] = []
         var body: [UInt8] = []
@@ -12,15 +12,15 @@ final class SimulatedServer {
         var fate: Fate?
         var answer: ServerAnswer?
         var isAnswered = false
-        /// Since when the windows let all of its body go, and it does not come.
+        /// Time since when the windows permit the rest of its body, but it does not come.
         var roomSince: UInt64?
-        /// The bytes after which the client knows.
+        /// Number of sent bytes after which the client knows this.
         var roomNews: Int?
-        /// All of its body arrived.
+        /// Whether its whole body has arrived.
         var isWhole = false
-        /// Bytes of the answer's body that were given out.
+        /// Number of bytes of the response body that were sent.
         var answerOffset = 0
-        /// No more of it ever is; nil: all of it.
+        /// Maximum number of bytes of the response body that are ever sent; nil: all.
         var bodyLimit: Int?
     }
 
@@ -30,57 +30,59 @@ final class SimulatedServer {
     var random: SimulationRandom
     var session: OpaquePointer?
     var streams: [Int32: Stream] = [:]
-    /// Streams that are open, in the order in which they arrived.
+    /// Open streams, in the order in which they arrived.
     var order: [Int32] = []
     var requests = 0
     var hasSaidGoAway = false
-    /// Nothing goes to the client any more.
+    /// Whether nothing more is sent to the client.
     var isMute = false
-    /// The client has reason to call this server's bytes wrong.
+    /// Whether the client may regard this server's bytes as invalid.
     var hasMisbehaved = false
-    /// The stream that was answered last, and with what status.
+    /// The stream with the last response, and its status.
     var lastAnswered: (stream: Int32, status: Int)?
-    /// Which of the client's bytes are what HTTP/2 does not allow, and whether it has to notice.
+    /// Range of the bytes to the client that HTTP/2 does not allow, and whether the client must
+    /// notice them.
     var violation: (start: Int, end: Int, isSure: Bool)?
-    /// Its faults's hostility is this connection's.
+    /// Whether this connection has the fault of `faults.hostility`.
     let isHostile: Bool
-    /// Responses that were given out whole.
+    /// Number of complete responses that were sent.
     var responses = 0
-    /// What the client sent first, where its SETTINGS are to be changed, and whether they were.
+    /// First bytes from the client if its SETTINGS must be changed, and whether they were.
     var firstBytes: [UInt8] = []
     var hasSeenSettings = false
-    /// Some request was answered otherwise than by 403: more than one may be open.
+    /// Whether a request got a response other than 403, so that several streams may be open.
     var isGateOpen = false
-    /// The last stream that a GOAWAY named, and when the client knows of it.
+    /// The last stream that a GOAWAY named, and the offset after which the client knows it.
     var goAwayLast: (stream: Int32, offset: Int)?
-    /// Bytes of DATA for which the connection's window was not given back yet. What arrives for a
-    /// stream that was refused or reset is never given back, as with careless servers: the client has
-    /// to notice that no room is left.
+    /// Number of DATA bytes for which no credit was returned to the connection's window. As with
+    /// some real servers, bytes for refused or reset streams are never credited: the client must
+    /// notice that no space is left.
     var owed = 0
-    /// How this connection starves its client one day; nil where it does not.
+    /// How this connection starves its client at some time; nil if it does not.
     let starvation: Starvation?
     var isStarving = false
-    /// Frames that were sent, how many up to the last that the client had use for, and the most between
-    /// two of those.
+    /// Number of frames that were sent, number up to the last frame that was useful to the client,
+    /// and longest run of frames between two useful ones.
     var frameCount = 0
     private var usefulFrameCount = 0
     private var longestUselessStretch = 0
-    /// The highest stream that was acted on: no GOAWAY may say otherwise.
+    /// The highest stream that was processed. No GOAWAY may name a lower one.
     var highestProcessed: Int32 = 0
-    /// Bytes given to the network so far.
+    /// Number of bytes that were sent to the network.
     var sentCount = 0
-    /// What the client learns once it has so many bytes.
+    /// Outcomes of requests, with the offset after which the client knows each.
     var evidence: [(offset: Int, copy: Int, frameCount: Int)] = []
     var evidenceHead = 0
-    /// Copies whose evidence lies in the frame that is being sent.
+    /// Copies whose outcome is in the frame that is being sent.
     var freshEvidence: [Int] = []
     var freshGoAway: Int32?
     /// The last stream that its GOAWAY named.
     var namedLast: Int32 = 0
-    /// When the client knows of the first GOAWAY, be it a notice, and whether one is being sent.
+    /// Offset after which the client knows of the first GOAWAY, even if that is a notice, and
+    /// whether a GOAWAY is being sent.
     var goAwayOffset: Int?
     var hasFreshGoAway = false
-    /// Streams that nghttp2 refused by itself, and when the client knows of it.
+    /// Streams that nghttp2 refused by itself, with the offset after which the client knows it.
     var refusals: [(stream: Int32, offset: Int)] = []
     var freshRefusals: [Int32] = []
 
@@ -146,17 +148,17 @@ final class SimulatedServer {
         nghttp2_submit_settings(session, 0, &entry, 1)
     }
 
-    /// What the client may still send of DATA on the connection, and the stream limit, so far as it has
-    /// acknowledged them.
+    /// Number of DATA bytes that the client may still send on the connection, and the stream limit,
+    /// both as far as the client has acknowledged them.
     var connectionWindow: Int { Int(nghttp2_session_get_local_window_size(session)) }
     var streamLimit: UInt32 {
         nghttp2_session_get_local_settings(session, NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS)
     }
 
-    /// Takes bytes from the network.
+    /// Receives bytes from the network.
     func receive(_ bytes: [UInt8]) {
         var bytes = bytes
-        // What was begun is ended, should all become well meanwhile.
+        // Once begun, it must be completed, even if all faults have ended since.
         let hidesTable = faults.halves.tableFrom != nil || !firstBytes.isEmpty
         if hidesTable, !hasSeenSettings { bytes = hideTableSize(bytes) }
         guard !bytes.isEmpty else { return }
@@ -167,7 +169,7 @@ final class SimulatedServer {
         pump()
     }
 
-    /// Gives the network what the session has to say.
+    /// Sends the session's output to the network.
     func pump() {
         var output: [UInt8] = []
         while true {
@@ -201,8 +203,8 @@ final class SimulatedServer {
         if isOver { simulation.serverCloses(link: link, errno: 0) }
     }
 
-    /// Copies whose outcome the client knows once it has so many bytes, each with the number of frames
-    /// sent up to it.
+    /// Returns the copies whose outcome the client knows after this number of bytes, each with the
+    /// number of frames sent by then.
     func takeEvidence(upTo count: Int) -> [(copy: Int, frameCount: Int)] {
         var known: [(copy: Int, frameCount: Int)] = []
         while evidenceHead < evidence.count, evidence[evidenceHead].offset <= count {
@@ -212,15 +214,14 @@ final class SimulatedServer {
         return known
     }
 
-    /// The client awaited the response that ends with this frame: no response to a request that it had
-    /// given up.
+    /// Records a frame that ends a response for which the client was still waiting.
     func noteUsefulFrame(_ count: Int) {
         longestUselessStretch = max(longestUselessStretch, count - usefulFrameCount)
         usefulFrameCount = count
     }
 
-    /// True if the client may have read so many frames in a row that were of no use to it that it calls
-    /// them a flood: a window given back byte by byte, or responses to what it no longer awaits.
+    /// Whether the client may have read so many useless frames in a row that it reports a flood:
+    /// window updates of single bytes, or responses to requests that it has given up.
     var hasFlooded: Bool {
         max(longestUselessStretch, frameCount - usefulFrameCount) > 10_000
     }
