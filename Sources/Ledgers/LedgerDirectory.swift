@@ -226,9 +226,9 @@ package final class LedgerDirectory {
         get throws(BroadsideError) { try fileExists("\(path)/\(Self.manifestName)") }
     }
 
-    /// Returns an error with advice if lock, segments or a copy show that the manifest of a
-    /// campaign is missing; otherwise nil. No run starts in such a directory, because it would send
-    /// rows twice.
+    /// Returns an error with advice if the directory had a manifest that is missing now. The lock,
+    /// segments or a copy of the manifest show this. Otherwise, returns nil. No run starts in a
+    /// directory that lost its manifest, because the run would send rows twice.
     func lostManifest() throws(BroadsideError) -> BroadsideError? {
         let content = try content()
         if content == .unfinished { throw unfinished }
@@ -257,9 +257,26 @@ package final class LedgerDirectory {
 
     /// Command that recovers a new ledger from the remains of this one.
     var repairAdvice: String {
-        "broadside ledger repair --ledger \(shellWord(path)) --output "
-            + "\(shellWord(path + "-repaired")) writes what is provably sound to a new ledger"
-            + (isEarlier ? "; then move the damaged one elsewhere" : ", which you then resume")
+        let next =
+            if isEarlier {
+                "; then move the damaged one elsewhere"
+            } else if let date = nightDate {
+                "; then move the damaged one elsewhere, rename the new one to \(date), and start the "
+                    + "night again"
+            } else {
+                ", which you then resume"
+            }
+        return "broadside ledger repair --ledger \(shellWord(path)) --output "
+            + "\(shellWord(path + "-repaired")) writes what is provably sound to a new ledger\(next)"
+    }
+
+    /// Name of the directory, if it is a date, as the names of the ledgers of `night` are.
+    private var nightDate: String? {
+        guard let name = path.split(separator: "/").last, name.utf8.count == 10,
+            name.split(separator: "-", omittingEmptySubsequences: false).map(\.utf8.count)
+                == [4, 2, 2], name.utf8.allSatisfy({ $0 == 0x2d || $0 >= 0x30 && $0 <= 0x39 })
+        else { return nil }
+        return String(name)
     }
 
     /// Message that the ledger has no tokens, because its run had `--keep-tokens no`.

@@ -57,6 +57,31 @@ struct NightTests {
         }
     }
 
+    @Test func `A damaged night continues with its repaired ledger, as the message says`() throws {
+        let server = try RecordingServer()
+        let nights = try Nights(rows: Self.rows, endpoint: server.endpoint)
+        #expect(try nights.run(Self.cutShort, at: (1, "20:00")).exitCode == 3)
+        let (place, directory) = (nights.ledger(1), nights.campaign.directory)
+        try "x".write(toFile: "\(place)/manifest.json", atomically: true, encoding: .utf8)
+        let refused = try nights.run(at: (1, "20:10"))
+        #expect(refused.exitCode == 5, "\(refused.errors)")
+        let advice = "move the damaged one elsewhere, rename the new one to \(nights.date(1))"
+        #expect(refused.errors.contains(advice), "\(refused.errors)")
+
+        let repaired = try Broadside.run(
+            ["ledger", "repair", "--ledger", place, "--output", "\(place)-repaired"], in: directory)
+        #expect([0, 5].contains(repaired.exitCode), "\(repaired.errors)")
+        try files.moveItem(atPath: place, toPath: "\(directory.path)/damaged")
+        try files.moveItem(atPath: "\(place)-repaired", toPath: place)
+        let rest = try nights.run(at: (1, "20:20"))
+        #expect([0, 6].contains(rest.exitCode), "\(rest.errors)")
+        let counts = try nights.statistics(1)
+        #expect(counts.remaining == 0 && counts.accepted + counts.unknown == Self.rows)
+        #expect(try server.tally(nights.campaign.tokens).repeated == 0)
+        let again = try nights.run(at: (1, "20:30"))
+        #expect(again.errors.contains("is finished: nothing is sent"), "\(again.errors)")
+    }
+
     @Test
     func `A dry run after the night is about the next one, and says of its date that it is over`()
         throws
