@@ -65,8 +65,8 @@ public struct ListPruner: ~Copyable {
     /// - Parameters:
     ///   - dead: The dead tokens, sealed.
     ///   - layout: Field 0 is the token.
-    ///   - hasRegistration: Whether field 1 is the registration time; nil: it is, if the layout has
-    ///     a field 1.
+    ///   - hasRegistration: Whether field 1 is the registration time. If this parameter is nil, any
+    ///     field 1 of the layout counts as the registration time.
     ///   - topicOfRow: Returns the topic of the row that a reader with this layout read last, or
     ///     nil if that row names none. If this parameter is nil, a token that is dead under any
     ///     topic counts as dead.
@@ -164,7 +164,7 @@ public struct ListPruner: ~Copyable {
         fault = ListFault(found.kind, line: checkedLine + found.line)
     }
 
-    /// Appends a range to the removed rows, if they are collected.
+    /// Appends the bytes in a range of the window to `removed`, if removed rows are collected.
     mutating func handOut(_ window: PrunerWindow, _ range: Range<Int>, to removed: inout [UInt8]) {
         guard collectsRemoved else { return }
         window.append(range, to: &removed)

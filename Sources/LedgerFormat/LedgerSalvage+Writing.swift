@@ -50,7 +50,7 @@ extension LedgerSalvage {
     /// Rewrites the good records of a segment.
     ///
     /// - Parameters:
-    ///   - index: Index of the segment, from a part.
+    ///   - index: Index of the segment, as in `Part.records`.
     ///   - writer: Writer of a new segment of the same run and reactor.
     ///   - flush: Called periodically to limit the memory in use.
     /// - Returns: Number of verdicts whose time is lost: they get the time of the last record

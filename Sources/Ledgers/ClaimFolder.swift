@@ -84,7 +84,7 @@ final class ClaimFolder {
         return names
     }
 
-    /// Parses a number; nil if the text is not written as `name` writes it.
+    /// Parses a number; nil if `name` would write the number differently, as with `07` or `+7`.
     private static func number(_ digits: Substring) -> UInt32? {
         UInt32(digits).flatMap { "\($0)" == digits ? $0 : nil }
     }

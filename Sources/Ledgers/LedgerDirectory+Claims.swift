@@ -148,8 +148,8 @@ extension LedgerDirectory {
 
     /// Warning about a folder in which no claim can be made.
     private func unnoticed(_ folder: String, errno number: Int32) -> String {
-        "\(folder): \(describe(errno: number)): broadside will not notice whether a copy of the "
-            + "ledger is older than the ledger itself"
+        "\(folder): \(describe(errno: number)): broadside can't make a claim there, so it will not "
+            + "notice if an old copy of the ledger is resumed"
     }
 
     /// Refuses to start the ledger of a part if a claim shows that the part had a ledger, or that
@@ -170,9 +170,9 @@ extension LedgerDirectory {
             option: "ledger",
             "\(path): the ledger of part \(part.text) of campaign "
                 + "\(manifest.campaign) was lost or moved: \(here.claimPath(number)) "
-                + "shows that \(begun) was started, and another one would send its "
-                + "rows again: put that ledger back and resume it, or, if nothing of "
-                + "this part was sent, remove that file",
+                + "shows that \(begun) was started, and a new ledger would send its "
+                + "rows again: put the lost ledger back and resume it, or, if nothing of "
+                + "this part was sent, remove the claim",
             exitCode: ExitCode.inUse)
     }
 
@@ -376,13 +376,13 @@ extension LedgerDirectory {
             return nil
         }
         let claim = claims.claimPath(number)
-        return "\(path)/\(Self.epochName) is missing, so this may be an old copy of the ledger "
-            + "whose last attempt \(claim) records: resume the newest copy, or, if no other copy of "
-            + "this ledger was resumed or will be, remove \(claim)"
+        return "\(path)/\(Self.epochName) is missing, so this may be an old copy of the ledger: "
+            + "resume the newest copy, or, if no other copy of this ledger was or will be resumed, "
+            + "remove \(claim)"
     }
 
-    /// Returns a message if no run continues this ledger because its record of attempts is missing;
-    /// nil for any other ledger, and if the claims can't be read.
+    /// Returns a message if this ledger can't be resumed because its record of attempts is missing.
+    /// Otherwise, or if the claims can't be read, returns nil.
     func missingRecord(_ manifest: Manifest) -> String? {
         try? withFolder { () throws(BroadsideError) -> String? in
             // The claim is looked for before the record, because a new ledger gets its record
@@ -410,8 +410,8 @@ extension LedgerDirectory {
         BroadsideError(
             option: "ledger",
             "\(path) was copied or restored without its claim, so it may be an old copy: put "
-                + "\(own.parent)/\(claims.name(own.confirmed)) beside it, or, if no other copy of it "
-                + "was resumed or will be, remove \(path)/\(Self.epochName)",
+                + "\(own.parent)/\(claims.name(own.confirmed)) beside it, or, if no other copy of "
+                + "it was or will be resumed, remove \(path)/\(Self.epochName)",
             exitCode: ExitCode.inUse)
     }
 

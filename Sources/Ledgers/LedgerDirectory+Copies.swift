@@ -8,9 +8,9 @@ internal import Glibc
 extension LedgerDirectory {
     /// File in a copy made by `ledger merge`, with the path of the original ledger.
     static let originName = "copy-of"
-    /// Limit on the bytes of the path in the file `copy-of`.
+    /// Maximum length of the file `copy-of`, in bytes.
     private static let originLimit = 1 << 14
-    /// Limit on the originals named in a message.
+    /// Maximum number of original ledgers that a message names.
     private static let namedOriginals = 3
 
     /// Returns the path of the ledger from which `ledger merge` copied this one; nil if it is not a

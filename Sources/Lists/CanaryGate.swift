@@ -19,7 +19,7 @@ package final class CanaryGate: Sendable {
     package enum Verdict: Sendable, Equatable {
         case pending
         case passed
-        /// More rows were refused than allowed.
+        /// More rows were refused than `maximumRefusedPercent` allows.
         case refused(count: UInt64, answered: UInt64)
         /// All rows have an outcome, but responses are missing or too few for a decision.
         case unanswered

@@ -105,7 +105,7 @@ package final class EarlierVerdicts {
     /// Reasons with which APNs reports a dead token (status 410).
     private static let deadReasons: Set<Reason> = [.unregistered, .expiredToken]
 
-    /// Checks that all results so far could be stored. Called between two ledgers of the first
+    /// Checks that all results so far could be stored. Called after each ledger of the first
     /// reading.
     ///
     /// - Throws: The reason why results could not be stored.

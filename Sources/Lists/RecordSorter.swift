@@ -126,7 +126,7 @@ package struct RecordSorter: ~Copyable {
     private func next(_ run: inout Run) throws(BroadsideError) -> Record? {
         assert(
             run.position <= run.end && run.taken <= run.records.count,
-            "a run is read within its bounds")
+            "no spilled run is read beyond its end")
         if run.taken == run.records.count {
             let count = min(Self.readCount, run.end - run.position)
             if count == 0 { return nil }

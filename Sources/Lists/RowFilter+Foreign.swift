@@ -91,8 +91,8 @@ enum ForeignValue: Equatable {
             // A row without a value meets each condition with `!=`, and no other one.
             let advice =
                 comparison == .notEqual
-                ? "!= always selects rows without a value: name the values that you want with =, or "
-                    + "write \"\" to exclude empty values"
+                ? "!= always selects rows without a value: to exclude them, name the values that "
+                    + "you want with =; write \"\" to exclude empty values"
                 : "no condition selects only rows without a value: write \"\" for empty values"
             return "'\(shown)' does not stand for a missing value here, and \(advice), or "
                 + "\(verbatim) for the word itself"

@@ -47,9 +47,9 @@ public struct RowFilter: Sendable, Equatable {
     /// Conditions in the order in which they were given.
     let conditions: [Condition]
 
-    /// Limit on the conditions of a filter.
+    /// Maximum number of conditions in a filter.
     static let conditionsLimit = 100
-    /// Limit on the texts of a condition's set.
+    /// Maximum number of texts in one condition, such as 3 in `COLUMN=A,B,C`.
     static let textsLimit = 1_000
 
     /// Columns that the filter reads, without duplicates.

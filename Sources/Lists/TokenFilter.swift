@@ -14,7 +14,7 @@ struct TokenFilter {
         return (Int(place >> 6), 1 << (place & 63))
     }
 
-    /// - Parameter hash: One of a token's hashes; the same choice for all tokens.
+    /// - Parameter hash: One of a token's hashes. Callers must use the same one for all tokens.
     mutating func insert(_ hash: UInt64) {
         guard !words.isEmpty else { return }
         let (word, bit) = place(hash)

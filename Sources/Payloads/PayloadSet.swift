@@ -78,10 +78,10 @@ public struct PayloadSet: Sendable {
         precondition(!templates.isEmpty && templates.count <= Self.templateLimit)
         assert(
             choice.map { $0.names.allSatisfy { templates.indices.contains($0.template) } } ?? true,
-            "each value has a payload of the set")
+            "the payload of each value is in the set")
         assert(
             choice?.fallback.map(templates.indices.contains) ?? true,
-            "the default is a payload of the set")
+            "the default payload is in the set")
         assert(
             arms?.own.compactMap(\.template).allSatisfy(templates.indices.contains) ?? true,
             "an arm's payload is in the set")

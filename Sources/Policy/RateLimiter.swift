@@ -22,7 +22,8 @@ public struct RateLimiter: Sendable {
     /// requests were sent one by one, each would cost a TLS record, a send and an iteration.
     /// `Int.max` without a limit.
     public private(set) var quantum: Int
-    /// Instant up to which the rate is used up, nanoseconds, rounded down.
+    /// Instant until which the requests released so far use up the rate; in nanoseconds, rounded
+    /// down.
     private var usedUntil: UInt64
     /// Fraction of a nanosecond that rounding removed from `usedUntil`, multiplied by
     /// `countedRate`; less than `countedRate`.

@@ -143,12 +143,12 @@ public struct ArmSplit: Codable, Hashable, Sendable {
             && Self.isSalt(salt)
     }
 
-    /// Number of the holdout; nil if there is none.
+    /// Number of the holdout among the arms, from 1; nil if the split has no holdout.
     public var holdout: UInt8? {
         arms.firstIndex { $0.name == Self.holdoutName }.map { UInt8($0 + 1) }
     }
 
-    /// Number of the arm with a name; nil if there is none.
+    /// Number of the arm with this name, from 1; nil if there is none.
     public func number(of name: some StringProtocol) -> UInt8? {
         arms.firstIndex { $0.name == name }.map { UInt8($0 + 1) }
     }

@@ -350,8 +350,9 @@ struct NightMistakeTests {
                 ] + more, at: (1, "23:30"), environment: ["TZ": zone])
             #expect(looked.exitCode == 0, "\(looked.errors)")
             return looked.errors.contains(
-                "this is the night of \(nights.date(2)), but its rows are due on \(nights.date(1)), "
-                    + "the present date in UTC: add --on \(nights.date(2))")
+                "--deliver-at uses today's date in UTC, \(nights.date(1)), but this is the night "
+                    + "of \(nights.date(2)): to deliver on \(nights.date(2)), add --on "
+                    + "\(nights.date(2));")
         }
         #expect(try warning("Europe/Berlin", []))
         #expect(try !warning("Europe/Berlin", ["--on", nights.date(2)]))

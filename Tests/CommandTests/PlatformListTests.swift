@@ -256,7 +256,7 @@ struct PlatformListTests {
             ("A,1,perhaps", "BadValue, because 'perhaps' in column 'vip' is not true or false"),
             ("A,7.5,t", "BadValue, because '7.5' in column 'badge' is not a whole number"),
             ("A,\u{1b}[2J,t", "BadValue, because '\\u{1b}[2J' in column 'badge'"),
-            ("A,\(token),t", "as '\(token.prefix(8))…' in column 'badge'"),
+            ("A,\(token),t", "because '\(token.prefix(8))…' in column 'badge'"),
             ("A,\(String(repeating: "y", count: 300)),t", "\(String(repeating: "y", count: 40))…'"),
             ("A", "line 2 has no 'badge', from which the payload is made"),
             ("\(String(repeating: "z", count: 5_000)),1,t", "PayloadTooLarge"),

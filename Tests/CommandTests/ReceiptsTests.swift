@@ -126,7 +126,7 @@ struct ReceiptsTests {
         let page = try report(["--receipts", receipts, "--by", "app"])
         #expect(page.exitCode == 0, "\(page.errors)")
         #expect(page.output.contains("<h2>Who opened it</h2>"))
-        #expect(page.output.contains("a opens more than b, by "))
+        #expect(page.output.contains("a has a higher open rate than b, by "))
         #expect(page.output.contains("mac, big"))
         #expect(page.output.contains("of these, \(found.repeated) are repeats for a device"))
     }

@@ -145,7 +145,7 @@ struct LedgerCopyTests {
         #expect(refused.errorLines.count == 1, "\(refused.errors)")
         #expect(refused.errors.contains(message), "\(refused.errors)")
         #expect(
-            refused.errors.contains("or will be, remove /")
+            refused.errors.contains("was or will be resumed, remove /")
                 && refused.errors.hasSuffix("/\(name)\n"), "\(refused.errors)")
         let verified = try campaign.ledger("verify")
         #expect(verified.exitCode == 0 && verified.output.contains("\n\(message)"), "\(verified)")

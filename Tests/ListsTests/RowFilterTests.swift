@@ -281,7 +281,7 @@ import Testing
         ("country != FR, city!=Rome", 16, "contains '!='"),
         ("country != FR; age < 18", 12, "contains '<'"),
         ("id != NULL", 7, "to exclude empty values, or id != \"NULL\" for the word itself"),
-        ("id != NULL", 7, "!= always selects rows without a value: name the values that you want"),
+        ("id != NULL", 7, "!= always selects rows without a value: to exclude them, name the"),
         ("id = null", 6, "no condition selects only rows without a value: write \"\" for empty"),
         ("id = null", 6, "or id = \"null\" for the word"), ("id != 7, Null", 10, "id != \"Null\""),
         ("id < null", 6, "'null' is not a number, a date such as"),

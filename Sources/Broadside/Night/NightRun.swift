@@ -310,9 +310,9 @@ struct NightCall {
             due != date.description
         else { return }
         standardErrorLine(
-            "broadside: warning: --deliver-at: this is the night of \(date), but its rows are due on "
-                + "\(due), the present date in UTC: add --on \(date), or --zone-default ZONE for the "
-                + "date in that zone")
+            "broadside: warning: --deliver-at uses today's date in UTC, \(due), but this is the "
+                + "night of \(date): to deliver on \(date), add --on \(date); to use the date in "
+                + "another time zone, add --zone-default ZONE")
     }
 
     private func noteIntention(_ date: NightDate, _ notes: NightNotes) throws(BroadsideError) {

@@ -95,7 +95,7 @@ extension DeliveryOptions {
     /// Values of `--late`.
     package static let lateRules = DeliverySchedule.LateRule.allCases.map(\.rawValue)
 
-    /// Sets the time of day from an option's text.
+    /// Parses an option's text and sets the time of day.
     package mutating func setTime(_ text: String) throws(BroadsideError) {
         guard let time = TimeOfDay(text) else {
             throw .usage(
@@ -105,7 +105,7 @@ extension DeliveryOptions {
         deliverAt = time
     }
 
-    /// Sets the date from an option's text.
+    /// Parses an option's text and sets the date.
     package mutating func setDate(_ text: String) throws(BroadsideError) {
         guard let date = CalendarDate(text) else {
             throw .usage(
@@ -114,7 +114,7 @@ extension DeliveryOptions {
         self.date = date
     }
 
-    /// Sets the treatment of late rows from an option's text.
+    /// Parses an option's text and sets the rule for late rows.
     package mutating func setLate(_ text: String) throws(BroadsideError) {
         guard let rule = DeliverySchedule.LateRule(rawValue: text) else {
             throw .usage("late", "'\(wordExcerpt(text))' is unknown: use send, skip or next-day")
@@ -122,7 +122,7 @@ extension DeliveryOptions {
         late = rule
     }
 
-    /// Sets the quiet hours from an option's text.
+    /// Parses an option's text and sets the quiet hours.
     package mutating func setQuiet(_ text: String) throws(BroadsideError) {
         guard let period = DayPeriod(text) else {
             throw .usage(

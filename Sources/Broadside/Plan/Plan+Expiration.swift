@@ -34,7 +34,7 @@ extension Plan {
         guard begun == nil, seconds + pastSecondsLimit < now.wallMilliseconds / 1000 else {
             return
                 "--expiration \(expiration.text) passed at \(time): APNs tries to deliver each "
-                + "notification once, and stores none"
+                + "notification only once, and does not store it"
         }
         let advice: String
         if let date = basicDate(seconds) {

@@ -200,8 +200,8 @@ package struct WavePlan: Sendable {
         let expired = expiredRows(expiration)
         if expired > 0 {
             lines.append(
-                "             \(grouped(expired)) rows are due after --expiration: APNs tries each "
-                    + "once, and stores none")
+                "             \(grouped(expired)) rows are due after --expiration: APNs tries to "
+                    + "deliver each only once, and does not store it")
         }
         return lines
     }
@@ -225,8 +225,9 @@ package struct WavePlan: Sendable {
         let rows = expiredRows(expiration)
         guard rows > 0, let expiration, let last = waves.last else { return nil }
         return "broadside: warning: --expiration \(expiration.text) ends before "
-            + "\(grouped(rows)) rows are due: APNs tries to deliver each of them once, and stores none "
-            + "for devices that are offline: write a time after \(last.timeText)"
+            + "\(grouped(rows)) rows are due, so APNs tries to deliver each of these notifications "
+            + "only once, and does not store them for devices that are offline: write a time after "
+            + last.timeText
     }
 
     /// Text about rows whose zone is unknown, perhaps misspelled; nil if there are none.

@@ -38,7 +38,8 @@ package final class RunPasses {
     /// Statistics of the passes that have ended.
     private(set) var statistics = RunStatistics()
     private(set) var latency = LatencyCounts()
-    /// Time for which the passes that have ended sent, without waits for their waves.
+    /// Total time during which the passes that have ended were sending. Their waits for their waves
+    /// do not count.
     private(set) var sendingSeconds = 0.0
     /// Number of responses in the passes that have ended.
     var responses: UInt64 { latency.count + statistics.untimedResponses }

@@ -35,7 +35,7 @@ enum NightCommand {
                 "Send tonight's campaign, or what is left of it",
                 "broadside night --campaign evening.json5 --ledgers nights --keep 30"),
             .init(
-                "Check by day what the next night would send",
+                "Check during the day what the next night would send",
                 "broadside night --campaign evening.json5 --ledgers nights --dry-run"),
             .init(
                 "Send the rest of an earlier night",

@@ -17,7 +17,7 @@ struct Admission {
         limiter = RateLimiter(milliRate: milliRate, now: now.nanoseconds)
     }
 
-    /// Starts an iteration: no request waits for the rate yet.
+    /// Starts an iteration, in which no request waits for the rate yet.
     mutating func beginIteration() { nextPaced = .max }
 
     /// Makes the reactor's next wait end at this time at the latest.

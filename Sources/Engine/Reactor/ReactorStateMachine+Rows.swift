@@ -93,9 +93,10 @@ extension ReactorStateMachine where Records: ~Copyable {
         if admission.leave() { run.shareRate(false) }
     }
 
-    /// Reserves the chunks that share one sync, ahead of use. Rows that need no request wait for no
-    /// sync. Among such rows, each chunk is reserved only when its first row is reached, so that a
-    /// kill leaves none of the following chunks in doubt.
+    /// Reserves several chunks in advance, so that they share one sync. If the next rows probably
+    /// need no requests, reserves none in advance, because such rows don't wait for a sync. Then
+    /// each chunk is reserved when its first row is reached, and a kill leaves no later chunk in
+    /// doubt.
     mutating func reserveAhead(_ now: Now) {
         guard rows.chunks.firstUnreserved != nil, rows.chunks.expectsRequests,
             !run.directives.isStopping

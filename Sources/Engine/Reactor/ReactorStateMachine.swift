@@ -106,8 +106,8 @@ import BroadsideTLS
     /// the next completion starts it.
     var batchWait: CompletionBatching.Wait? { batching.wait(inFlight: rows.inFlight) }
 
-    /// Whether the write to the ledger that is in flight needs no iteration when it completes,
-    /// because nothing waits for it.
+    /// Whether a ledger write is in flight that may complete without starting an iteration, because
+    /// nothing waits for it.
     var writeIsQuiet: Bool {
         recorder.ledger.writeIsInFlight && rows.hasListRow(synced: recorder.synced)
             && !isBacklogHigh

@@ -16,7 +16,8 @@ struct ReactorTimers {
     /// The process counts as stalled if two iterations are further apart than this. Normally, they
     /// are at most a scan interval apart.
     static var stallLimit: UInt64 { second }
-    /// Time after a stall in which the input that arrived during the stall is processed.
+    /// Delay of the next scan after a stall, so that the input that arrived during the stall is
+    /// processed first.
     static var stallGrace: UInt64 { second }
     /// Number of stalls after which a scan is made in spite of them, because the machine may be too
     /// slow for faster iterations.

@@ -148,7 +148,8 @@ import BroadsideTLS
     /// Number of rows whose payload has a shortened value; nil if no payload shortens values.
     var shortenedRows: UInt64? { renderer.mayShorten ? renderer.shortenedRows : nil }
 
-    /// Number of rows per value of the `--payload-by` column that has no payload of its own.
+    /// For each value of the `--payload-by` column that has no payload of its own: the number of
+    /// rows with this value.
     var fallbackCounts: FallbackCounts { renderer.fallbackCounts }
 
     /// Stores the field values of the row that `reader` read last, if payloads are templated.
@@ -223,7 +224,8 @@ import BroadsideTLS
         unsafe renderer.writePayload(shape, pieces: fieldValues, to: output)
     }
 
-    /// Signal for the campaign. The refusal of a constant payload applies to all rows.
+    /// Returns what a response's signal means for the campaign. If all rows have the same payload,
+    /// a refused payload counts as a refused request, because all rows would be refused.
     func campaignSignal(for signal: ResponseClass.CampaignSignal) -> ResponseClass.CampaignSignal {
         signal == .refusesPayload && !isTemplated ? .refusesRequest : signal
     }

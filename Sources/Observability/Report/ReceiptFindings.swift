@@ -126,7 +126,7 @@ package struct ReceiptFindings: Sendable {
             let (better, worse) =
                 difference.difference > 0
                 ? (comparison.first, comparison.second) : (comparison.second, comparison.first)
-            return "\(better.name) opens more than \(worse.name), by "
+            return "\(better.name) has a higher open rate than \(worse.name), by "
                 + "\(decimal(abs(difference.difference) * 100, places: 1)) percentage points"
         }.joined(separator: "; ") + "."
     }

@@ -15,8 +15,8 @@ extension ReportPage {
             "<p class=\"note\">\(escapedHTML("\(grouped(findings.receipts)) receipts were read\(left)."))"
         if !findings.namesTokens, findings.arms.contains(where: \.isHoldout) {
             html +=
-                " The holdout has no notification to open: to compare with it, give receipts "
-                + "with the column token."
+                " Devices of the holdout got no notification that they could open: to compare "
+                + "arms with the holdout, give receipts that have a column 'token'."
         }
         return html + "</p>\n"
     }

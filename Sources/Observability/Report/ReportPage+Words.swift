@@ -58,7 +58,8 @@ extension LimitedBy {
     /// Advice about the bottleneck.
     fileprivate var advice: String {
         switch self {
-        case .input: "The list could not be read faster, or it was short."
+        case .input:
+            "The connections waited for rows: the list was read too slowly, or it has few rows."
         case .rate: "Raise --rate to finish sooner."
         case .connecting:
             "Look at the connections below, and at name resolution and the network."

@@ -203,7 +203,8 @@ package struct StopAdvice {
         return isOpen ? states : nil
     }
 
-    /// The option `--retry`, to follow `again`; empty if it is not needed.
+    /// Text to append to `again`: a space and the option `--retry` with its value. Empty if the
+    /// option is not needed.
     private var retry: String { reopened.map { " --retry \($0)" } ?? "" }
 
     /// Option with which the same command line continues the campaign.

@@ -9,9 +9,9 @@ extension Telemetry {
     private static let secondsLimit = 3.2e9
     /// Limit on counts. The sum of all counts in a file fits 64 bits.
     private static let countLimit: UInt64 = 1 << 48
-    /// Limit on sums of time over all connections, in nanoseconds.
+    /// Limit on times in nanoseconds. A time may be a sum over all connections.
     private static let nanosecondsLimit: UInt64 = 1 << 60
-    /// Limit on microseconds. Converted to nanoseconds, it is at most `nanosecondsLimit`.
+    /// Limit on times in microseconds. Converted to nanoseconds, it is at most `nanosecondsLimit`.
     private static let microsecondsLimit: UInt64 = 1 << 50
     private static let slotsLimit = 1 << 31
 

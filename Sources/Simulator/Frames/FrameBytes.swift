@@ -69,7 +69,8 @@ enum FrameBytes {
         output.append(bigEndian: streamID)
     }
 
-    /// Writes the length of everything after the frame header at `start` into that header.
+    /// Completes the frame header at `start`: sets the frame's length to the number of bytes after
+    /// the header.
     @inline(__always)
     private static func endFrame(from start: Int, type: UInt8, in output: inout ByteBuffer) {
         let count = output.count - start - 9

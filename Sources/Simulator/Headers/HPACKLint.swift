@@ -2,18 +2,20 @@ internal import BroadsideHPACK
 
 /// Checks a client's header blocks against the indexing policy that Apple recommends.
 ///
+/// The cells show when a finding is a deviation. The exceptions are below the table.
+///
 /// | Finding | strict | compact | current |
 /// | --- | --- | --- | --- |
-/// | a changing header's name inserted again | deviation | deviation | deviation |
-/// | a changing header not inserted at first | deviation | deviation | deviation |
-/// | a changing header indexed later | deviation | only apns-id | deviation |
-/// | `:path` inserted | deviation | deviation | deviation |
-/// | the provider token inserted | deviation | the same value again | deviation |
-/// | another header inserted | deviation | the same value again | the same value again |
-/// | a constant header neither inserted nor indexed | - | deviation | deviation |
-/// | `:method` or `:scheme` as a literal | - | deviation | unless inserted |
-/// | a static name as a literal | deviation | deviation | deviation |
-/// | an entry evicted | deviation | deviation | deviation |
+/// | a changing header's name is inserted again | always | always | always |
+/// | a changing header is not inserted the first time | always | always | always |
+/// | a changing header is indexed later | always | if it is apns-id | always |
+/// | `:path` is inserted | always | always | always |
+/// | the provider token is inserted | always | if its value is unchanged | always |
+/// | another header is inserted | always | if its value is unchanged | if its value is unchanged |
+/// | a constant header is neither inserted nor indexed | never | always | always |
+/// | `:method` or `:scheme` is a literal | never | always | if it is not inserted |
+/// | a name is a literal although it is in the static table | always | always | always |
+/// | an entry is evicted | always | always | always |
 ///
 /// The changing headers are apns-id, apns-expiration and apns-collapse-id. Never-indexed literals
 /// count as literals without indexing. A constant header may be a literal if the table has no room
