@@ -97,8 +97,9 @@ public struct Manifest: Codable, Hashable, Sendable {
     public private(set) var epochs: [Epoch] = []
     /// Whether every row is settled.
     public private(set) var isFinished = false
-    /// Whether every row of the list is settled, and not only the rows before a limit.
-    public var isWholeListFinished: Bool { isFinished && rowsLimit == nil }
+    /// Whether every row of the list is settled. The list may have more rows than the latest run's
+    /// limit if it has at least as many.
+    public var isWholeListFinished: Bool { isFinished && !extendsBeyond(limit: nil) }
     /// End of the rows, once the list or its range was read to the end or to `rowsLimit`.
     public var rowCount: UInt64?
     /// Row number before which the latest run was to stop reading; nil if unlimited.

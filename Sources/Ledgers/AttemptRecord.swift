@@ -45,6 +45,16 @@ struct AttemptRecord: Equatable {
         number == claimed ? nonce : number == confirmed ? confirmedNonce : nil
     }
 
+    /// Whether a claim with this number can't be the ledger's own, so that a copy has made it.
+    ///
+    /// Between the confirmed claim and the intended one, this ledger has no claims. A record
+    /// without the nonce of the confirmed claim is of an earlier version, which did not ensure that.
+    func isForeign(_ number: UInt32) -> Bool {
+        if number > claimed { return true }
+        let isExact = confirmed == 0 || confirmed == claimed || confirmedNonce != nil
+        return isExact && number > confirmed && number != claimed
+    }
+
     /// Returns the record of an attempt that is about to be claimed.
     ///
     /// - Parameters:

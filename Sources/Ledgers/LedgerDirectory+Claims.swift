@@ -77,7 +77,10 @@ extension LedgerDirectory {
             let more = folder.make(next, nonce: record.nonce, ledger: absolutePath(path))
             if more >= 0 { close(more) }
             if more < 0 {
-                guard !isPart, more != -EEXIST else { throw claimFailure(folder, next, -more) }
+                guard !isPart, more != -EEXIST else {
+                    remove(next, from: [here])
+                    throw claimFailure(folder, next, -more)
+                }
                 before = nil
                 warning =
                     "\(folder.path): \(describe(errno: -more)): if a copy of the ledger that was left "
@@ -89,15 +92,16 @@ extension LedgerDirectory {
             // Of two divisions that begin at the same time, at least one finds the other's claim.
             try here.refuseOtherDivision()
         } catch {
-            for folder in [here, before].compactMap({ $0 }) {
-                SystemCall.unlink(folder.name(next), in: folder.descriptor)
-            }
+            remove(next, from: [here, before])
             throw error
         }
-        // Another process that claimed a newer attempt meanwhile has removed older claims.
+        // A copy may have claimed an attempt meanwhile. If its number is higher, the copy has
+        // removed older claims.
         for folder in [here, before].compactMap({ $0 }) {
-            let newer = try folder.newest()
-            if newer > next { throw oldCopy(folder, newer) }
+            let others = try folder.numbers().filter { $0 > newest && $0 != next }
+            guard let other = others.max() else { continue }
+            remove(next, from: [here, before])
+            throw oldCopy(folder, other)
         }
         record = AttemptRecord(confirmed: next, claimed: next, nonce: nonce, parent: here.path)
         // At a start within the same folder, the record's name becomes durable later, together with
@@ -119,6 +123,13 @@ extension LedgerDirectory {
         assert(claim.map { $0.number < held.number } ?? true, "the numbers of claims only grow")
         claim = held
         return warning
+    }
+
+    /// Removes the claim of an attempt that is not made after all. Nothing was sent under it.
+    private func remove(_ number: UInt32, from folders: [ClaimFolder?]) {
+        for folder in folders.compactMap({ $0 }) {
+            SystemCall.unlink(folder.name(number), in: folder.descriptor)
+        }
     }
 
     /// Continues without a claim, because the folder beside the ledger can't have one.
@@ -258,14 +269,12 @@ extension LedgerDirectory {
     private func newestClaim(
         _ claims: ClaimFolder, _ own: AttemptRecord?, _ manifest: Manifest
     ) throws(BroadsideError) -> UInt32 {
-        let number = try claims.newest()
-        guard number > 0 else { return 0 }
+        let numbers = try claims.numbers()
+        guard let number = numbers.max() else { return 0 }
         guard let own else { throw try refusal(withoutRecord: claims, number, manifest) }
-        // Between the confirmed claim and the intended one, starts of this copy have failed, so
-        // that another copy made such a claim.
-        guard number <= own.confirmed || number == own.claimed else {
-            throw oldCopy(claims, number)
-        }
+        // Not only the newest claim is compared: a copy may have claimed another attempt, and
+        // ended before it wrote that claim's text.
+        if let foreign = numbers.first(where: own.isForeign) { throw oldCopy(claims, foreign) }
         guard let nonce = own.nonce(of: number) else { return number }
         switch claims.read(number) {
         case .unfinished: return number

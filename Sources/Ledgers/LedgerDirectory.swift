@@ -270,11 +270,12 @@ package final class LedgerDirectory {
             + "\(shellWord(path + "-repaired")) writes what is provably sound to a new ledger\(next)"
     }
 
-    /// Name of the directory, if it is a date, as the names of the ledgers of `night` are.
+    /// Name of the directory, if it is a date and in a folder of `night`.
     private var nightDate: String? {
         guard let name = path.split(separator: "/").last, name.utf8.count == 10,
             name.split(separator: "-", omittingEmptySubsequences: false).map(\.utf8.count)
-                == [4, 2, 2], name.utf8.allSatisfy({ $0 == 0x2d || $0 >= 0x30 && $0 <= 0x39 })
+                == [4, 2, 2], name.utf8.allSatisfy({ $0 == 0x2d || $0 >= 0x30 && $0 <= 0x39 }),
+            (try? fileExists("\(path)/../nights")) == true
         else { return nil }
         return String(name)
     }

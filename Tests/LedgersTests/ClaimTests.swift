@@ -121,6 +121,43 @@ struct ClaimTests {
         #expect(try start("other/ledger") == 0)
     }
 
+    /// The copy ended before it wrote its second claim, which is empty.
+    @Test func `An empty claim with the intended number doesn't hide the claim of a copy`() throws {
+        #expect(try start("one/ledger") == 0)
+        try copy("one/ledger", to: "other/ledger")
+        for _ in 0..<2 { #expect(try start("one/ledger", crash: .recorded) == -1) }
+        #expect(try start("other/ledger") == 0)
+        try Data().write(
+            to: URL(filePath: "\(directory.path)/one/.broadside-0123456789abcdef-2-3.3"))
+        #expect(try start("one/ledger") == 7)
+    }
+
+    @Test(arguments: [false, true])
+    func `A claim that a copy makes meanwhile is noticed, and the copy continues`(
+        isPart: Bool
+    ) throws {
+        #expect(try start("one/ledger", isPart: isPart) == 0)
+        try copy("one/ledger", to: "one/copy")
+        #expect(try start("one/ledger", isPart: isPart, crash: .recorded) == -1)
+        var copied: Int32?
+        let code = try start("one/ledger", isPart: isPart) { step in
+            if step == .recorded { copied = try? start("one/copy", isPart: isPart) }
+        }
+        #expect(code == 7 && copied == 0)
+        #expect(try start("one/copy", isPart: isPart) == 0)
+        #expect(try start("one/ledger", isPart: isPart) == 7)
+    }
+
+    @Test
+    func `A record of an earlier version counts each claim below its own as its own`() throws {
+        #expect(try start("one/ledger") == 0)
+        let epoch = URL(filePath: "\(directory.path)/one/ledger/epoch")
+        try Data("1 3 0123456789abcdef \(directory.path)/one\n".utf8).write(to: epoch)
+        try Data("fedcba9876543210 x\n".utf8).write(
+            to: URL(filePath: "\(directory.path)/one/.broadside-0123456789abcdef-2-3.2"))
+        #expect(try start("one/ledger") == 0)
+    }
+
     @Test func `The synced lengths of the last claim are compared after a failed start`() throws {
         #expect(try start("one/ledger") == 0)
         for _ in 0..<2 { #expect(try start("one/ledger", crash: .recorded) == -1) }

@@ -153,7 +153,7 @@ struct NightFolder {
                         + "\(shellWord(ledger(other))) to see why")
                 continue
             }
-            if reader.isFinished, reader.manifest.rowsLimit == nil { continue }
+            if reader.manifest.isWholeListFinished { continue }
             guard !reader.directory.isInUse else {
                 if mayRun { continue }
                 throw BroadsideError(
@@ -249,6 +249,11 @@ struct NightFolder {
                 guard date != sent, notes.history[date]?.state == .begun else { continue }
                 let refusal = try LedgerDirectory.hideFinished(ledger(date), as: hidden(date))
                 guard refusal == nil else {
+                    if refusal == .unfinished, try LedgerReader(path: ledger(date)).isFinished {
+                        standardErrorLine(
+                            "broadside: warning: \(ledger(date)) is kept, because --limit left rows "
+                                + "of its list unsent: remove it if they are not to be sent")
+                    }
                     if case .holds(let file) = refusal {
                         standardErrorLine(
                             "broadside: warning: \(ledger(date)) is kept, "

@@ -377,7 +377,7 @@ struct NightCall {
         guard options.send.retry.isEmpty,
             try LedgerDirectory.isBegunLedger(ledger, ifThere: true),
             let reader = try? LedgerReader(path: ledger), reader.isFinished,
-            reader.manifest.shards == nil, reader.manifest.rowsLimit == nil,
+            reader.manifest.shards == nil, reader.manifest.isWholeListFinished,
             reader.manifest.epochs.last?.stop?.cause?.isAbort != true,
             hasOptions(of: reader)
         else { return nil }
@@ -431,18 +431,17 @@ struct NightCall {
         return (given ?? reader.listPath).map { areSamePaths($0, path) } ?? false
     }
 
-    /// Describes the difference between the server of a finished night's latest run, perhaps a
-    /// rehearsal, and the server of the options; nil if there is none. Apple's hosts of one
-    /// environment count as one server.
+    /// Describes the server of a finished night's latest run if that run was a rehearsal: the
+    /// options name a server of Apple, and the run had another one. nil for any other night. A
+    /// relay may be replaced by another one.
     private func otherServer(than reader: LedgerReader) throws(BroadsideError) -> String? {
         guard let known = Telemetry.read(from: reader.directory)?.endpoint else { return nil }
         let (host, port) = try Plan.endpoint(options.send)
-        let own = printable(Route.hostAndPort(host, port))
-        if own.lowercased() == known.lowercased() { return nil }
-        let environment = Endpoints.environment(ofHost: host)
-        let earlier = parseEndpoint(known).flatMap { Endpoints.environment(ofHost: $0.host) }
-        if environment != nil, environment == earlier { return nil }
-        return "the endpoint was \(known), now it is \(own)"
+        guard let environment = Endpoints.environment(ofHost: host),
+            parseEndpoint(known).flatMap({ Endpoints.environment(ofHost: $0.host) }) != environment
+        else { return nil }
+        return "the endpoint was \(known), now it is "
+            + printable(Route.hostAndPort(host, port))
     }
 }
 

@@ -28,12 +28,12 @@ public enum CampaignRun {
         }
     }
 
-    /// Whether the file of the summary may be that of an earlier run, because the ledger that this
-    /// run was to begin exists.
+    /// Whether the summary's file exists and may be that of an earlier run, because the ledger that
+    /// this run was to begin exists, too.
     private static func mayBeOfEarlierRun(_ options: SendOptions) -> Bool {
-        guard !options.resumes, options.summary != "-", let ledger = options.ledger else {
-            return false
-        }
+        guard !options.resumes, let ledger = options.ledger, let summary = options.summary,
+            summary != "-", (try? fileExists(summary)) ?? true
+        else { return false }
         return (try? LedgerDirectory.isBegunLedger(ledger, ifThere: true)) ?? true
     }
 

@@ -409,7 +409,8 @@ struct LiveRun {
     private func isOver(_ stop: StopCause?, _ statistics: RunStatistics) -> Bool {
         passes.goesOn(after: stop)
             && !RunPasses.endsRun(
-                refused: statistics.refusedByCredential, accepted: statistics.counts[.accepted])
+                refused: statistics.refusedByCredential,
+                accepted: passes.statistics.counts[.accepted] + statistics.counts[.accepted])
             && TopicReport.stopped(coordinator.topicReports).isEmpty
     }
 

@@ -100,12 +100,12 @@ package final class RunPasses {
     }
 
     /// Whether refusals of the credential, or responses of a server that is not APNs, prevent another
-    /// pass. If other rows of the pass were accepted, they concern single rows, which the next pass
-    /// sends again.
+    /// pass. If other rows of the process were accepted, they concern single rows, which the next
+    /// pass sends again. If they concern all rows of a later pass, `--abort-after` ends the run.
     ///
     /// - Parameters:
     ///   - refused: Rows of the pass that remain because of such responses.
-    ///   - accepted: Rows of the pass that were accepted.
+    ///   - accepted: Rows of this pass and earlier ones that were accepted.
     static func endsRun(refused: UInt64, accepted: UInt64) -> Bool { refused > 0 && accepted == 0 }
 
     /// Cause of the run's end if no other pass follows a pass that has ended.
