@@ -44,6 +44,15 @@ extension LedgerDirectory {
         let newest = last.number
         var before = last.before
         var warning: String?
+        if let own, let folder = before, last.inBefore < newest, let nonce = own.nonce(of: newest) {
+            // A crash left this claim without its counterpart in the previous folder. A copy there
+            // has to notice it before a higher number is recorded.
+            let made = folder.make(newest, nonce: nonce, ledger: absolutePath(path))
+            if made >= 0 { close(made) }
+            guard made >= 0 || !isPart && made != -EEXIST else {
+                throw claimFailure(folder, newest, -made)
+            }
+        }
         if let own, own.confirmed > newest {
             guard !isPart else { throw missingClaim(here, own) }
             warning =
@@ -249,10 +258,11 @@ extension LedgerDirectory {
 
     /// Returns the number of the newest claim; 0 if there is none.
     ///
-    /// - Returns: Also the folder of the ledger's last claim, if that is another folder with claims.
+    /// - Returns: Also the folder of the ledger's last claim, if that is another folder with claims,
+    ///   and the newest number there.
     private func newestClaim(
         here: ClaimFolder, _ own: AttemptRecord?, _ manifest: Manifest
-    ) throws(BroadsideError) -> (number: UInt32, before: ClaimFolder?) {
+    ) throws(BroadsideError) -> (number: UInt32, before: ClaimFolder?, inBefore: UInt32) {
         var inBefore: UInt32 = 0
         var before: ClaimFolder?
         if let own, own.parent != here.path { before = try folder(at: own.parent, manifest) }
@@ -262,7 +272,7 @@ extension LedgerDirectory {
         let inHere = try newestClaim(here, own, manifest)
         // If the ledger's previous folder has no claims, it is on a different file system, or no
         // longer in use.
-        return (max(inHere, inBefore), inBefore == 0 ? nil : before)
+        return (max(inHere, inBefore), inBefore == 0 ? nil : before, inBefore)
     }
 
     /// Returns the number of the newest claim in a folder; 0 if there is none.

@@ -158,6 +158,44 @@ struct ClaimTests {
         #expect(try start("one/ledger") == 0)
     }
 
+    /// All orders of three starts of a ledger and its copy, each of which ends by itself or
+    /// crashes after a step. Once one of the two has begun to send, only that one may continue, and
+    /// one of the two always can.
+    @Test(arguments: ["one", "other"], [false, true])
+    func `Of a ledger and its copy at most one sends, whichever starts crash`(
+        folder: String, isPart: Bool
+    ) throws {
+        let isLong = ProcessInfo.processInfo.environment["BROADSIDE_LONG_TESTS"] != nil
+        let ends = [nil] + (isLong ? Self.steps : [.recorded, .claimed])
+        let actions = ["one/ledger", "\(folder)/copy"].flatMap { name in ends.map { (name, $0) } }
+        let count = 3
+        for number in 0..<Int(pow(Double(actions.count), Double(count))) {
+            let place = "order-\(number)"
+            defer { try? files.removeItem(atPath: "\(directory.path)/\(place)") }
+            for name in ["one", "other"] {
+                try files.createDirectory(
+                    atPath: "\(directory.path)/\(place)/\(name)", withIntermediateDirectories: true)
+            }
+            #expect(try start("\(place)/one/ledger", isPart: isPart) == 0)
+            try copy("\(place)/one/ledger", to: "\(place)/\(folder)/copy")
+            var (rest, order) = (number, [String]())
+            var owners: Set<String> = []
+            for _ in 0..<count {
+                let (name, crash) = actions[rest % actions.count]
+                rest /= actions.count
+                order.append("\(name) \(crash.map { "\($0)" } ?? "sends")")
+                if try start("\(place)/\(name)", isPart: isPart, crash: crash) == 0 {
+                    owners.insert(name)
+                }
+            }
+            for (name, _) in [actions[0], actions[ends.count], actions[0]]
+            where try start("\(place)/\(name)", isPart: isPart) == 0 {
+                owners.insert(name)
+            }
+            #expect(owners.count == 1, "\(owners.sorted()) after \(order)")
+        }
+    }
+
     @Test func `The synced lengths of the last claim are compared after a failed start`() throws {
         #expect(try start("one/ledger") == 0)
         for _ in 0..<2 { #expect(try start("one/ledger", crash: .recorded) == -1) }
