@@ -44,14 +44,8 @@ extension LedgerDirectory {
         let newest = last.number
         var before = last.before
         var warning: String?
-        if let own, let folder = before, last.inBefore < newest, let nonce = own.nonce(of: newest) {
-            // A crash left this claim without its counterpart in the previous folder. A copy there
-            // has to notice it before a higher number is recorded.
-            let made = folder.make(newest, nonce: nonce, ledger: absolutePath(path))
-            if made >= 0 { close(made) }
-            guard made >= 0 || !isPart && made != -EEXIST else {
-                throw claimFailure(folder, newest, -made)
-            }
+        if let own, let before, last.inBefore < newest {
+            try repeatClaim(newest, of: own, in: before, isPart: isPart)
         }
         if let own, own.confirmed > newest {
             guard !isPart else { throw missingClaim(here, own) }
@@ -132,6 +126,19 @@ extension LedgerDirectory {
         assert(claim.map { $0.number < held.number } ?? true, "the numbers of claims only grow")
         claim = held
         return warning
+    }
+
+    /// Makes the ledger's newest claim in its previous folder, too, if a crash prevented that. A
+    /// copy there has to notice this claim before a higher number is recorded.
+    private func repeatClaim(
+        _ number: UInt32, of own: AttemptRecord, in before: ClaimFolder, isPart: Bool
+    ) throws(BroadsideError) {
+        guard let nonce = own.nonce(of: number) else { return }
+        let made = before.make(number, nonce: nonce, ledger: absolutePath(path))
+        if made >= 0 { close(made) }
+        guard made >= 0 || !isPart && made != -EEXIST else {
+            throw claimFailure(before, number, -made)
+        }
     }
 
     /// Removes the claim of an attempt that is not made after all. Nothing was sent under it.

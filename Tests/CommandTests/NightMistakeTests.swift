@@ -173,12 +173,7 @@ struct NightMistakeTests {
             (["--tokens", few, "--shard", "1/2"], "the shard was not set, now it is 1/2"),
             (["--tokens", few] + part, "the campaign id was not set"),
         ] {
-            let refused = try nights.run(more, at: (1, "20:00"))
-            #expect(refused.exitCode == 2, "\(more): \(refused.errors)")
-            for words in [
-                "the night of \(nights.date(1)) is finished, but began with different input",
-                difference, "5 devices have or may have got", "--name NAME",
-            ] { #expect(refused.errors.contains(words), "\(words): \(refused.errors)") }
+            let refused = try Self.refused(nights, more, difference)
             #expect(!refused.errors.contains("to send its rest"), "\(refused.errors)")
         }
         let path = nights.campaign.directory.path
@@ -255,12 +250,7 @@ struct NightMistakeTests {
                 "the endpoint was \(server.endpoint), now it is api.sandbox.push.apple.com:443"
             ),
         ] {
-            let refused = try nights.run(more, at: (1, "20:00"))
-            #expect(refused.exitCode == 2, "\(more): \(refused.errors)")
-            for words in [
-                "the night of \(nights.date(1)) is finished, but began with different input",
-                difference, "5 devices have or may have got", "--name NAME",
-            ] { #expect(refused.errors.contains(words), "\(words): \(refused.errors)") }
+            try Self.refused(nights, more, difference)
         }
         // A relay may be replaced by another one.
         for more in [[], ["--endpoint", "localhost:1"]] {
@@ -269,6 +259,20 @@ struct NightMistakeTests {
             #expect(same.errors.contains("is finished: nothing is sent"), "\(same.errors)")
         }
         #expect(try requests(server) == 5)
+    }
+
+    /// A start that a finished night refuses, because it would send something else.
+    @discardableResult
+    private static func refused(
+        _ nights: Nights, _ more: [String], _ difference: String
+    ) throws -> Finished {
+        let refused = try nights.run(more, at: (1, "20:00"))
+        #expect(refused.exitCode == 2, "\(more): \(refused.errors)")
+        for words in [
+            "the night of \(nights.date(1)) is finished, but began with different input",
+            difference, "5 devices have or may have got", "--name NAME",
+        ] { #expect(refused.errors.contains(words), "\(words): \(refused.errors)") }
+        return refused
     }
 
     // MARK: Other paths

@@ -12,6 +12,7 @@ import Testing
 @Suite(.timeLimit(.minutes(60)))
 struct ClaimTests {
     private static let steps = LedgerDirectory.ClaimStep.allCases
+    private static let isLong = ProcessInfo.processInfo.environment["BROADSIDE_LONG_TESTS"] != nil
     private let files = FileManager.default
     private let directory: TemporaryDirectory
 
@@ -158,26 +159,30 @@ struct ClaimTests {
         #expect(try start("one/ledger") == 0)
     }
 
-    /// All orders of three starts of a ledger and its copy, each of which ends by itself or
-    /// crashes after a step. Once one of the two has begun to send, only that one may continue, and
-    /// one of the two always can.
-    @Test(arguments: ["one", "other"], [false, true])
-    func `Of a ledger and its copy at most one sends, whichever starts crash`(
-        folder: String, isPart: Bool
+    /// All orders of three starts of a ledger and its copies, each of which succeeds or crashes
+    /// after a step. Once one of them has begun to send, only that one may continue, and one of
+    /// them always can.
+    @Test(
+        arguments: isLong
+            ? [["one/copy"], ["other/copy"], ["other/copy", "third/copy"]]
+            : [["one/copy"], ["other/copy"]], [false, true])
+    func `Of a ledger and its copies at most one sends, whichever starts crash`(
+        copies: [String], isPart: Bool
     ) throws {
-        let isLong = ProcessInfo.processInfo.environment["BROADSIDE_LONG_TESTS"] != nil
-        let ends = [nil] + (isLong ? Self.steps : [.recorded, .claimed])
-        let actions = ["one/ledger", "\(folder)/copy"].flatMap { name in ends.map { (name, $0) } }
+        let isShort = !Self.isLong || copies.count > 1
+        let ends = [nil] + (isShort ? [.recorded, .claimed] : Self.steps)
+        let names = ["one/ledger"] + copies
+        let actions = names.flatMap { name in ends.map { (name, $0) } }
         let count = 3
         for number in 0..<Int(pow(Double(actions.count), Double(count))) {
             let place = "order-\(number)"
             defer { try? files.removeItem(atPath: "\(directory.path)/\(place)") }
-            for name in ["one", "other"] {
+            for name in ["one", "other", "third"] {
                 try files.createDirectory(
                     atPath: "\(directory.path)/\(place)/\(name)", withIntermediateDirectories: true)
             }
             #expect(try start("\(place)/one/ledger", isPart: isPart) == 0)
-            try copy("\(place)/one/ledger", to: "\(place)/\(folder)/copy")
+            for name in copies { try copy("\(place)/one/ledger", to: "\(place)/\(name)") }
             var (rest, order) = (number, [String]())
             var owners: Set<String> = []
             for _ in 0..<count {
@@ -188,8 +193,7 @@ struct ClaimTests {
                     owners.insert(name)
                 }
             }
-            for (name, _) in [actions[0], actions[ends.count], actions[0]]
-            where try start("\(place)/\(name)", isPart: isPart) == 0 {
+            for name in names + names where try start("\(place)/\(name)", isPart: isPart) == 0 {
                 owners.insert(name)
             }
             #expect(owners.count == 1, "\(owners.sorted()) after \(order)")

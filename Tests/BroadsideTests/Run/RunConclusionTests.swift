@@ -67,9 +67,9 @@ import Testing
     func `A network that fails after a wave had responses is exit 3, and without any exit 1`(
         cause: StopCause
     ) {
-        let answered = Self.conclusion(cause, [Self.pass(10, accepts: false), Self.pass(0)])
-        #expect(answered.wasAnswered && Self.code(answered) == ExitCode.rowsRemain)
-        #expect(answered.outcome(Summary(campaign: 1, outcome: .complete)) == .stopped)
+        let reached = Self.conclusion(cause, [Self.pass(10, accepts: false), Self.pass(0)])
+        #expect(reached.wasAnswered && Self.code(reached) == ExitCode.rowsRemain)
+        #expect(reached.outcome(Summary(campaign: 1, outcome: .complete)) == .stopped)
         let silent = Self.conclusion(cause, [Self.pass(0), Self.pass(0)])
         #expect(!silent.wasAnswered && Self.code(silent) == ExitCode.failure)
         // The exit code is about this process. The rows of earlier runs stay settled.

@@ -134,7 +134,7 @@ extension Simulation {
                 || !states.contains { $0 == .failed || $0 == .unknown })
     }
 
-    /// Checks a process that ended by itself.
+    /// Checks a process that was not killed.
     func checkEnd(of process: SimulatedProcess) {
         let rows: [LedgerRow]
         do {

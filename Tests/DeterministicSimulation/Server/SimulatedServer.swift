@@ -82,7 +82,7 @@ final class SimulatedServer {
     /// whether a GOAWAY is being sent.
     var goAwayOffset: Int?
     var hasFreshGoAway = false
-    /// Streams that nghttp2 refused by itself, with the offset after which the client knows it.
+    /// Streams that nghttp2 refused automatically, with the offset after which the client knows it.
     var refusals: [(stream: Int32, offset: Int)] = []
     var freshRefusals: [Int32] = []
 

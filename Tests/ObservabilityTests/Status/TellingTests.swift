@@ -87,7 +87,7 @@ import Testing
         #expect(sampler.snapshot.rateAverage == 2 && progress.contains("\"rate_average\":2,"))
     }
 
-    @Test func `A wait for a wave is no sending time, and does not lower the average rate`() {
+    @Test func `A wait for a wave is not sending time, and does not lower the average rate`() {
         var earlier = RunStatistics()
         earlier.untimedResponses = 60
         var sampler = RunSampler(
