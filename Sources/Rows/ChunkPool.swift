@@ -4,7 +4,7 @@ import Synchronization
 /// reused.
 ///
 /// So the memory for a list is bounded, whatever the list's size. When all chunks are in use, the
-/// reader of the list waits.
+/// reader of the list waits. The pool has a lock, because several threads use it.
 public final class ChunkPool: Sendable {
     private struct State {
         var idle: [RowChunk] = []

@@ -9,7 +9,8 @@ import BroadsideSupport
 import BroadsideTLS
 
 /// Core of the engine: one thread's share of a run as a state machine. Completions and the time go
-/// in, submissions come out; it does no I/O, reads no clock and starts no thread.
+/// in, submissions come out; it does no I/O, reads no clock and starts no thread. The seed of its
+/// random numbers is a parameter.
 ///
 ///                 chunk           row             request
 ///     list --> ChunkQueue --> RowSlab --> Connection --> record --> send
@@ -21,11 +22,11 @@ import BroadsideTLS
 ///     running --- stop request --> draining --- responses in, or time limit ---.
 ///        '---------- list at its end and every row settled ----------------> closing --> finished
 ///
-/// One iteration: the driver passes all available completions, calls `runIteration(_:)` once,
+/// In one iteration, the driver passes all available completions, calls `runIteration(_:)` once,
 /// performs all submissions, and waits for the next completion or for `nextDeadline`.
 ///
-/// Read-only functions that run in each iteration are inlined: otherwise Swift (6.3) copies the
-/// whole value, almost 4 KiB, to the stack for each call that borrows it.
+/// Read-only functions that run in each iteration are inlined. Otherwise, for each call that
+/// borrows the value, Swift (6.3) copies all of it, almost 4 KiB, to the stack.
 @safe struct ReactorStateMachine<Records: RecordLayer & ~Copyable>: ~Copyable {
     enum Phase {
         case running
@@ -204,9 +205,9 @@ import BroadsideTLS
             ? .retry : .connecting
     }
 
-    /// Part of the elapsed time in which the rates of the run and the connection already allowed a
-    /// request, but the reactor ran late. If the rate limiter makes up for a delay, the delay does
-    /// not count.
+    /// Part of the elapsed time in which the reactor ran late: the rates of the run and of the
+    /// connection already allowed a request. A delay that the rate limiter makes up for does not
+    /// count.
     private func lateness(_ index: Int, within elapsed: UInt64, now: Now) -> UInt64 {
         if run.directives.isPaused { return 0 }
         let held = max(admission.limiter.holdsUntil, connections[index].rateLimiter.holdsUntil)

@@ -170,10 +170,13 @@ struct DocumentationTests {
         }
         let words = Set(
             sources.split { !($0.isLetter || $0.isNumber || $0 == "+") }.map(String.init))
-        let tour = try Self.text("docs/architecture.md")
-        for name in tour.matches(of: /`([A-Z][A-Za-z0-9]+[a-z][A-Za-z0-9]*)(?:\.[a-z]\w*)?`/) {
-            #expect(words.contains(String(name.1)), "docs/architecture.md: \(name.1)")
+        for document in ["docs/architecture.md", "docs/where-to-add.md"] {
+            let page = try Self.text(document)
+            for name in page.matches(of: /`([A-Z][A-Za-z0-9]+[a-z][A-Za-z0-9]*)(?:\.[a-z]\w*)?`/) {
+                #expect(words.contains(String(name.1)), "\(document): \(name.1)")
+            }
         }
+        let tour = try Self.text("docs/architecture.md")
         let told = Set(tour.matches(of: /(?m)^\| `(\+[A-Z][A-Za-z]+)`/).map { String($0.1) })
         let reactor = words.filter { $0.prefixMatch(of: /ReactorStateMachine\+[A-Z]/) != nil }
         #expect(told == Set(reactor.map { String($0.dropFirst("ReactorStateMachine".count)) }))

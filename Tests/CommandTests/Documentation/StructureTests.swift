@@ -4,25 +4,46 @@ import Testing
 
 /// `tools/check-structure`: what it lets pass, and what it does not.
 @Suite struct StructureTests {
-    private static let table = """
-        | Module | What it is | May import |
-        | --- | --- | --- |
-        | `Low` | below | `Glibc` |
-        | `High` | above | `Low` |
+    /// The second table is of folders, whose names are not modules.
+    private static let page = """
+        | Module | What it is |
+        | --- | --- |
+        | `Support` | below |
+        | `Rows` | above |
+
+        | `Sources/Rows` | Contents |
+        | --- | --- |
+        | `Upper` | `Support` |
 
         """
 
-    /// A tree of two modules; the second has two folders.
+    private static let package = """
+        func module(_ folder: String, _ uses: [String] = []) -> Target { }
+        let package = Package(targets: [
+            // A comment: module("Rows", ["Policy"]),
+            module("Support"),
+            module(
+                "Rows",
+                [
+                    "Support",
+                ]),
+        ])
+
+        """
+
+    /// A tree of two modules, changed; the second has two folders, and must not import Glibc.
     private func check(
         _ changes: [String: String] = [:]
     ) throws -> Finished {
         let directory = try TemporaryDirectory()
         var files = [
-            "docs/architecture.md": Self.table,
-            "Sources/Low/Thing.swift": "import Glibc\n\npackage struct Thing {}\n",
-            "Sources/High/Upper/First.swift": "import Low\n\nstruct First { var second: Second }\n",
-            "Sources/High/Lower/Second.swift":
-                "import Low\n\n/// What First has.\nstruct Second { let text = \"First \\(Thing())\" }\n",
+            "docs/architecture.md": Self.page,
+            "Package.swift": Self.package,
+            "Sources/Support/Thing.swift": "import Glibc\n\npackage struct Thing {}\n",
+            "Sources/Rows/Upper/First.swift":
+                "import BroadsideSupport\n\nstruct First { var second: Second }\n",
+            "Sources/Rows/Lower/Second.swift":
+                "import Support\n\n/// What First has.\nstruct Second { let text = \"First \\(Thing())\" }\n",
         ]
         files.merge(changes) { _, new in new }
         for (path, text) in files {
@@ -54,18 +75,65 @@ import Testing
     ])
     func `check-structure finds a folder that uses one above it`(second: String) throws {
         let found = try check([
-            "Sources/High/Lower/Second.swift": second + "\n",
-            "Sources/High/Upper/Start.swift": "func start() {}\n",
+            "Sources/Rows/Lower/Second.swift": second + "\n",
+            "Sources/Rows/Upper/Start.swift": "func start() {}\n",
         ])
         #expect(found.exitCode == 1)
-        #expect(found.output.contains("a cycle of 2 folders: High/Lower, High/Upper"))
-        #expect(found.output.contains("High/Lower -> High/Upper: Sources/High/Lower/Second.swift"))
+        #expect(found.output.contains("a cycle of 2 folders: Rows/Lower, Rows/Upper"))
+        #expect(found.output.contains("Rows/Lower -> Rows/Upper: Sources/Rows/Lower/Second.swift"))
     }
 
-    @Test(arguments: ["Glibc", "Foundation", "CNghttp2"])
-    func `check-structure finds an import that its table does not name`(name: String) throws {
-        let found = try check(["Sources/High/Lower/More.swift": "internal import \(name)\n"])
+    @Test(arguments: [
+        ("Glibc", "tools/check-structure does not allow that in Rows"),
+        ("Foundation", "tools/check-structure does not allow that in Rows"),
+        ("FoundationEssentials", "tools/check-structure does not allow that in Rows"),
+        ("Testing", "tools/check-structure does not allow that in Rows"),
+        ("CNghttp2", "in Package.swift, Rows does not depend on it"),
+        ("BroadsidePolicy", "in Package.swift, Rows does not depend on it"),
+    ])
+    func `check-structure finds an import that a module must not have`(
+        name: String, reason: String
+    ) throws {
+        let found = try check(["Sources/Rows/Lower/More.swift": "internal import \(name)\n"])
         #expect(found.exitCode == 1)
-        #expect(found.output.contains("Sources/High/Lower/More.swift imports \(name)"))
+        let module = name.replacing("Broadside", with: "")
+        #expect(
+            found.output.contains("Sources/Rows/Lower/More.swift imports \(module): \(reason)"))
+    }
+
+    @Test func `check-structure finds a declared dependency that no file imports`() throws {
+        let package = Self.package.replacing("\"Support\",", with: "\"Support\", \"CZlib\",")
+        let found = try check(["Package.swift": package])
+        #expect(found.exitCode == 1)
+        #expect(
+            found.output
+                == "Package.swift: Rows depends on CZlib, but no file in Sources/Rows imports it\n")
+    }
+
+    @Test func `check-structure finds a module that it cannot find in Package.swift`() throws {
+        let package = Self.package.replacing("module(\"Support\")", with: "module(support)")
+        let found = try check(["Package.swift": package])
+        #expect(found.exitCode == 1)
+        #expect(found.output.contains("Package.swift: no declaration of Support has the form"))
+    }
+
+    @Test(arguments: [
+        ("| `Rows` | above |\n", "", "lacks the module Rows"),
+        (
+            "| `Rows` | above |\n", "| `Rows` | above |\n| `Ring` | away |\n",
+            "names Ring, which is not a module in Sources"
+        ),
+        (
+            "| `Support` | below |\n| `Rows` | above |\n",
+            "| `Rows` | above |\n| `Support` | below |\n",
+            "has Rows above Support, which Rows depends on"
+        ),
+    ])
+    func `check-structure finds a wrong row in the table of modules`(
+        row: String, wrong: String, finding: String
+    ) throws {
+        let found = try check(["docs/architecture.md": Self.page.replacing(row, with: wrong)])
+        #expect(found.exitCode == 1)
+        #expect(found.output == "docs/architecture.md: the table of modules \(finding)\n")
     }
 }
