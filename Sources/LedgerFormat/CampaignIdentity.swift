@@ -32,7 +32,7 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
             count == other.count && isByRow == other.isByRow
         }
 
-        /// Text of the shard and how its list is divided.
+        /// The shard's number and the division of the list, such as `2/4 by rows`.
         var division: String { "\(index)/\(count) by \(isByRow ? "rows" : "bytes")" }
     }
 
@@ -200,16 +200,14 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
             delivery ?? DeliveryRules(), other.delivery ?? DeliveryRules()
         )
         if let difference = delivery.firstDifference(from: otherDelivery) { return difference }
-        return differ("the list's format", \.listFormat)
-            ?? differ("the columns in use", \.columns)
-            ?? differ("the topic", \.topic)
-            ?? differ("the push type", \.pushType)
-            ?? differ("the priority", \.priority)
-            ?? differ("the expiration", \.expiration)
-            ?? differ("the collapse id", \.collapseID)
-            ?? differ("the environment", \.environment)
-            ?? differ("the shard", \.shard)
-            ?? differ("the rule for duplicates", \.duplicates)
+        let differences = [
+            differ("the list's format", \.listFormat), differ("the columns in use", \.columns),
+            differ("the topic", \.topic), differ("the push type", \.pushType),
+            differ("the priority", \.priority), differ("the expiration", \.expiration),
+            differ("the collapse id", \.collapseID), differ("the environment", \.environment),
+            differ("the shard", \.shard), differ("the rule for duplicates", \.duplicates),
+        ]
+        return differences.lazy.compactMap(\.self).first
     }
 
     private func describe<Value>(_ value: Value) -> String {

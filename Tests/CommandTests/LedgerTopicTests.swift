@@ -114,7 +114,8 @@ struct LedgerTopicTests {
             Dictionary(rows.map { ($0.line ?? 0, $0.topic) }, uniquingKeysWith: { $0 + $1 })
         }
         #expect(try topics(ExportedRow.read(followed.output)) == topics(export))
-        #expect(export.map(\.topic) == (0..<1_200).map { Self.apps[$0 % 3] })
+        let expected: [String] = (0..<1_200).map { Self.apps[$0 % 3] }
+        #expect(export.map(\.topic) == expected)
         let devices = try campaign.directory.write(
             (0..<40).map { "\(campaign.tokens.token($0 * 3))\n" }.joined(), to: "devices.txt")
         let before = campaign.directory.fresh("before")

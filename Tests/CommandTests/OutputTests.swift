@@ -164,7 +164,8 @@ struct OutputTests {
             Set(limits.keys) == [
                 "input", "rate", "connecting", "retry", "streams", "window", "socket", "cpu",
             ])
-        #expect(abs(limits.values.reduce(0, +) - 1) < 0.01)
+        let sum: Double = limits.values.reduce(0, +)
+        #expect(abs(sum - 1) < 0.01)
         #expect(good["name"] is NSNull && (good["labels"] as? [String: String]) == [:])
         #expect((good["campaign"] as? String)?.wholeMatch(of: /[0-9a-f]{16}/) != nil)
         #expect(good["outcome"] as? String == "complete")
@@ -180,7 +181,8 @@ struct OutputTests {
         #expect(bad["remaining"] as? Int == 3)
         // Not "reading the list": no connection stood.
         let waits = try #require(bad["limited_by"] as? [String: Double])
-        #expect((waits["connecting"] ?? 0) + (waits["retry"] ?? 0) > 0.5, "\(waits)")
+        let connecting: Double = waits["connecting", default: 0] + waits["retry", default: 0]
+        #expect(connecting > 0.5, "\(waits)")
 
         let statistics = try object(Data(try campaign.ledger("stats", ["--json"]).output.utf8))
         for key in ["campaign", "rows", "accepted", "rejected", "reasons", "retries"] {

@@ -249,7 +249,8 @@ struct RowTopicTests {
         let server = try RecordingServer("topics", script: "topics.py")
         let preview = try send(to: server.endpoint, ["--preview", "1"])
         let shown = preview.output.split(separator: "\n").filter { $0.contains("apns-topic: ") }
-        #expect(shown.map { $0.split(separator: " ").last.map(String.init) } == apps)
+        let topics: [String] = shown.map { String($0.split(separator: " ").last ?? "") }
+        #expect(topics == apps)
         let dry = try send(to: server.endpoint, ["--dry-run"])
         #expect(dry.exitCode == 0 && dry.output.contains("topic        {{app}} (each row's own"))
         #expect(try answers(server).isEmpty)

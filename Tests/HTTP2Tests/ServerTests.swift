@@ -205,7 +205,8 @@ private struct Conversation {
             case 1: (answer, outcome) = (.reset, .reset)
             case 2...9:
                 let length = [0, 1, 40, 511, 513, 20_000].randomElement(using: &random)!
-                let body = (0..<length).map { UInt8(97 + ($0 + Int(tag)) % 26) }
+                let first = Int(tag)
+                let body = (first..<first + length).map { UInt8(97 + $0 % 26) }
                 let status = [200, 400, 410, 429, 503].randomElement(using: &random)!
                 answer = .status(
                     status, body: body, padding: Int.random(in: 0...30, using: &random),

@@ -27,7 +27,7 @@ struct FeedbackServiceTests {
     }
 
     private func tuple(_ token: String, at seconds: UInt32) -> [UInt8] {
-        var bytes = (0..<4).map { UInt8(seconds >> (24 - 8 * UInt32($0)) & 0xff) }
+        var bytes = withUnsafeBytes(of: seconds.bigEndian, Array.init)
         bytes += [0, UInt8(token.utf8.count / 2)]
         for place in stride(from: 0, to: token.utf8.count, by: 2) {
             bytes.append(UInt8(token.dropFirst(place).prefix(2), radix: 16)!)

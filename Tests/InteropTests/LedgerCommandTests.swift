@@ -88,9 +88,10 @@ struct LedgerCommandTests {
             let found = try find([token], in: nights)
             #expect(found.exitCode == 5 && found.errorLines.count == 1, "\(found.errors)")
             #expect(found.errors.contains("--ledger \(nights)/2"), "\(found.errors)")
-            #expect(
-                found.output.split(separator: "\n").map { $0.prefix { $0 != ":" } }
-                    == ["\(nights)/1", "\(nights)/3"], "\(found.output)")
+            let paths: [String] = found.output.split(separator: "\n").map { line in
+                String(line.prefix { $0 != ":" })
+            }
+            #expect(paths == ["\(nights)/1", "\(nights)/3"], "\(found.output)")
             let json = try find([token, "--json"], in: nights)
             let rows = try JSONSerialization.jsonObject(with: Data(json.output.utf8)) as? [Any]
             #expect(json.exitCode == 5 && rows?.count == 2, "\(json)")

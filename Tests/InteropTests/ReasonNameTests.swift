@@ -6,7 +6,7 @@ import Testing
 @Suite(.timeLimit(.minutes(60)))
 struct ReasonNameTests {
     /// What the server says, and its name; the last one is cut inside a character.
-    static let reasons = [
+    static let reasons: [(said: String, name: String)] = [
         ("NewReason", "NewReason"),
         (String(repeating: "x", count: 64), String(repeating: "x", count: 64)),
         (String(repeating: "x", count: 65), String(repeating: "x", count: 64)),

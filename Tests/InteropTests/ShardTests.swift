@@ -92,13 +92,14 @@ struct ShardTests {
         let text = String(
             decoding: try Packing.unpack(output, in: whole.directory), as: UTF8.self)
         let lines = text.split(separator: "\n").dropFirst().map(String.init)
-        #expect(lines.map { String($0.prefix { $0 != "," }) } == expected.map { "\($0.line ?? 0)" })
+        func number(_ line: String) -> String { String(line.prefix { $0 != "," }) }
+        let numbers = expected.map { String($0.line ?? 0) }
+        #expect(lines.map(number) == numbers)
         for line in lines {
-            let number = String(line.prefix { $0 != "," })
-            #expect(parts[number] == line)
+            #expect(parts[number(line)] == line)
         }
-        for (line, row) in zip(lines, expected) {
-            #expect(line.hasPrefix("\(row.line ?? 0),\(row.token),\(row.state),"))
+        for (line, (number, row)) in zip(lines, zip(numbers, expected)) {
+            #expect(line.hasPrefix("\(number),\(row.token),\(row.state),"))
         }
         // The rows of one state, through long stretches without any.
         let rejected = try ledger("export", "--state", "rejected").output

@@ -119,8 +119,9 @@ struct SimulatedGatewayTests {
                     + ledgers.flatMap { ["--ledger", $0] }, in: fixture.campaign.directory)
             #expect(pruned.exitCode == 0, "\(pruned.errors)")
             #expect(pruned.errors.contains("not counted") == (ledgers.count > 1))
-            let kept = try String(contentsOfFile: output, encoding: .utf8).split(separator: "\n")
-            #expect(kept.map(String.init) == tokens.filter { !gone.contains($0) })
+            let text = try String(contentsOfFile: output, encoding: .utf8)
+            let kept: [String] = text.split(separator: "\n").map(String.init)
+            #expect(kept == tokens.filter { !gone.contains($0) })
         }
 
         let journal = try fixture.server.finish()
@@ -226,9 +227,8 @@ struct SimulatedGatewayTests {
         #expect(all.map { $0["status"] as? Int } == [0, 0, 0, 8])
         #expect(all.map { $0["reason"] as? String } == [nil, nil, nil, "BadDeviceToken"])
         #expect(all.map { $0["identifier"] as? Int } == [nil, 6, 7, 99])
-        #expect(
-            all.map { $0["expiration"] as? Int } == [nil]
-                + Array(repeating: 2_000_000_000, count: 3))
+        let expirations: [Int?] = [nil, 2_000_000_000, 2_000_000_000, 2_000_000_000]
+        #expect(all.map { $0["expiration"] as? Int } == expirations)
         #expect(all.map { $0["priority"] as? Int } == [nil, nil, 10, 10])
         for one in all {
             #expect(one["protocol"] as? String == "binary")

@@ -95,11 +95,10 @@ import Testing
     @Test func `An export names the arm of each row in its last column`() throws {
         let lines = try export(.csv)
         #expect(lines[0].hasSuffix(",settled_at_ms,arm"))
-        #expect(
-            lines.dropFirst().map {
-                $0.split(separator: ",", omittingEmptySubsequences: false).last
-            }
-                == ["b", "a", "b", "holdout", "", "", "a", ""])
+        let arms: [String] = lines.dropFirst().map { line in
+            String(line.split(separator: ",", omittingEmptySubsequences: false).last ?? "none")
+        }
+        #expect(arms == ["b", "a", "b", "holdout", "", "", "a", ""])
         let objects = try export(.jsonl)
         #expect(objects[0].hasSuffix(",\"arm\":\"b\"}") && objects[4].hasSuffix(",\"arm\":null}"))
     }

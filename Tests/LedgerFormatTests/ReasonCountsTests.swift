@@ -21,7 +21,8 @@ import Testing
         var both = counts
         both.add(counts)
         let named = both.named { "code \($0)" }
-        #expect(named.values.reduce(0, +) == 2 * 404)
+        let sum = named.values.reduce(0) { $0 + Int($1) }
+        #expect(sum == 2 * 404)
         #expect(named[ReasonCounts.noReason] == 4)
         #expect(named[String(repeating: "x", count: 64)] == 4)
         #expect(counts.texts.count == ReasonCounts.textsLimit + 1)

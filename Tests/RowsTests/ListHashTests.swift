@@ -15,7 +15,9 @@ import Testing
         for start in stride(from: 0, to: bytes.count, by: 65_536) {
             let block = Array(bytes[start..<min(start + 65_536, bytes.count)])
             let words = [value, MixingHash.hash(block.span.bytes)]
-            let joined = words.flatMap { word in (0..<8).map { UInt8(word >> ($0 * 8) & 0xff) } }
+            let joined: [UInt8] = words.flatMap { (word: UInt64) in
+                (0..<8).map { UInt8(truncatingIfNeeded: word >> (UInt64($0) * 8)) }
+            }
             value = MixingHash.hash(joined.span.bytes)
         }
         let digits = String(value, radix: 16)

@@ -100,11 +100,12 @@ struct ScenarioEffectTests {
         frame.withBytes {
             FrameShaper.append($0, ResponseShape(headerFrames: 3, padding: 2), to: &output)
         }
-        let expected: [UInt8] =
-            [0, 0, 9, 1, 9, 0, 0, 0, 3, 2] + block[..<6] + [0, 0]
-            + [0, 0, 7, 9, 0, 0, 0, 0, 3] + block[6..<13]
-            + [0, 0, 7, 9, 4, 0, 0, 0, 3] + block[13...]
-        #expect(Array(output.bytes) == expected)
+        let expected: [[UInt8]] = [
+            [0, 0, 9, 1, 9, 0, 0, 0, 3, 2], Array(block[..<6]), [0, 0],
+            [0, 0, 7, 9, 0, 0, 0, 0, 3], Array(block[6..<13]),
+            [0, 0, 7, 9, 4, 0, 0, 0, 3], Array(block[13...]),
+        ]
+        #expect(Array(output.bytes) == expected.flatMap(\.self))
     }
 
     @Test func `Responses are due by capacity and load of the scenario`() throws {

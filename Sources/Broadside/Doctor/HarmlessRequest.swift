@@ -170,7 +170,7 @@ struct HarmlessRequest {
 
     private static func addPayloads(_ add: Add) {
         let most = PayloadRules.maximumCount
-        for (name, purpose, body) in [
+        let cases: [(name: String, purpose: String, body: [UInt8])] = [
             ("payload-missing", "no body", []),
             ("payload-\(most)", "a payload of \(most) bytes", payload(count: most)),
             ("payload-\(most + 1)", "a payload of \(most + 1) bytes", payload(count: most + 1)),
@@ -179,7 +179,8 @@ struct HarmlessRequest {
             ("payload-array", "a JSON array", Array("[]".utf8)),
             ("payload-empty-dictionary", "an empty dictionary", Array("{}".utf8)),
             ("payload-without-aps", "a dictionary without aps", Array("{\"a\":1}".utf8)),
-        ] { add(name, purpose) { $0.body = body } }
+        ]
+        for (name, purpose, body) in cases { add(name, purpose) { $0.body = body } }
     }
 
     private static func addCredentials(_ add: Add, signs: Bool) {

@@ -191,8 +191,9 @@ final class ChannelStore: Sendable {
     private static func newID(_ random: inout UInt64) -> [UInt8] {
         random &+= 2
         let (high, low) = (splitmix64(random), splitmix64(random &+ 1))
-        let bytes = (0..<16).map { index in
-            UInt8(truncatingIfNeeded: (index < 8 ? high : low) >> UInt64(index % 8 * 8))
+        let bytes = (0..<16).map { (index: Int) -> UInt8 in
+            let word = index < 8 ? high : low
+            return UInt8(truncatingIfNeeded: word >> UInt64(index % 8 * 8))
         }
         let identifier = base64(bytes)
         assert(BroadcastChannel.isID(identifier), "an ID is one that clients accept")
@@ -218,8 +219,8 @@ final class ChannelStore: Sendable {
 
     // MARK: Devices
 
-    /// Subscribes a device to a channel, or ends its subscription. Returns the reason if this is
-    /// impossible; otherwise nil.
+    /// Subscribes a device to a channel, or ends its subscription. Returns nil, or the reason why
+    /// this is impossible.
     func setSubscribed(_ token: [UInt8], to channel: [UInt8], _ isSubscribed: Bool) -> String? {
         state.withLock { state in
             guard let app = state.channels.first(where: { $0.value[channel] != nil })?.key else {
@@ -230,7 +231,9 @@ final class ChannelStore: Sendable {
                     return nil
                 }
                 guard state.subscriptions < Self.subscriptionsLimit else {
-                    return "more subscriptions than \(Self.subscriptionsLimit)"
+                    return
+                        "there are already \(Self.subscriptionsLimit) subscriptions: unsubscribe some "
+                        + "devices first"
                 }
                 state.channels[app]?[channel]?.subscribers.insert(token)
                 state.subscriptions += 1

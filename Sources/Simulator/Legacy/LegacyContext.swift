@@ -123,9 +123,8 @@ struct LegacyContext: Sendable {
 
     /// Returns lower-case hexadecimal digits.
     static func digits(_ bytes: [UInt8]) -> [UInt8] {
-        bytes.flatMap { byte in
-            [byte >> 4, byte & 15].map { $0 < 10 ? $0 + 0x30 : $0 + 0x57 }
-        }
+        func digit(_ value: UInt8) -> UInt8 { value < 10 ? value + 0x30 : value + 0x57 }
+        return bytes.flatMap { [digit($0 >> 4), digit($0 & 15)] }
     }
 
     /// Formats the notification's identifier as an apns-id: the identifier becomes the last digits

@@ -66,7 +66,9 @@ import Testing
             DecimalText.write(number, to: $0.baseAddress!)
         }
         #expect(count == digits.utf8.count + 1 && count <= DecimalText.limit)
-        #expect(Array(room.prefix(count)) == [UInt8(digits.utf8.count)] + Array(digits.utf8))
+        var expected: [UInt8] = [UInt8(digits.utf8.count)]
+        expected += digits.utf8
+        #expect(Array(room.prefix(count)) == expected)
         #expect(room[count...].allSatisfy { $0 == 0xff })
     }
 
