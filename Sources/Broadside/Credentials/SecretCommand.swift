@@ -8,7 +8,7 @@ enum SecretCommand {
     /// Limit on the length of the error line that a message repeats, in characters.
     private static let excerptCountMax = 200
 
-    /// Refuses a secret or an empty text in place of a command.
+    /// Refuses a command that is empty or contains a secret.
     static func check(_ command: String, option: String) throws(BroadsideError) {
         guard command.unicodeScalars.contains(where: { $0.value > 0x20 }) else {
             throw .usage(
@@ -117,11 +117,15 @@ enum SecretCommand {
         line.unicodeScalars.allSatisfy { $0.value <= 0x20 }
     }
 
-    /// Whether a word could be a line of a key: it is long, has only base64 digits, and is not a
-    /// path.
-    private static func isLikeSecret(_ word: Substring) -> Bool {
+    /// Whether a word could be a line of a key or a part of a token: it is long, and has only
+    /// digits of base64 or base64url. A word that begins with a slash could also be a path. Paths
+    /// usually have a dot, a hyphen or an underscore, and no line of a key has one.
+    static func isLikeSecret(_ word: Substring) -> Bool {
         let bytes = word.utf8
-        guard bytes.count >= 32, bytes.first != UInt8(ascii: "/") else { return false }
+        guard bytes.count >= 32 else { return false }
+        if bytes.first == UInt8(ascii: "/"), bytes.contains(where: { "._-".utf8.contains($0) }) {
+            return false
+        }
         var kinds: Set<Int> = []
         for byte in bytes {
             switch byte {
