@@ -34,7 +34,12 @@ package final class LedgerDirectory {
 
     /// Releases the ledger, so that another process may lock it.
     func release() {
-        if lockDescriptor >= 0 { close(lockDescriptor) }
+        if lockDescriptor >= 0 {
+            // A process that was started at this moment has a copy of the descriptor until its
+            // program begins, and a copy would keep the lock.
+            flock(lockDescriptor, LOCK_UN)
+            close(lockDescriptor)
+        }
         if folder >= 0 { close(folder) }
         (lockDescriptor, folder) = (-1, -1)
     }
@@ -238,9 +243,9 @@ package final class LedgerDirectory {
         guard hasCopy || names.contains(where: { LedgerFormat.parseSegmentName($0) != nil }) else {
             return BroadsideError(
                 option: "ledger",
-                "\(path) has lost its files: its lock shows that a campaign was "
-                    + "started there: put the ledger back, or, if none of it was ever "
-                    + "sent, name another directory",
+                "\(path) has lost its files (its lock shows that a campaign was "
+                    + "started there): put the ledger back, or, if no row was sent, "
+                    + "name another directory",
                 exitCode: 5)
         }
         return BroadsideError(
@@ -251,7 +256,7 @@ package final class LedgerDirectory {
 
     /// Advice for a ledger whose manifest is missing or damaged.
     private func manifestAdvice(hasCopy: Bool) -> String {
-        let first = "put a backup of manifest.json there, of any time since the first start, then "
+        let first = "put a backup of manifest.json there (any backup since the first start), then "
         return (hasCopy ? "" : first) + repairAdvice
     }
 

@@ -2,8 +2,9 @@ import BroadsideSupport
 internal import Glibc
 internal import Synchronization
 
-/// File in a campaign's folder that records which nights have begun. A note is durable before the
-/// step that it announces. The file is locked while a night runs, so only one night runs at a time.
+/// File in a campaign's folder that records which nights have begun. Each note announces a step of
+/// a night, and is durable before the step is taken. The file is locked while a night runs, so only
+/// one night runs at a time.
 final class NightNotes: Sendable {
     /// Name of the file.
     static let name = "nights"
@@ -40,7 +41,12 @@ final class NightNotes: Sendable {
         }
     }
 
-    deinit { close(descriptor) }
+    deinit {
+        // A process that was started at this moment has a copy of the descriptor until its program
+        // begins, and a copy would keep the lock.
+        flock(descriptor, LOCK_UN)
+        close(descriptor)
+    }
 
     /// Reads the notes of a folder without a lock; nil if there are none.
     static func history(folder: String) throws(BroadsideError) -> NightHistory? {
