@@ -12,14 +12,18 @@ let settings: [SwiftSetting] = [
     .enableExperimentalFeature("Lifetimes"),
 ]
 
-/// Tests may use unsafe constructs freely: they take the place of a careless caller.
-let testSettings: [SwiftSetting] = [
+/// Tests and their programs may use unsafe constructs freely: they take the place of a careless caller.
+let programSettings: [SwiftSetting] = [
     .swiftLanguageMode(.v6),
     .treatAllWarnings(as: .error),
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("MemberImportVisibility"),
     .enableExperimentalFeature("Lifetimes"),
 ]
+
+/// `tools/checked-build` optimizes what is tested, not the tests: optimizing the tests takes minutes.
+let testSettings =
+    programSettings + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
 
 /// The target of a folder: the names of targets are unique in a graph of packages, so each begins with this one's.
 func target(_ folder: String) -> String {
@@ -171,12 +175,12 @@ let package = Package(
                 "LegacyGateway", "Ring", "CNghttp2",
             ]),
             path: "Tests/DeterministicSimulation",
-            swiftSettings: testSettings),
+            swiftSettings: programSettings),
         .executableTarget(
             name: "seeds",
             dependencies: targets(["DeterministicSimulation"]),
             path: "Tests/Seeds",
-            swiftSettings: testSettings),
+            swiftSettings: programSettings),
 
         // Parts of a notification's way alone, for `Benchmarks/run`.
         .executableTarget(
@@ -185,7 +189,7 @@ let package = Package(
                 "Engine", "APNs", "HPACK", "HTTP2", "LedgerFormat", "Policy", "Rows",
             ]),
             path: "Benchmarks/Parts",
-            swiftSettings: testSettings),
+            swiftSettings: programSettings),
 
         // What reads bytes from elsewhere, as libFuzzer feeds it (`tools/fuzz`), and its corpora.
         .target(
@@ -195,12 +199,12 @@ let package = Package(
                 "Rows", "LegacyGateway", "HTTP2", "TLS", "CZlib", "Support",
             ]),
             path: "Tests/Fuzz/Targets",
-            swiftSettings: testSettings),
+            swiftSettings: programSettings),
         .executableTarget(
             name: "fuzz",
             dependencies: targets(["FuzzTargets"]),
             path: "Tests/Fuzz/Driver",
-            swiftSettings: testSettings),
+            swiftSettings: programSettings),
         .testTarget(
             name: "FuzzTests",
             dependencies: targets(["FuzzTargets"]),
@@ -279,7 +283,7 @@ let package = Package(
         tests("LibraryTests", ["Library", "Simulator", "SimulatorTesting", "TestSupport"]),
         .executableTarget(
             name: target("Service"), dependencies: targets(["Library", "Simulator"]),
-            path: "Tests/Service/Sources/service", swiftSettings: testSettings),
+            path: "Tests/Service/Sources/service", swiftSettings: programSettings),
 
         // These drive the real command, against servers that nobody here wrote.
         .target(

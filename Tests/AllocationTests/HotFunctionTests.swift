@@ -13,7 +13,9 @@ import Testing
 ///
 /// The names are pieces of mangled symbols. One that is not found fails the test: where the
 /// optimiser begins to inline a function, name the one that it is in now.
-@Suite(.timeLimit(.minutes(60)))
+@Suite(
+    .timeLimit(.minutes(60)),
+    .enabled(if: RareProgram.areTested, "it measures a release build: tools/test --full"))
 struct HotFunctionTests {
     struct HotFunction: CustomTestStringConvertible, Sendable {
         var what: String

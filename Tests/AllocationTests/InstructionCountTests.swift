@@ -7,7 +7,9 @@ import Testing
 ///
 /// The figures are of Debian 12 on x86-64, whose libraries are among what is counted, and do not
 /// depend on other work on the machine. A part that became cheaper gets its new figure here.
-@Suite(.serialized, .timeLimit(.minutes(60)))
+@Suite(
+    .serialized, .timeLimit(.minutes(60)),
+    .enabled(if: RareProgram.areTested, "it measures a release build: tools/test --full"))
 struct InstructionCountTests {
     struct Part: CustomTestStringConvertible, Sendable {
         var name: String

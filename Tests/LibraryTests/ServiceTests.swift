@@ -9,8 +9,7 @@ struct ServiceTests {
     func `A server that cancels half of its 100,000 pushes keeps nothing of them`() throws {
         let directory = try TemporaryDirectory()
         let run = try Subprocess.run(
-            "\(Tool.packageRoot)/.build/debug/BroadsideService", ["100000"], in: directory,
-            limit: 1_200)
+            Tool.besideTests("BroadsideService"), ["100000"], in: directory, limit: 1_200)
         // The library prints nothing itself.
         #expect(run.errors.isEmpty)
         var values: [String: [Int]] = [:]

@@ -9,7 +9,6 @@ hand, so that what Broadside sends is judged by another reading of RFC 9113 and 
 Prints `listening on PORT`. Writes a JSON line for each thing that happens.
 """
 import argparse
-from email.utils import formatdate
 import json
 import socket
 import ssl
@@ -17,7 +16,6 @@ import struct
 import sys
 import threading
 import time
-import uuid
 
 import hpack_walk
 
@@ -197,7 +195,8 @@ class Connection:
         if retry_after is not None:
             block += b"\x0f\x26" + bytes([len(str(retry_after))]) + str(retry_after).encode()
         if self.options.date is not None:
-            date = formatdate(time.time() + self.options.date, usegmt=True).encode()
+            date = time.strftime(
+                "%a, %d %b %Y %H:%M:%S GMT", time.gmtime(time.time() + self.options.date)).encode()
             block += b"\x0f\x12" + bytes([len(date)]) + date
         return self.answer(
             stream, self.frame(HEADERS, END_HEADERS, stream, block),
@@ -253,6 +252,7 @@ def body(self, stream, path, count):
 
 def identified(self, stream, path, count):
     """A 200 with an apns-unique-id, with all other forms: in upper case, before an empty DATA, without one."""
+    import uuid  # Its import takes longer than most servers need to start.
     number = uuid.uuid5(uuid.NAMESPACE_URL, path)
     text = str(number).upper() if number.int % 7 == 0 else str(number)
     block = b"\x88\x00\x0eapns-unique-id\x24" + text.encode()

@@ -11,7 +11,7 @@ package final class PythonServer {
         self.directory = directory
         process = try Subprocess(
             "timeout",
-            ["300", Tool.path(of: "python3"), "-B", "\(Tool.packageRoot)/Tests/Servers/\(script)"]
+            ["300", Tool.path(of: "python3"), "\(Tool.packageRoot)/Tests/Servers/\(script)"]
                 + options, in: directory)
         for _ in 0..<3000 {
             let output = FileManager.default.contents(atPath: process.outputPath) ?? Data()

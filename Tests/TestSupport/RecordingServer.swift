@@ -27,7 +27,7 @@ package final class RecordingServer {
         process = try Subprocess(
             "timeout",
             [
-                "300", python ?? Tool.path(of: "python3"), "-B",
+                "300", python ?? Tool.path(of: "python3"),
                 "\(Tool.packageRoot)/Tests/Servers/\(script)",
                 "--certificate", identity.certificate, "--key", identity.key, "--record", record,
                 "--behaviour", behaviour,

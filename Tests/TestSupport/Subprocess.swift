@@ -210,6 +210,11 @@ package enum Tool {
     /// - Throws: Where it is not installed, a sentence that says how to install it.
     package static func path(of program: String) throws -> String {
         if program.contains("/") { return program }
+        // `tools/run-tests` names the interpreter.
+        if program == "python3", let path = ProcessInfo.processInfo.environment["BROADSIDE_PYTHON"]
+        {
+            return path
+        }
         let search = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
         for directory in "\(search):/usr/sbin:/sbin".split(separator: ":") {
             let path = "\(directory)/\(program)"
@@ -217,6 +222,13 @@ package enum Tool {
         }
         let group = RareProgram.files.contains(program) ? "full" : "test"
         throw TestFailure("\(program) is not installed: run tools/install-packages \(group)")
+    }
+
+    /// The path of a program that was built with these tests.
+    package static func besideTests(_ program: String) -> String {
+        let bundle = CommandLine.arguments.first { $0.hasSuffix(".xctest") }
+        return URL(filePath: bundle ?? CommandLine.arguments[0])
+            .deletingLastPathComponent().appending(path: program).path
     }
 
     /// The root of the package.
