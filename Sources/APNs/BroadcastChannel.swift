@@ -3,8 +3,8 @@
 /// Source: Apple, "Sending channel management requests to APNs" and "Sending broadcast push
 /// notification requests to APNs".
 public enum BroadcastChannel {
-    /// What APNs keeps for subscribers that are away: `message-storage-policy` of a channel, which
-    /// never changes.
+    /// What APNs keeps for subscribers that are away. This is the `message-storage-policy` of a
+    /// channel. A channel's policy never changes.
     public enum Storage: String, Sendable, CaseIterable {
         /// Nothing: a broadcast reaches only the devices that are reachable now.
         case none

@@ -1,7 +1,7 @@
 /// The topics and environments for which a provider certificate is valid.
 ///
-/// Source: Apple, "Establishing a certificate-based connection to APNs", and the extensions below
-/// 1.2.840.113635.100.6.3 of its certificates.
+/// Source: Apple, "Establishing a certificate-based connection to APNs", and the extensions of
+/// Apple's certificates. Their OIDs begin with 1.2.840.113635.100.6.3.
 public struct CertificateScope: Sendable, Equatable {
     /// OID of the extension that allows development; its content is NULL.
     public static let developmentExtension = "1.2.840.113635.100.6.3.1"
@@ -21,8 +21,7 @@ public struct CertificateScope: Sendable, Equatable {
     /// OID of the subject's common name.
     public static let commonNameAttribute = "2.5.4.3"
 
-    /// The topics; empty if the certificate names none, which means that it was not issued by
-    /// Apple.
+    /// The topics; empty if the certificate names none. Apple did not issue such a certificate.
     public var topics: [String]
     /// The topic that APNs assumes if a request names none; nil if each request must name one
     /// (MissingTopic).
@@ -94,7 +93,8 @@ public struct CertificateScope: Sendable, Equatable {
         "Developer ID Application", "Developer ID Installer",
     ]
 
-    /// Returns whether a common name is that of a certificate that signs apps, which APNs refuses.
+    /// Returns whether a certificate with this common name signs apps. APNs refuses such
+    /// certificates.
     public static func signsApps(commonName: String) -> Bool {
         signingKinds.contains { commonName.hasPrefix("\($0):") }
     }

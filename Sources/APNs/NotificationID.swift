@@ -7,9 +7,9 @@
 ///     48 bits campaign | 4 bits version 8 | 12 bits campaign |
 ///     2 bits variant 10 | 4 bits campaign | 10 bits part | 48 bits row
 ///
-/// The text's last group of twelve digits is therefore exactly the row number, and a request
-/// template needs only that group replaced. A campaign with one list has part 0. If a campaign has
-/// several lists, their parts are numbered from 1, so that no two rows of a campaign share an ID.
+/// So the text's last group of twelve digits is exactly the row number, and only this group is
+/// replaced in a request template. A campaign with one list has part 0. If a campaign has several
+/// lists, their parts are numbered from 1, so that no two rows of a campaign share an ID.
 public struct NotificationID: Sendable, Hashable {
     /// The campaign: random bits generated with the ledger.
     public let campaign: UInt64

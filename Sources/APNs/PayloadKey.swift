@@ -1,8 +1,8 @@
 /// A payload key documented by Apple, with its permitted values.
 ///
 /// Source: Apple, "Generating a remote notification", and "Starting and updating Live Activities
-/// with ActivityKit push notifications"; for older keys the archived "Payload Key Reference"; for
-/// the keys of `accessory` the AccessoryTransportExtension article.
+/// with ActivityKit push notifications". Older keys come from the archived "Payload Key Reference".
+/// The keys of `accessory` come from the AccessoryTransportExtension article.
 public struct PayloadKey: Sendable {
     /// The kinds of JSON values permitted for a key.
     public struct Kinds: OptionSet, Sendable {

@@ -1,14 +1,14 @@
 /// The schedule of provider tokens, in seconds. Only the key and the time determine it, so all
 /// machines that hold a key use the same token without communication.
 ///
-///     window      |<--------- 30 min -------->|<--------- 30 min -------->|
-///     token            |<------- of this window ------>|<------ of the next
-///                 iat  ^ 5 min later it is used            at most 35 min old
+///     windows       |<--------- 30 min ---------->|<--------- 30 min ---------->|
+///     token in use       |<-- first window's token --->|<-- second window's token
+///     its age       0    5 min                         35 min
 ///
 /// Apple: "Refresh your token no more than once every 20 minutes and no less than once every 60
-/// minutes." A change occurs five minutes into a window, and clocks may differ by as much: a clock
-/// that is five minutes fast never dates a token in the future, and one that is five minutes slow
-/// never uses a token older than 40 minutes.
+/// minutes." A token is dated (`iat`) at the start of its window, and used from five minutes later.
+/// So the clock of a machine may be five minutes wrong. If the clock is fast, the token is still
+/// not dated in the future. If the clock is slow, the token is at most 40 minutes old.
 public enum ProviderTokenAge {
     /// Length of a window; a token is dated at the start of a window, counted from 1970.
     public static let windowSeconds: UInt64 = 30 * 60

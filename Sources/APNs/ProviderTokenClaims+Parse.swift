@@ -10,8 +10,8 @@ extension ProviderTokenClaims {
         public var signingInputCount: Int
         /// The decoded signature: 64 bytes, or a DER structure as produced by some senders.
         public var signature: [UInt8]
-        /// True if `iat` is a string of digits, as written by some senders: APNs has accepted it
-        /// for years, although RFC 7519 section 4.1.6 requires a number.
+        /// True if `iat` is a string of digits, as written by some senders. RFC 7519 section 4.1.6
+        /// requires a number, but APNs has accepted such strings for years.
         public var hasTextualIssueTime = false
     }
 
@@ -45,8 +45,8 @@ extension ProviderTokenClaims {
             hasTextualIssueTime: hasTextualIssueTime)
     }
 
-    /// Returns the whole seconds of `iat`; nil if it is not a time, or so large that it must be in
-    /// milliseconds, as in Apple's own sample.
+    /// Returns the whole seconds of `iat`; nil if `iat` is not a time, or is so large that it must
+    /// be in milliseconds, as in Apple's own sample.
     private static func unixSeconds(_ field: Field) -> UInt64? {
         let latest = 100_000_000_000
         switch field {

@@ -30,7 +30,8 @@ public enum Reason: UInt8, Sendable, CaseIterable, Hashable {
     case channelNotRegistered = 19
     case badRequestParams = 20
     case badRequestPayload = 21
-    /// Undocumented: the storage policy is missing or unknown, observed in production.
+    /// APNs sends this reason if the storage policy is missing or unknown. It is not documented,
+    /// but was observed in production.
     case missingChannelQueueSize = 22
     case cannotCreateChannelConfig = 23
     case missingPushType = 24

@@ -13,7 +13,7 @@
 ///     bad request       other 400, 411, 431, other reasons       rejected       -          refusesRequest
 ///     not from APNs     3xx, 401, 407, other 4xx, no reason      remains        -          refusesCredential
 ///     credential        403, TopicDisallowed                     remains        (close)    refusesCredential
-///     token invalid     InvalidProviderToken                     once, remains  -          refusesCredential
+///     token invalid     InvalidProviderToken                     retry, remains -          refusesCredential
 ///     token expired     ExpiredProviderToken                     renewed token  close      renewProviderToken
 ///     too many updates  TooManyProviderTokenUpdates              previous token -          freezeRenewal
 ///     busy              429                                      after a delay  -          -
@@ -21,6 +21,11 @@
 ///     strange success   other 2xx                                in doubt       -          refusesRequest
 ///     server trouble    5xx, IdleTimeout, UnrelatedKeyIdInToken  after a delay  replace    pauseAddress
 ///     lost behind       502, 504                                 in doubt       replace    pauseAddress
+///
+/// In the column `row`, "after a delay", "renewed token" and "previous token" mean that the row is
+/// retried in this way. "Retry, remains" means one retry. "Lost behind" means that the response was
+/// lost behind a gateway that forwarded the request. The cases of the enumerations below describe
+/// each entry.
 public struct ResponseClass: Sendable, Equatable {
     /// The consequence for the row.
     public enum RowAction: UInt8, Sendable {
@@ -71,10 +76,11 @@ public struct ResponseClass: Sendable, Equatable {
         /// The credential is refused, or the server is not APNs. This counts for `--abort-after`.
         case refusesCredential
         /// The response is BadDeviceToken. It counts for `--max-bad-tokens`. It also counts for
-        /// `--abort-after` until a first response of another kind counts (see `RefusalGuard`).
+        /// `--abort-after` as long as all counted responses are BadDeviceToken or
+        /// DeviceTokenNotForTopic (see `RefusalGuard`).
         case badDeviceToken
-        /// The response is DeviceTokenNotForTopic. It counts for `--abort-after` until a first
-        /// response of another kind counts (see `RefusalGuard`).
+        /// The response is DeviceTokenNotForTopic. It counts for `--abort-after` as long as all
+        /// counted responses are BadDeviceToken or DeviceTokenNotForTopic (see `RefusalGuard`).
         case wrongTopicToken
         /// The provider token is too old and must be renewed once for the whole process.
         case renewProviderToken
@@ -133,19 +139,23 @@ public struct ResponseClass: Sendable, Equatable {
     /// Classifies a response.
     ///
     /// A known reason takes precedence over the status, because Apple has moved reasons between
-    /// statuses (ExpiredToken was documented with 400 in 2023, and with 410 since). There are three
-    /// exceptions: 200 always accepts, 410 always means an invalid token, and 5xx is always a
-    /// server failure, so that no row is settled by a failing server. 502 and 504 come from a
-    /// gateway that has forwarded the request and "received an invalid response", or none in time
-    /// (RFC 9110 sections 15.6.3 and 15.6.5), so the notification may be in delivery. The same
-    /// applies to any other 2xx. 408, 421 and 425 mean that the request was not processed and may
-    /// be retried (sections 15.5.9 and 15.5.20, RFC 8470 section 5.2).
+    /// statuses (ExpiredToken was documented with 400 in 2023, and later with 410). These statuses
+    /// take precedence over the reason:
+    ///
+    /// - 200 always accepts.
+    /// - Any other 2xx leaves the outcome unknown: the notification may be in delivery.
+    /// - 410 always means an invalid token.
+    /// - 502 and 504 also leave the outcome unknown. A gateway forwarded the request, but "received
+    ///   an invalid response", or none in time (RFC 9110 sections 15.6.3 and 15.6.5).
+    /// - Any other 5xx is a server failure, so that a failing server settles no row.
+    ///
+    /// 408, 421 and 425 mean that the request was not processed and may be retried (RFC 9110
+    /// sections 15.5.9 and 15.5.20, RFC 8470 section 5.2). 400, 410, 411, 413 and 431 refuse the
+    /// row even without a reason, because they may apply to one request only.
     ///
     /// APNs neither redirects a request nor asks for a login, and it states a reason for each
     /// refusal. Any other response is from another server, such as a web server at a wrong
-    /// endpoint. It did not process the notification, so a later run can send it. 400, 410, 411,
-    /// 413 and 431 refuse the row even without a reason, because they may apply to one request
-    /// only.
+    /// endpoint. That server did not process the notification, so a later run can send it.
     ///
     /// - Parameters:
     ///   - status: The `:status` of the response.
@@ -177,7 +187,7 @@ public struct ResponseClass: Sendable, Equatable {
         (201..<300).contains(status)
     }
 
-    /// Returns the meaning of a GOAWAY's reason for the credential; the connection ends in any
+    /// Returns what the reason of a GOAWAY means for the credential. The connection ends in any
     /// case.
     ///
     /// BadCertificateEnvironment usually arrives this way, with NO_ERROR, right after connecting.

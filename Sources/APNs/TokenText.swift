@@ -13,9 +13,9 @@ public enum TokenText {
 
     /// Writes the token in `text` to `digits` as lower-case hexadecimal digits.
     ///
-    /// Accepts an even count of 2 to 200 digits of either case, with surrounding whitespace (space,
-    /// tab, carriage return), and the form `<aabb ccdd>` printed by `NSData`, with whitespace
-    /// anywhere between its brackets.
+    /// Accepts an even number of digits, 2 to 200, of either case, with surrounding whitespace
+    /// (space, tab, carriage return). Also accepts the form `<aabb ccdd>` printed by `NSData`, with
+    /// whitespace anywhere between its brackets.
     ///
     /// - Parameters:
     ///   - text: A line or field without its line end.
@@ -39,10 +39,12 @@ public enum TokenText {
 
     /// Converts 64 digits to lower case, sixteen at a time; returns false if one is not a digit.
     ///
-    /// Each test adds a constant to a byte, or subtracts the byte from a constant, and reads the
-    /// top bit of the result. ASCII bytes are below 0x80, so nothing carries into the next byte. A
-    /// byte of 0x80 or more is recognized by its own top bit. Pairs of words compile to vector
-    /// instructions, whereas comparisons and masks of SIMD types, and vectors of bytes, do not.
+    /// Each test adds a constant to a byte, or subtracts the byte from a constant. The top bit of
+    /// the result shows the outcome. ASCII bytes are below 0x80, so nothing carries into the next
+    /// byte. A byte of 0x80 or more is recognized by its own top bit.
+    ///
+    /// The code uses pairs of 64-bit words, because they compile to vector instructions. Vectors of
+    /// bytes do not, and neither do comparisons and masks of SIMD types.
     @inlinable @inline(__always)
     static func lower64(_ text: RawSpan, to target: UnsafeMutableRawPointer) -> Bool {
         let ones = SIMD2<UInt64>(repeating: 0x0101_0101_0101_0101)

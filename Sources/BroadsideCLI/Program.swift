@@ -42,9 +42,10 @@ enum Program {
             [SendCommand.description, DoctorCommand.description].compactMap(\.examples.first))
         page.addLine()
         page.addParagraph(
-            "broadside COMMAND -h prints a summary, COMMAND --help all options, --version the "
-                + "version. help --man [COMMAND], help --completion bash|zsh|fish and help --markdown "
-                + "print manual pages, completions and the reference.")
+            "broadside COMMAND -h prints a summary, and broadside COMMAND --help prints all options. "
+                + "broadside --version prints the version. help --man [COMMAND], help --completion "
+                + "bash|zsh|fish and help --markdown print manual pages, completions and the reference."
+        )
         return page.text
     }
 

@@ -1,9 +1,9 @@
 import Glibc
 
 /// Makes SIGQUIT end the process, as the system does by default. Swift's runtime treats the signal
-/// as a crash and writes pages of backtraces. But the signal comes from a key (Ctrl-\) or from
-/// another program, and leaves the ledger like any other kill. If the parent process ignored the
-/// signal, it stays ignored.
+/// as a crash and writes pages of backtraces. But SIGQUIT is not a crash: the user (Ctrl-\) or
+/// another program sends it. The ledger survives SIGQUIT like any other kill. If the parent process
+/// ignored the signal, it stays ignored.
 func endQuietlyOnQuit() {
     var action = sigaction()
     // SAFETY: sigaction(2) sets the structure, which is ours during the call, and changes nothing.

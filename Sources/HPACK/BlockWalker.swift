@@ -1,7 +1,7 @@
 /// Walks a header block field by field without decoding anything and without a table.
 ///
-/// The walker reports how each field is represented, so that the response path can separate blocks
-/// that use no table from others, and a server can check the indexing policy of a client.
+/// The walker reports how each field is represented. With this, the response path recognizes blocks
+/// that use no table, and a server can check the indexing policy of a client.
 public struct BlockWalker: Sendable {
     /// Representation of a field (RFC 7541 section 6).
     public enum Representation: Sendable, Equatable {

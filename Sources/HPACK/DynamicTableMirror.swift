@@ -3,16 +3,16 @@
 ///     index   62          63          64
 ///           newest  ...           oldest         entry = 32 + name + value bytes (RFC 7541 4.1)
 ///
-/// Under the strict policy, the table contains only the three names that are indexed once, each at
-/// most once. Under the other policies, it also contains the constant fields and, with `compact`,
-/// each new provider token. The encoder never evicts: an insertion that does not fit is not made.
-/// Entries are lost only if the peer lowers its limit.
+/// Under the strict policy, the table contains only apns-id, apns-expiration and apns-collapse-id,
+/// each at most once. Under the other policies, it also contains the constant fields and, with
+/// `compact`, each new provider token. The encoder never evicts: an insertion that does not fit is
+/// not made. Entries are lost only if the peer lowers its limit.
 public struct DynamicTableMirror: Sendable {
     /// Assignment of entries to indices, as one small value.
     ///
     /// Two connections with the same layout accept the same header blocks, so a request that was
-    /// encoded for one can be sent on the other. The encoder finds entries by name, and of entries
-    /// with the same name it uses only the newest.
+    /// encoded for one can be sent on the other. The encoder finds entries by name. If several
+    /// entries have the same name, it uses only the newest.
     public struct Layout: Hashable, Sendable {
         /// Four bits per entry, with the oldest entry in the lowest bits: the number of the name
         /// plus one.
@@ -40,8 +40,9 @@ public struct DynamicTableMirror: Sendable {
     private(set) var size = 0
     /// Limit on `size`.
     public private(set) var capacity: Int
-    /// Changes whenever an index changes or a size update becomes or stops being due. A block that
-    /// was encoded under one generation may be repeated only while that generation lasts.
+    /// Changes whenever an index changes, and whenever a size update becomes due or is sent. A
+    /// block may be repeated only while the generation is the one under which the block was
+    /// encoded.
     public private(set) var generation: UInt32 = 0
     /// New capacity at the start of the next block, if the peer's decoder does not know it yet (RFC
     /// 7541 section 4.2).
@@ -62,8 +63,8 @@ public struct DynamicTableMirror: Sendable {
         position(of: name).map(index)
     }
 
-    /// Index of the whole field, name and value; nil if the newest entry of the name has another
-    /// value, or the name has no entry.
+    /// Index of the whole field, name and value. nil if the name has no entry, or its newest entry
+    /// has another value.
     func index(of name: RequestFieldName, revision: UInt32) -> Int? {
         guard let position = position(of: name), entries[position].revision == revision else {
             return nil
@@ -146,7 +147,8 @@ public struct DynamicTableMirror: Sendable {
         return update
     }
 
-    /// Current layout; nil while a size update is due, because its block can't be repeated.
+    /// Current layout; nil while a size update is due. The next block then contains the size
+    /// update, so this block can't be repeated.
     public var layout: Layout? {
         guard pendingSizeUpdate == nil else { return nil }
         return Layout(names: names, revision: tokenRevision)

@@ -1,8 +1,9 @@
-/// The code of RFC 7541 Appendix B, once by symbol and once by code.
+/// The Huffman code of RFC 7541 Appendix B: tables by symbol for encoding, and tables by code for
+/// decoding.
 ///
-/// It is a canonical code: sorted by length, then by symbol, the codes count upwards. Decoding
-/// therefore needs no tree, but only the first code of each length. All values are literals, so
-/// that they are static data and no access runs an initializer.
+/// It is a canonical code: the codes of one length are consecutive numbers, in the order of their
+/// symbols. Decoding therefore needs no tree, but only the first code of each length. All values
+/// are literals, so that they are static data and no access runs an initializer.
 enum HuffmanTable {
     /// Length of each symbol's code in bits.
     static let lengths: [UInt8] = [
@@ -98,8 +99,9 @@ enum HuffmanTable {
         5, 6, 7, 8, 10, 11, 12, 13, 14, 15, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 30,
     ]
 
-    /// First code longer than this length, aligned to the highest bit. For the last length it would
-    /// be 2^32; the largest value suffices because EOS is checked before.
+    /// For each length, the first longer code, aligned to the highest bit. No code is longer than
+    /// the last length, so its limit would be 2^32. The largest `UInt32` is enough, because the
+    /// decoder checks for EOS first.
     static let limits: [UInt32] = [
         0x50000000, 0xb8000000, 0xf8000000, 0xfe000000, 0xff400000, 0xffa00000,
         0xffc00000, 0xfff00000, 0xfff80000, 0xfffe0000, 0xfffe6000, 0xfffee000,

@@ -4,7 +4,8 @@ public enum PrefixInteger {
     /// this one is above any sensible string or table size.
     static let limit = 1 << 24
 
-    /// Appends `value` with `pattern` in the first byte, in the bits above the lowest `prefixBits`.
+    /// Appends `value` with a prefix of `prefixBits` bits. The higher bits of the first byte are
+    /// taken from `pattern`.
     public static func encode(
         _ value: Int, prefixBits: Int, pattern: UInt8, into bytes: inout [UInt8]
     ) {

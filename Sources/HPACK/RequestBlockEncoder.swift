@@ -2,17 +2,17 @@
 public enum IndexingPolicy: String, Sendable, CaseIterable {
     /// apns-id, apns-expiration and apns-collapse-id on their first occurrence; no other field.
     ///
-    /// Apple asks clients to index the first value of each of the three and to send later values as
-    /// literals without indexing, so that its small table does not overflow and evict entries.
+    /// Apple asks clients to index the first value of each of the three, and to send later values
+    /// as literals without indexing. So Apple's small table does not overflow and evict entries.
     case strict
-    /// Like `strict`, and also the constant fields with their values, including the provider token.
-    /// This is Apple's newer advice ("Establishing a connection to APNs"). Later requests refer to
-    /// the whole field. A renewed provider token is inserted as well while the table has space for
-    /// it.
+    /// The fields of `strict`, and the constant fields with their values, including the provider
+    /// token. This is Apple's newer advice ("Establishing a connection to APNs"). Later requests
+    /// refer to the whole constant field. A renewed provider token is inserted, too, if the table
+    /// has space for it.
     case compact
-    /// Like `strict`, and also the constant fields with their values, except the provider token,
-    /// which is never indexed. This is Apple's present text ("Sending notification requests to
-    /// APNs").
+    /// The fields of `strict`, and the constant fields with their values, except the provider
+    /// token, which is never indexed. This is Apple's present text ("Sending notification requests
+    /// to APNs").
     case current
 }
 
@@ -39,16 +39,16 @@ public struct EncodedBlock: Sendable, Equatable {
 
 /// Encodes the header block of a request (RFC 7541 section 6).
 ///
-/// `:method` and `:scheme` are indexed static entries. A field that the policy indexes is a literal
-/// with incremental indexing (6.2.1) the first time. After that, an inserted constant is an index
-/// (6.1). All other fields are literals without indexing (6.2.2), with the index of their name if
-/// there is one.
+/// `:method` and `:scheme` are encoded as indices of static entries. If the policy indexes a field,
+/// the field is encoded the first time as a literal with incremental indexing (6.2.1). After that,
+/// a constant field that is in the table is encoded as its index (6.1). All other fields are
+/// encoded as literals without indexing (6.2.2), with the index of their name if there is one.
 public enum RequestBlockEncoder {
     /// Encodes `fields` in order and updates `mirror` with the effects on the peer's table.
     ///
-    /// Constants and names are Huffman-coded if `huffman` is set and it does not make them longer;
-    /// holes are always raw, so that filling them is a copy. A due size update comes first (RFC
-    /// 7541 section 4.2). The block must be sent before any block that is encoded later.
+    /// Constants and names are Huffman-coded if `huffman` is set and the coding does not make them
+    /// longer. Holes are always raw, so that filling them is a copy. A due size update comes first
+    /// (RFC 7541 section 4.2). The block must be sent before any block that is encoded later.
     public static func encode(
         _ fields: [RequestField], mirror: inout DynamicTableMirror,
         indexingPolicy: IndexingPolicy = .strict, huffman: Bool

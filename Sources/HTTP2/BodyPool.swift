@@ -1,14 +1,14 @@
 /// Buffers for response bodies that arrive in more than one frame. Each keeps at most `keptCount`
 /// bytes of a body.
 ///
-/// APNs sends one short DATA frame, which needs no buffer. The pool starts empty and doubles up to
-/// one buffer per stream, so that no body is mixed up or lost, however a server interleaves the
-/// bodies.
+/// APNs sends one short DATA frame, which needs no buffer. The pool starts empty. When it needs
+/// more buffers, it doubles their number, up to one buffer per stream. So no body is mixed up or
+/// lost, even if a server interleaves the bodies.
 @safe struct BodyPool: ~Copyable {
     /// Maximum number of bytes that are kept of a body. The largest body that Apple documents has
     /// fewer than 100.
     static let keptCount = 512
-    /// Slot number that means that there is no slot.
+    /// Number that stands for no slot.
     static let none = UInt16.max
 
     // SAFETY: `grow` allocates both, `capacity` slots of `keptCount` bytes and `capacity` numbers,

@@ -45,7 +45,7 @@ extension ClientConnectionStateMachine {
 
     /// "An endpoint MUST treat a change to SETTINGS_INITIAL_WINDOW_SIZE that causes any
     /// flow-control window to exceed the maximum size as a connection error" (section 6.9.2). The
-    /// search is needed only if some stream ever got more credit than it used.
+    /// search is needed only if a stream has ever received more credit than it used.
     private mutating func exceedsLargestWindow() -> Bool {
         let initial = Int(settings.initialWindowSize)
         guard initial + Int(largestWindowDelta) > FlowControlWindow.limit else { return false }
@@ -177,8 +177,8 @@ extension ClientConnectionStateMachine {
     }
 
     /// Returns the next open stream above the GOAWAY's last stream ID, in ring order from the
-    /// oldest. A stream with response headers counts as processed even if its ID is higher, and the
-    /// rest of its response may come.
+    /// oldest. A stream with response headers counts as processed even if its ID is higher, because
+    /// the rest of its response may still come.
     mutating func nextUnprocessedStream() -> Event? {
         while slotsToCheck > 0 {
             assert(

@@ -184,7 +184,7 @@ extension ClientConnectionStateMachine {
 
     // MARK: Errors
 
-    /// Counts a frame that makes no request progress.
+    /// Counts a frame that advances no request.
     mutating func countIdleFrame() -> Event? {
         flood.idleFrame()
             ? nil : fail(.enhanceYourCalm, "too many frames that belong to no request")

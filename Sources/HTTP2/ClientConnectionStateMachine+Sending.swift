@@ -79,10 +79,10 @@ extension ClientConnectionStateMachine {
         return streams[slot].id
     }
 
-    /// Whether a payload of `payloadCount` bytes has to be sent in pieces. A stream must be free.
-    /// Then there are two cases: the payload does not fit into the stream's window, or it does not
-    /// fit into the connection's window and no open stream could cause the server to widen that
-    /// window.
+    /// Whether a stream is free but a payload of `payloadCount` bytes has to be sent in pieces.
+    /// There are two cases. Either the payload is larger than a new stream's window. Or the payload
+    /// is larger than the connection's window, and no stream is open, so that the server has no
+    /// reason to widen that window.
     public func mustSendInParts(payloadCount: Int) -> Bool {
         guard freeStreams > 0, partial.count < PartialStreams.limit, sendWindow.available > 0,
             payloadCount > 0
@@ -93,8 +93,8 @@ extension ClientConnectionStateMachine {
 
     /// Opens a stream for the request `tag`, even if its payload of `payloadCount` bytes does not
     /// fit into the windows. The caller writes HEADERS without END_STREAM and, if `allowed` is not
-    /// 0, that many bytes of DATA; `nextContinuation` returns the remaining pieces, the last with
-    /// END_STREAM. Returns nil if that is not possible now.
+    /// 0, that many bytes of DATA. `nextContinuation` returns the remaining pieces; the last one
+    /// has END_STREAM. Returns nil if no such stream can be opened now.
     public mutating func openPartialStream(
         tag: UInt32, payloadCount: Int
     ) -> (streamID: UInt32, allowed: Int)? {

@@ -24,8 +24,8 @@ extension ClientConnectionStateMachine {
         }
     }
 
-    /// After the transport failed: removes the oldest request without a response and returns its
-    /// tag; nil if there is none.
+    /// Removes the oldest request without a response and returns its tag; nil if there is none. For
+    /// use after the transport has failed.
     public mutating func takeOpenStream() -> UInt32? {
         guard let slot = streams.oldestSlot() else { return nil }
         close(slot, .closedByUs)

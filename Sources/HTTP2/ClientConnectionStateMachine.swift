@@ -16,25 +16,28 @@ internal import Synchronization
 ///        +----> sent          +-- GOAWAY below its id ---> notProcessed
 ///                             +-- cancelStream, takeOpenStream --> forgotten
 ///
-/// The caller writes the requests, HEADERS and DATA, right after `openStream`. Control frames of
-/// the connection wait in a buffer (`takeOutput`). An iteration processes all input, then calls
-/// `takeOutput`, then writes requests. The order matters: an acknowledgement of SETTINGS must be
-/// sent before anything that depends on them, because the server applies the old limits until it
-/// gets the acknowledgement (RFC 9113 section 6.5.3). Input and `openStream` may change windows and
-/// limits without an event, so `requestCapacity` and `nextContinuation` are called again in each
-/// iteration.
+/// The caller writes a request, HEADERS and DATA, right after `openStream`. Control frames of the
+/// connection wait in a buffer (`takeOutput`).
+///
+/// In each iteration, the caller processes all input, then calls `takeOutput`, then writes
+/// requests. The order matters, because the server applies its old limits until it gets the
+/// acknowledgement of its SETTINGS (RFC 9113 section 6.5.3). So the acknowledgement must precede
+/// anything that depends on the SETTINGS.
+///
+/// Input and `openStream` may change windows and limits without an event. So the caller calls
+/// `requestCapacity` and `nextContinuation` again in each iteration.
 @safe public struct ClientConnectionStateMachine: ~Copyable {
     /// Configuration of a connection.
     public struct Configuration: Sendable {
         /// Our own limit on open streams, in addition to the server's: 1...16,384.
         var maxStreams: Int
-        /// Whether a single request is sent first, as with provider tokens. The others follow after
-        /// any response except 403.
+        /// Whether the first request is sent alone. Other requests follow after any response except
+        /// 403. Used with provider tokens.
         var gateUntilFirstResponse: Bool
         /// Window for DATA from the server on the connection, in bytes: 65,535...2^31-1.
         var connectionReceiveWindow: Int
-        /// Limit on bytes of control frames that wait for `takeOutput`. A server that makes us
-        /// exceed it, by not reading the replies that it requests, is disconnected.
+        /// Limit on bytes of control frames that wait for `takeOutput`. If a server makes us exceed
+        /// the limit, because it does not read the replies that it requests, the connection ends.
         public var outputLimit: Int
 
         /// Defaults of the engine.
@@ -84,9 +87,9 @@ internal import Synchronization
     /// section 6.5.2, because we announce no other value.
     static let streamReceiveWindow: Int32 = 65_535
 
-    /// Never used. An atomic pins the value in memory, so that a call that borrows it passes its
-    /// address. Without an atomic, each such call first copies the whole value to the stack, which
-    /// takes longer than opening a stream.
+    /// Never used. Because of this atomic, the state machine has a fixed address, and calls that
+    /// borrow the state machine pass only the address. Without an atomic, each such call first
+    /// copies the whole state machine to the stack, which takes longer than opening a stream.
     private let pin = Atomic<Bool>(false)
 
     let configuration: Configuration
@@ -121,8 +124,8 @@ internal import Synchronization
 
     // SAFETY: `init` allocates two halves of `BodyPool.keptCount` bytes, and `deinit` frees them;
     // `responseByteCount` bytes of the first and `debugCount` of the second are set.
-    /// Body of the last response in the first `BodyPool.keptCount` bytes, debug data of the last
-    /// GOAWAY in the second.
+    /// Two areas of `BodyPool.keptCount` bytes: the first has the body of the last response, the
+    /// second has the debug data of the last GOAWAY.
     let kept: UnsafeMutableRawPointer
     var responseByteCount = 0
     var debugCount = 0

@@ -27,9 +27,9 @@ struct FlowControlWindow: Sendable {
 /// Window for DATA from the server, and received bytes whose credit was not returned yet.
 ///
 /// Credit is returned once half of the window is used, so that WINDOW_UPDATE is rare and the server
-/// never has to stop. Received bytes are not checked against the window. A server that exceeds it
-/// only uses credit that could have been returned already, because half a window and a frame of
-/// 16,384 bytes together are less than any window here.
+/// never has to stop. Received bytes are not checked against the window. At any time, at most half
+/// a window and a frame of 16,384 bytes wait for their credit; together they are less than any
+/// window here. So a server that exceeds the window only uses credit that it is about to receive.
 struct ReceiveWindow: Sendable {
     let size: Int
     private(set) var used = 0

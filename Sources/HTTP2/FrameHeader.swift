@@ -40,7 +40,7 @@ public struct FrameFlags: OptionSet, Hashable, Sendable {
 
     /// SETTINGS, PING: an acknowledgement.
     @inlinable public static var acknowledgement: Self { Self(rawValue: 0x1) }
-    /// DATA, HEADERS: the last frame of its sender for the stream.
+    /// DATA, HEADERS: the sender's last frame on the stream.
     @inlinable public static var endStream: Self { Self(rawValue: 0x1) }
     /// HEADERS, CONTINUATION: the header block is complete.
     @inlinable public static var endHeaders: Self { Self(rawValue: 0x4) }

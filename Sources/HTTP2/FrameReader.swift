@@ -4,8 +4,8 @@
 ///     carry                 [fra]         -> kept until the next input brings the rest
 ///     input   [me][frame]...
 ///
-/// Only a frame that is split over two inputs is copied, so the carry has the size of the largest
-/// permitted frame.
+/// The carry is a buffer for a frame that is split over two inputs. Only such a frame is copied, so
+/// the carry has the size of the largest permitted frame.
 @safe struct FrameReader: ~Copyable {
     /// Largest permitted payload: the initial SETTINGS_MAX_FRAME_SIZE (RFC 9113 section 6.5.2),
     /// because we announce no other value.

@@ -1,6 +1,6 @@
 /// Writes frame headers (RFC 9113 section 4.1) for payloads that the caller writes.
 enum FrameWriter {
-    /// Appends the nine bytes of `header`, for which the storage must have enough free bytes.
+    /// Appends the nine bytes of `header`. The storage must have at least nine free bytes.
     @inlinable
     public static func write(_ header: FrameHeader, into output: inout OutputRawSpan) {
         precondition(header.length >= 0 && header.length < 1 << 24, "a length has 24 bits")

@@ -1,14 +1,16 @@
-/// Cache of decoded header blocks: a block that differs from a cached one only in its apns-id, as
-/// most responses of a server do, needs no decoding.
+/// Cache of decoded header blocks. A block that differs from a cached one only in its apns-id needs
+/// no decoding, and most blocks of a server differ only there.
 ///
 ///     block   88  00 07 "apns-id" 24  EABEAE54-14A8-...
-///     fixed   ff  ff ff  ff...    ff  00000000 00000        bytes that have to be the same
-///     free    00  00 00  00...    00  ffffffff fffff        bytes that may be any of a field value
+///     fixed   ff  ff ff  ff...    ff  00000000 00000        bytes that must be the same
+///     free    00  00 00  00...    00  ffffffff fffff        bytes that a field value may have
 ///
-/// A Huffman-coded identifier may have any bytes, because `readOrdinary` does not decode it. The
-/// cache only has blocks that need no dynamic table, so that their bytes alone determine their
-/// meaning. It keeps one block for each value of the lowest three bits of a block's length, because
-/// Huffman-coded identifiers have several lengths.
+/// A Huffman-coded identifier may have any bytes, because `readOrdinary` does not decode it.
+///
+/// The cache has only blocks that need no dynamic table. The meaning of such a block depends only
+/// on the block's bytes. The cache has eight entries: the lowest three bits of a block's length
+/// select the entry. Several entries are useful because Huffman-coded identifiers have several
+/// lengths.
 @safe struct HeaderBlockCache: ~Copyable {
     /// Lengths of cached blocks. Shorter blocks are decoded just as fast, and longer blocks are not
     /// ordinary responses.

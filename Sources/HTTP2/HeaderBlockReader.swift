@@ -17,8 +17,8 @@ public final class HeaderBlockReader {
         }
     }
 
-    /// Limit on the bytes of all names and values of a block, because one byte of a block can refer
-    /// to an entry of 4 KB. Responses of APNs have about 100.
+    /// Limit on the bytes of all names and values of a block. It is needed because one byte of a
+    /// block can refer to an entry of 4 KB. Responses of APNs have about 100.
     public static let fieldByteCountMax = 64 << 10
 
     private let inflater: HeaderInflater

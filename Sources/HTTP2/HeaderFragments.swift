@@ -60,7 +60,7 @@
         return true
     }
 
-    /// Ends the block; returns its stream and whether it ends the stream.
+    /// Ends the block. Returns the block's stream, and whether the block ends that stream.
     mutating func finish() -> (streamID: UInt32, endsStream: Bool) {
         assert(streamID != 0, "a block ends once")
         defer { streamID = 0 }
@@ -68,17 +68,17 @@
     }
 }
 
-/// Counts frames that cost us work without making any request progress (RFC 9113 section 10.5).
+/// Counts frames that cost us work but advance no request (RFC 9113 section 10.5).
 struct FloodGuard {
-    /// Maximum number of frames without progress between two responses, requests, pieces of a
-    /// payload or acknowledged PINGs.
+    /// Maximum number of consecutive frames without progress. A response, a request, a piece of a
+    /// payload or an acknowledged PING is progress.
     static let limit = 10_000
 
     private var count = 0
 
     mutating func progress() { count = 0 }
 
-    /// Counts a frame that made no request progress; returns false if there are too many.
+    /// Counts a frame that advanced no request. Returns false if there are too many such frames.
     mutating func idleFrame() -> Bool {
         count += 1
         return count <= Self.limit

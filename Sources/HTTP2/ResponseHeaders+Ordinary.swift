@@ -1,9 +1,9 @@
 internal import BroadsideHPACK
 
 extension ResponseHeaders {
-    /// Decodes a block of the usual form: static entries, and literals without insertion, whose
-    /// integers take one or two bytes. Returns false for any other block and for an invalid one.
-    /// The full decoder then reads the block.
+    /// Decodes a block of the usual form. Such a block has only static entries and literals without
+    /// insertion, and each integer in it takes one or two bytes. Returns false for any other block
+    /// and for an invalid one. The full decoder then reads the block.
     ///
     /// Has the same result as `readAnything`, but builds no descriptions of fields, which would
     /// cost more than decoding them.

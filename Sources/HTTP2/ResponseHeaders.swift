@@ -41,8 +41,8 @@ struct ResponseHeaders {
     /// 8.1.1).
     private(set) var isMalformed = false
     var sawRegularField = false
-    /// Range of the apns-id value in the block, and whether it is Huffman-coded; nil if the block
-    /// was not searched for it, or has none.
+    /// Range of the apns-id value in the block, and whether the value is Huffman-coded. nil if the
+    /// block has no apns-id, or was not searched for it.
     var identifier: Range<Int>?
     var isIdentifierHuffman = false
 
@@ -262,8 +262,8 @@ struct ResponseHeaders {
     }
 
     /// Whether a name is valid: "A field name MUST NOT contain characters in the ranges 0x00-0x20,
-    /// 0x41-0x5a, or 0x7f-0xff", nor a colon, with which only pseudo-header fields start (section
-    /// 8.2.1).
+    /// 0x41-0x5a, or 0x7f-0xff" (section 8.2.1). A colon is invalid, too, because only
+    /// pseudo-header fields start with one.
     private static func isValidName(_ name: RawSpan) -> Bool {
         guard name.byteCount > 0 else { return false }
         for offset in 0..<name.byteCount {

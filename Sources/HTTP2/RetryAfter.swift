@@ -4,7 +4,8 @@ internal import BroadsideHPACK
 /// or a number of seconds to delay after receiving the response" (RFC 9110 section 10.2.3).
 ///
 /// Takes four bytes, because each open stream has one. A number below 1,000,000,000 is a delay in
-/// seconds; any other is an instant in seconds since 1970, because 1,000,000,000 was in 2001.
+/// seconds. Any other number is an instant in seconds since 1970; 1,000,000,000 is an instant in
+/// 2001.
 public struct RetryAfter: Sendable, Equatable {
     private var number: UInt32
 

@@ -13,9 +13,9 @@ struct PeerSettings: Sendable {
     /// announces.
     static let assumedStreamLimit: UInt32 = 1000
 
-    /// Lowest SETTINGS_HEADER_TABLE_SIZE so far. An encoder must apply a limit that was valid
-    /// between two of its blocks, even if it was raised again (RFC 7541 section 4.2), and our
-    /// encoder's table never grows back.
+    /// Lowest SETTINGS_HEADER_TABLE_SIZE so far. If the limit falls and rises between two header
+    /// blocks, an encoder must still apply the lowest limit (RFC 7541 section 4.2). Our encoder's
+    /// table never grows back.
     var headerTableSize: UInt32 = 4096
     var maxConcurrentStreams: UInt32 = PeerSettings.assumedStreamLimit
     var initialWindowSize: UInt32 = 65_535

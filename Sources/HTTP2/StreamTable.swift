@@ -104,7 +104,7 @@ struct Stream {
     var slotCount: Int { mask + 1 }
 
     /// Lower bound on the number of streams that can still be opened. Opening a stream uses up its
-    /// ID and the skipped IDs before it, which are fewer than the slots.
+    /// ID and the skipped IDs before it. There are fewer skipped IDs than slots.
     var remainingIDs: Int {
         let remaining = (Int(Self.lastID) - Int(nextID)) / 2 + 1
         return max(0, remaining - slotLimit)
@@ -162,7 +162,7 @@ struct Stream {
     }
 
     /// Doubles the ring. Streams with different slots in the smaller ring have different slots in
-    /// the larger ring, too; the same holds for the records of ended streams.
+    /// the larger ring, too. The same is true for the records of ended streams.
     @inline(never)
     private mutating func grow() {
         precondition(slotCount < slotLimit, "more streams than the table was made for")

@@ -14,10 +14,9 @@ public struct VerdictLedger {
     /// Tally of the responses, up to the validated end.
     public fileprivate(set) var responses = ResponseTally()
 
-    /// Whether the ledger's accepted rows are rows to which a legacy gateway sent no response. Such
-    /// a gateway also accepts notifications for apps that were removed, and leaves the report to
-    /// the feedback service (Apple, "Binary Provider API"), so its silence proves nothing about a
-    /// token.
+    /// Whether accepted rows got no response, because a legacy gateway accepts by silence. Such a
+    /// gateway also accepts notifications for removed apps, which only the feedback service reports
+    /// (Apple, "Binary Provider API"). So the silence proves nothing about a token.
     public var acceptsBySilence: Bool { manifest.identity.acceptsBySilence }
 
     /// App and environment that the verdicts apply to, as far as they are the same for all rows.
@@ -80,7 +79,7 @@ public struct VerdictLedger {
         accepted(batch)
     }
 
-    /// Passes the verdicts of a block. Accepted rows that are in the batch at the end were not
+    /// Passes the verdicts of a block. Accepted rows that remain in the batch at the end are not
     /// passed yet.
     private static func read(
         _ reader: inout BlockReader, _ batch: inout AcceptedBatch,
@@ -189,9 +188,9 @@ extension DeadTokens {
         }
     }
 
-    /// Marks a dead token as rescued if a ledger has another verdict on it of the same time or
-    /// later: APNs accepted the token, or refused it for a reason other than `reasons`. Neither a
-    /// lost response nor the silence of a legacy gateway proves anything about a token.
+    /// Marks a dead token as rescued if a verdict of the same time or later shows that it is alive:
+    /// APNs accepted the token, or refused it for a reason that is not in `reasons`. Neither a lost
+    /// response nor the silence of a legacy gateway proves anything about a token.
     ///
     /// - Parameters:
     ///   - reasons: Reasons that report a token as dead.
@@ -258,8 +257,8 @@ private struct TopicScopes {
     private let common: TokenScope
     /// Scope that a topic's scope must match; nil if all topics are wanted.
     private let own: TokenScope?
-    /// For each topic, by the reader's number for it: the number of its scope in `DeadTokens`; nil
-    /// if the topic is not wanted.
+    /// Number of each topic's scope in `DeadTokens`; nil if the topic is not wanted. The key is the
+    /// reader's number for the topic.
     private var numbers: [UInt16: UInt32?] = [:]
     /// The topic of the latest call, which is nearly always the topic of the next call, too.
     private var last: (topic: UInt16, number: UInt32?)?

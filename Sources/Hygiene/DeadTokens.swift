@@ -141,8 +141,8 @@ public struct DeadTokens: ~Copyable {
         }
     }
 
-    /// Builds the filter. The first call includes all tokens; a call after rescues includes only
-    /// tokens that are still dead.
+    /// Builds the filter. The first call includes all tokens. After tokens have been rescued,
+    /// another call includes only the tokens that are still dead.
     public mutating func seal() {
         var bitCount = 1 << 12
         while bitCount < count * 16 { bitCount *= 2 }

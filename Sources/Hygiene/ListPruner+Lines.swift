@@ -30,8 +30,9 @@ extension ListPruner {
         }
     }
 
-    /// Skips lines of exactly 64 digits whose token is certainly alive. In nearly all lists, these
-    /// are nearly all lines. No search for the line end is needed, because 64 digits contain none.
+    /// Skips lines of exactly 64 digits whose token is certainly alive. Most lists consist almost
+    /// entirely of such lines. No search for the line end is needed, because 64 digits contain no
+    /// line end.
     private mutating func passLivingTokens(_ window: PrunerWindow, _ offset: inout Int) {
         var rows: UInt64 = 0
         while window.count - offset >= 66 {

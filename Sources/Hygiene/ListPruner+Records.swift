@@ -66,8 +66,9 @@ extension ListPruner {
         return window.byte(at: next - 1) == UInt8(ascii: "\n")
     }
 
-    /// Offset after the last whole line of a window, in which only blank lines follow the last row.
-    /// A line without an end is not included, because it may be the start of a row.
+    /// Offset after the last whole line of a window. The last row must have been read, so that only
+    /// blank lines follow that row. A line without an end is not included, because it may be the
+    /// start of a row.
     private mutating func endOfLastLine(_ window: PrunerWindow, from start: Int) -> Int {
         var offset = window.count
         while offset > start, window.byte(at: offset - 1) != 0x0a { offset -= 1 }

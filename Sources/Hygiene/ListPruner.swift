@@ -2,16 +2,16 @@ import BroadsideAPNs
 public import BroadsideRows
 import BroadsideSupport
 
-/// Removes the rows of dead tokens from a list that is processed in windows, in place; all other
-/// bytes stay unchanged.
+/// Removes the rows of dead tokens from a list. The list is processed in windows, in place. All
+/// other bytes stay unchanged.
 ///
 ///     the window before   | mark, header | row | dead row | row | blank | row | part of a row
 ///     and after           | mark, header | row | row | blank | row |
 ///                         └────────────── kept ────────────────────┘   consumed up to here ┘
 ///
-/// Unconsumed bytes return at the start of the next window, followed by more. A row that exceeds
-/// the maximum length has no token, and is skipped in pieces. A checking scanner reads each byte
-/// before it is processed, so that nothing after a `fault` is consumed.
+/// The next window starts with the bytes that were not consumed, followed by more bytes. A row that
+/// exceeds the maximum length has no token, and is skipped in pieces. A scanner checks all bytes of
+/// a window before any row of the window is processed. So nothing after a `fault` is consumed.
 public struct ListPruner: ~Copyable {
     /// Result for a window.
     public struct Outcome: Sendable {
@@ -25,8 +25,9 @@ public struct ListPruner: ~Copyable {
     public internal(set) var counts = PruneCounts()
     /// Fault that ends the list; there is no pruned list then.
     public private(set) var fault: ListFault?
-    /// Ranges in the last window, by the offsets before it was changed: rows that were passed out
-    /// as removed, and bytes that were cut from the list. Empty unless `notesRanges` is set.
+    /// Ranges of the last window, with offsets in the unchanged window. `handedOut` has the rows
+    /// that were passed out as removed. `cut` has the bytes that were cut from the list. Both are
+    /// empty unless `notesRanges` is set.
     public internal(set) var removedRanges: (handedOut: [Range<Int>], cut: [Range<Int>]) = ([], [])
 
     let dead: DeadTokens
@@ -52,10 +53,11 @@ public struct ListPruner: ~Copyable {
     var digits = TokenDigits()
     /// Scanner for the end of a row that exceeds the maximum length; nil if there is none.
     private var longRow: RowScanner?
-    /// Scanner that checks each byte before it is processed; the number of bytes at the start of
-    /// the next window that are already checked; and the scanner's line.
+    /// Scanner that checks each byte before it is processed.
     private var checker: RowScanner
+    /// Number of bytes at the start of the next window that `checker` has checked already.
     private var checkedCount = 0
+    /// Line at which `checker` continues.
     private var checkedLine: UInt64 = 1
     /// Start of the bytes that are kept but not moved yet, and the offset to which they will be
     /// moved.

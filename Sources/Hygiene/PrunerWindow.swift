@@ -2,8 +2,8 @@ import BroadsidePrimitives
 import BroadsideRows
 import BroadsideSupport
 
-/// Part of a list that a `ListPruner` processes, in memory of its caller; every access is
-/// bounds-checked.
+/// Part of a list that a `ListPruner` processes. The memory belongs to the caller of the pruner.
+/// Every access is bounds-checked.
 @safe struct PrunerWindow {
     // SAFETY: `count` bytes of the caller, who keeps them alive and exclusive as long as the window
     // exists.

@@ -1,8 +1,9 @@
 /// Registration time of a device's token, from a column of a list.
 ///
-/// An impossible time counts as unreadable, like a text that is not a time, so that its token is
-/// kept. Otherwise `0`, seconds since 2001, serial days of a spreadsheet, and other numbers with a
-/// different epoch would count as times long ago, and the token would be removed.
+/// An impossible time counts as unreadable, like a text that is not a time. A token with an
+/// unreadable time is kept. Without this rule, some numbers would count as times long ago, and
+/// their tokens would be removed: `0`, seconds since 2001, serial days of a spreadsheet, and other
+/// numbers with a different epoch.
 public struct RegistrationTime: Sendable {
     /// 2009-01-01 00:00 UTC; APNs opened in June of that year.
     private static let earliest: Int64 = 1_230_768_000_000
@@ -17,8 +18,8 @@ public struct RegistrationTime: Sendable {
     }
 
     /// Returns the latest time that a column's text may mean, in milliseconds since 1970; nil if
-    /// the text is unreadable. The time is rounded up, so that a time within the millisecond of
-    /// APNs' timestamp counts as later.
+    /// the text is unreadable. The time is rounded up. So a time that is less than a millisecond
+    /// later than APNs' timestamp counts as later.
     public func milliseconds(_ text: RawSpan) -> Int64? {
         guard let time = WrittenTime(text), time.first >= Self.earliest, time.first <= latest else {
             return nil

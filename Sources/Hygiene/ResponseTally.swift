@@ -12,7 +12,7 @@ public struct ResponseTally: Sendable {
 
     /// Minimum number of responses for a conclusion.
     static let fewest: UInt64 = 10
-    /// Percentage of mismatches from which the run counts as wrong.
+    /// Minimum percentage of mismatches for the conclusion that the run was wrong.
     static let percent: UInt64 = 90
 
     /// Number of accepted and rejected rows.

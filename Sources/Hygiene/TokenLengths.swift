@@ -27,8 +27,8 @@ public struct TokenLengths: Sendable {
         public var line: UInt64
     }
 
-    /// A length is usual if its number of rows is at least this factor times the number of rows of
-    /// the suspected sum.
+    /// A length is usual if at least this many times as many rows have it as have the suspected
+    /// sum.
     private static let usualFactor: UInt64 = 4
     /// A length is rare if only one row has it, or at most one in this number of rows.
     private static let rareDivisor: UInt64 = 1_000
@@ -55,8 +55,8 @@ public struct TokenLengths: Sendable {
     }
 
     /// Suspicious lengths of this list's tokens that no token of another list has; nil if there are
-    /// none. A length is suspicious if it is shorter than any that Apple is known to have issued, or
-    /// if it is rare in this list. Another length may be that of an app's second kind of token.
+    /// none. A length is suspicious if it is below `shortestIssued`, or if it is rare in this list.
+    /// Any other length may belong to an app's second kind of token.
     ///
     /// - Parameters:
     ///   - ignored: A length that is not compared; nil: all are.

@@ -3,10 +3,10 @@ import BroadsideSupport
 
 /// App and APNs environment that a ledger's verdicts apply to.
 public struct TokenScope: Sendable, Equatable {
-    /// The apns-topic. nil if the ledger names no topic, because the client certificate determined
-    /// it, and if each row names its own topic.
+    /// The apns-topic; nil if the client certificate determined the topic, or if each row names its
+    /// own topic.
     public var topic: String?
-    /// `production` or `development`; nil: unknown, for a feedback service.
+    /// `production` or `development`; nil if it is unknown, as for a feedback service.
     public var environment: String?
 
     /// Creates a scope from its names.

@@ -1,6 +1,7 @@
 import BroadsideSupport
 
-/// A time from a column of a list or an option: the range of instants that it may mean.
+/// A time from a column of a list or from an option, as the range of instants that the text may
+/// mean.
 ///
 /// Surrounding blanks are allowed. Formats:
 ///
@@ -10,9 +11,9 @@ import BroadsideSupport
 ///   22:13:20.123456+00`, `2023-11-14 22:13:20 UTC`; with an offset (default: UTC)
 /// - a date alone (also `20231114`), and `20231114221320`
 ///
-/// A time counts as the end of its range: a date as the end of the day, a time without seconds as
-/// the end of the minute, one without a fraction as the end of the second. A token that may have
-/// been registered later in the range must not count as older.
+/// When times are compared, the end of the range counts. For a date, this is the end of the day;
+/// for a time without seconds, the end of the minute; for a time without a fraction, the end of the
+/// second. The start of the range would make a token older than it may be.
 public struct WrittenTime: Sendable, Equatable {
     /// Earliest time that the text can mean, in milliseconds since 1970, rounded down.
     public private(set) var first: Int64
@@ -21,8 +22,8 @@ public struct WrittenTime: Sendable, Equatable {
     /// Whether the text has a fraction of a millisecond, which `first` and `last` omit.
     private var isFiner = false
 
-    /// Latest time that the text can mean, in milliseconds since 1970, rounded up. If the text's
-    /// time is later than a whole millisecond, this time is later than it, too.
+    /// Latest time that the text can mean, in milliseconds since 1970, rounded up. If the text has
+    /// a fraction of a millisecond, this is the next whole millisecond.
     var lastRoundedUp: Int64 { isFiner ? last + 1 : last }
 
     /// End of the year 9999; larger numbers are not times.
@@ -31,7 +32,7 @@ public struct WrittenTime: Sendable, Equatable {
     private static let firstMilliseconds: Int64 = 100_000_000_000
     private static let firstMicroseconds: Int64 = 100_000_000_000_000
     private static let firstNanoseconds: Int64 = 100_000_000_000_000_000
-    /// Milliseconds from the beginning of a second, a minute and a day to its last millisecond.
+    /// Milliseconds from the beginning to the last millisecond of a second, a minute and a day.
     private static let secondRest: Int64 = 999
     private static let minuteRest: Int64 = 59_999
     private static let dayRest: Int64 = 86_399_999

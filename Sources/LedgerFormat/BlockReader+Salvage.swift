@@ -7,8 +7,8 @@ extension BlockReader {
 
     /// Passes each record of each good block to `body`, and skips all other bytes.
     ///
-    /// A block's checksum covers its offset and the segment's header, so a good block after damage
-    /// was written by this run at this offset.
+    /// A block's checksum covers its offset and the segment's header. So even after damage, a good
+    /// block is certainly one that this run wrote at this offset.
     ///
     /// - Parameters:
     ///   - segment: The segment to read.

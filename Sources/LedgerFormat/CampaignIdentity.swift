@@ -78,8 +78,8 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
     var delivery: DeliveryRules?
     /// Split of devices into arms; nil if there are none.
     public var split: ArmSplit?
-    /// Protocol: `binary` for a legacy gateway, `feedback` for a feedback service, `broadcast` for a
-    /// broadcast channel, nil for device pushes of the provider API.
+    /// Protocol: `binary` for a legacy gateway, `feedback` for a feedback service, `broadcast` for
+    /// a broadcast channel, nil for device pushes of the provider API.
     public var wireProtocol: String?
     /// ID of the broadcast channel; nil for anything but a broadcast.
     public var channel: String?

@@ -53,7 +53,8 @@ public struct RowVerdict: Sendable {
     var settlingEpoch: UInt32 = 0
 }
 
-/// Verdicts on all rows of a chunk. One value per ledger loads one chunk after the other.
+/// Verdicts on all rows of a chunk. `load` replaces the chunk by another one, so one value serves
+/// for all chunks of a ledger.
 public struct ChunkVerdicts: ~Copyable {
     /// Rows of the chunk, in order.
     public private(set) var rows: ContiguousArray<RowVerdict> = []

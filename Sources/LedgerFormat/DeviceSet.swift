@@ -6,7 +6,7 @@ internal import BroadsideSupport
 /// records the latest ledger in which the device was found.
 ///
 ///     fingerprints   open addressing, at most half full; 0 is a free slot
-///     ledgers        beside each: number of the latest ledger that knew the device; 0: none
+///     ledgers        at the same index: number of the device's latest ledger; 0: none
 ///
 /// Any two devices have the same fingerprint with a probability of 2^-64.
 public struct DeviceSet: ~Copyable {

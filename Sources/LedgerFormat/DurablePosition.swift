@@ -4,7 +4,7 @@
 ///
 ///     position u64 | epoch u32 | reactor u16 | 0 u16, little-endian; zeros: none
 ///
-/// A copy of the ledger in which the segment is shorter is older than the claim.
+/// If the segment is shorter in a copy of the ledger, that copy is older than the claim.
 package struct DurablePosition: Equatable {
     package let epoch: UInt32
     package let reactor: UInt16

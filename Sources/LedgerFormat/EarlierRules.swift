@@ -17,8 +17,8 @@ public struct EarlierRules: Codable, Hashable, Sendable {
     /// are none.
     public var history: [String]?
 
-    /// Stands for the folder of a night's ledger, in which the ledgers of earlier nights are. The
-    /// folder may be moved, so its path is not part of the identity.
+    /// Stands for the folder that contains a night's ledger and the ledgers of earlier nights. The
+    /// folder may be moved, so the path is not part of the identity.
     public static let ownFolder = "the night's own folder"
 
     /// Creates rules that skip no row.

@@ -65,8 +65,8 @@ public enum ExportColumn: String, CaseIterable, Sendable {
 /// Format of an export.
 public enum ExportFormat: String, CaseIterable, Sendable {
     /// A header, then one line per row, each ending with LF. Fields are quoted as in RFC 4180 if
-    /// necessary. Always UTF-8: invalid bytes become U+FFFD. An apostrophe precedes a reason, or a
-    /// list's text that is not a token, if a spreadsheet would treat it as a formula.
+    /// necessary. Always UTF-8: invalid bytes become U+FFFD. A reason, or an invalid token of the
+    /// list, gets an apostrophe in front if a spreadsheet would treat it as a formula.
     case csv
     /// One JSON object per line, with null for absent values.
     case jsonl

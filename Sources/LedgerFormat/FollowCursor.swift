@@ -12,8 +12,8 @@ package struct FollowCursor: Codable, Equatable {
         /// and are cut off.
         package let byteCount: UInt64
         /// Hash of the last rows before the cursor, at most `tailByteCountMax` bytes; 16
-        /// hexadecimal digits. If a file has another hash, it is not the output, and it is not cut
-        /// off.
+        /// hexadecimal digits. A file with another hash is not the follower's output, so the
+        /// follower does not cut off any bytes of that file.
         package let tailHash: String
 
         /// Limit on the bytes that are hashed.

@@ -22,8 +22,9 @@ public struct LedgerSegment {
     public var reactor: UInt16
     /// Contents of the segment.
     public var bytes: any LedgerBytes
-    /// Number of bytes that were durable before the rows reserved in them were sent; 0 if unknown.
-    /// A shorter segment was cut off, or is from an old copy.
+    /// Number of bytes that are known to have been durable; 0 if unknown. The run sent the rows
+    /// reserved in these bytes only afterwards. If the segment is shorter now, it was cut off, or
+    /// is from an old copy.
     public var durableByteCount: UInt64 = 0
 
     /// Creates a segment.

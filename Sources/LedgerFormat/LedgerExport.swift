@@ -29,7 +29,8 @@ public struct LedgerExport: ~Copyable {
         /// Number of rows to process, and the number that were processed.
         var count: Int
         var rowIndex = 0
-        /// Location of rows that no run reserved (a gap); nil for rows of a chunk.
+        /// If no run reserved the rows (a gap), the chunk that the list reader returned for them;
+        /// nil if a run reserved the rows.
         var ofGap: ChunkReservation?
     }
 

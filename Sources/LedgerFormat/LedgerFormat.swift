@@ -34,7 +34,7 @@ public enum LedgerFormat {
 
     /// Limit on the bytes of a list or segment, and on the lines of a list.
     static let positionMax = UInt64(Int64.max)
-    /// The last millisecond of the year 9999, since 1970.
+    /// The last millisecond of the year 9999, as milliseconds since 1970.
     static let millisecondsMax: UInt64 = 253_402_300_799_999
 
     /// Upper half of a block header's word, for recognizing a block among other bytes.

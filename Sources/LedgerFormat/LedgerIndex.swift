@@ -63,8 +63,8 @@ public struct LedgerIndex {
         var clock: UInt64
     }
 
-    /// Limit, in bytes, on consecutive blocks within an extent that have no record of the chunk.
-    /// Reading such blocks is cheaper than another extent.
+    /// Limit on the bytes of a gap in an extent. A gap is a sequence of blocks without a record of
+    /// the chunk. Up to this limit, it is cheaper to read a gap than to begin another extent.
     static let extentGapByteCountMax: UInt64 = 65_536
     /// Limit on the extents of a chunk in one segment. At the limit, the last extent grows over any
     /// gap.

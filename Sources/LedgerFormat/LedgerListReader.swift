@@ -23,8 +23,8 @@ public protocol LedgerListReader {
     ///
     /// - Parameters:
     ///   - gap: The range to read.
-    ///   - rows: Receives exactly the returned rows.
-    /// - Returns: The rows read, as a chunk; nil if the gap has no more rows.
+    ///   - rows: Receives the rows that were read, and no others.
+    /// - Returns: The chunk of the rows that were read; nil if the gap has no more rows.
     mutating func loadNext(
         of gap: ListExtent, into rows: inout ListRows
     ) throws(LedgerError) -> ChunkReservation?

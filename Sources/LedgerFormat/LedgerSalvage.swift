@@ -3,10 +3,10 @@ public import BroadsideRows
 /// Recovery of a damaged ledger. It keeps all verdicts that are proven. Rows without a proven
 /// verdict are in doubt if they may have been sent.
 ///
-/// If a run's segments may have lost a block, they may have lost a reservation, too. Such a run may
-/// have sent any row without a final verdict. Therefore the repaired ledger gets a reservation for
-/// each chunk that the run may have reserved. In a replay, a row of such a chunk is in doubt unless
-/// a surviving verdict settles it. So readers need no special case for repaired ledgers.
+/// A lost block may have contained a reservation. So a run whose segments may lack a block may have
+/// sent any row without a final verdict. Therefore the repaired ledger gets a reservation for each
+/// chunk that the run may have reserved. In a replay, a row of such a chunk is in doubt unless a
+/// surviving verdict settles it. So readers need no special case for repaired ledgers.
 ///
 ///     segment, run 2     | good | lost | good |   -->   | good | good |  its records, rewritten
 ///                                                       | reservations |  a segment of its own
@@ -246,9 +246,9 @@ extension LedgerSalvage {
             || run.segments.contains { !segments[$0].losses.isEmpty }
     }
 
-    /// Returns the rows that lost reservations of a run may have covered. The run's row limit does
-    /// not bound these rows. The limit applies to chunks that the run created itself. Chunks of
-    /// earlier runs, which it resumed, may reach beyond the limit.
+    /// Returns the rows that lost reservations of a run may have covered. These rows may be beyond
+    /// the run's row limit. The limit applies only to chunks that the run created itself. The run
+    /// may also have resumed chunks of earlier runs, and these chunks may reach beyond the limit.
     private func doubtfulRows(of run: Run) -> [Range<UInt64>] {
         let end = rows.part.endRow ?? .max
         let all = min(rows.part.firstRow, end)..<end

@@ -89,7 +89,8 @@ public struct LedgerSearch {
     }
 
     /// Whether the row may match. If the ledger has the row's token, the result is certain.
-    /// Otherwise the result is true if there is a list, against which the row is then checked.
+    /// Otherwise the result is true if there is a list. The caller then compares the row's token in
+    /// the list.
     private func mayBe(
         _ verdicts: borrowing ChunkVerdicts, _ rowIndex: Int, _ number: UInt64,
         _ list: some LedgerListReader

@@ -10,7 +10,8 @@ public struct LedgerSummary: Sendable {
     private(set) var beyondLimitCount: UInt64 = 0
     /// Rows rejected with 410: dead tokens.
     public private(set) var goneCount: UInt64 = 0
-    /// Invalid rows whose device was erased from the ledger's list before they were read.
+    /// Rows that are invalid because their device was erased from the ledger's list before a run
+    /// read them.
     public private(set) var erasedCount: UInt64 = 0
 
     /// Rows by the raw value of their state.

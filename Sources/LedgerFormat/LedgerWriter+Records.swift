@@ -184,7 +184,8 @@ extension LedgerWriter {
         for _ in written..<(second.slotCount - 1) * 16 { push(0, &packer) }
     }
 
-    /// Records a row of an erased device again, without its token.
+    /// Copies the record of a row whose device was erased. The record has a hash in place of the
+    /// token.
     ///
     /// - Parameters:
     ///   - record: The record that a reader found.
@@ -339,7 +340,8 @@ extension LedgerWriter {
     }
 
     /// Whether all bytes are hexadecimal digits in upper or lower case. Checks eight bytes at a
-    /// time: sums set the top bit of each byte that is not a digit, as in `TokenText`.
+    /// time, with sums in which the top bit of a byte is set if the byte is not a digit, as in
+    /// `TokenText`.
     private static func areDigits(_ digits: RawSpan) -> Bool {
         let ones: UInt64 = 0x0101_0101_0101_0101
         var wrong: UInt64 = 0

@@ -1,6 +1,7 @@
 import BroadsideSupport
 
-/// Topics of a segment's rows, by the caller's numbers, with their numbers in the open block.
+/// Topics of a segment's rows. A topic has two numbers: one that the caller chose, and one that is
+/// valid only in the open block.
 ///
 ///     number   text                  in the open block
 ///     1        com.example.shop      2

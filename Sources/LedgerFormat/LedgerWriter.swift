@@ -32,8 +32,8 @@ public struct LedgerWriter: ~Copyable {
     @usableFromInline var cursor = 0
     /// End of the memory for the open block; 0 if no block is open.
     @usableFromInline var blockLimit = 0
-    /// Time that readers of the segment take as the reference for the next record, in milliseconds
-    /// since 1970; 0 before the first clock record.
+    /// The segment's clock, in milliseconds since 1970; 0 before the first clock record. The next
+    /// record stores its time relative to this clock.
     @usableFromInline var clockMilliseconds: UInt64 = 0
 
     /// Start of the open block; meaningless if no block is open.
@@ -50,7 +50,7 @@ public struct LedgerWriter: ~Copyable {
     var flightDoneCount = 0
     var isWriting = false
 
-    /// CRC of the segment's header, the start of each block's checksum.
+    /// CRC of the segment's header. Each block's checksum continues from this CRC.
     let seed: UInt32
     /// Whether records have tokens and fingerprints.
     let keepsTokens: Bool
@@ -169,8 +169,8 @@ public struct LedgerWriter: ~Copyable {
 
     /// Records that a sync of the file has completed.
     ///
-    /// The next block records this position. If a block before the position is bad later, that is
-    /// damage, and not the torn tail of a power cut.
+    /// The next block records this position. If a reader finds a bad block before this position,
+    /// the block is damaged. A power cut cannot be the cause.
     ///
     /// - Parameter position: `writtenPosition` at the start of the sync.
     public mutating func syncCompleted(upTo position: UInt64) {
@@ -285,8 +285,8 @@ extension LedgerWriter {
         blockLimit = 0
     }
 
-    /// Sets the fingerprints of the open block to 0, for a ledger without tokens. Doing this once
-    /// per block costs nothing in ledgers that have fingerprints.
+    /// Sets the fingerprints of the open block to 0, for a ledger without tokens. Because this pass
+    /// comes once per block, ledgers with fingerprints need no check per record.
     private func removeFingerprints() {
         var index = blockStart + 1
         while index < cursor {

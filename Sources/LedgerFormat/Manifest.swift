@@ -23,9 +23,10 @@ public struct Manifest: Codable, Hashable, Sendable {
         public var startedAtMilliseconds: UInt64
         /// Lengths of the run's segments, once the run ended orderly or was resumed; nil before.
         public var segments: [SegmentLength]?
-        /// Row number before which the run was to stop reading; nil if unlimited or unknown.
+        /// End of the rows that the run was permitted to read, as a row number; nil if unlimited or
+        /// unknown.
         var rowsLimit: UInt64?
-        /// Whether each of its segments reserves rows in list order, which a canary prevents; nil
+        /// Whether each of its segments reserves rows in list order (a canary prevents this); nil
         /// if unknown.
         var isInListOrder: Bool?
         /// Number of segments that the run created before its first row; nil if unknown.
@@ -97,12 +98,13 @@ public struct Manifest: Codable, Hashable, Sendable {
     public private(set) var epochs: [Epoch] = []
     /// Whether every row is settled.
     public private(set) var isFinished = false
-    /// Whether every row of the list is settled. The list may have more rows than the latest run's
-    /// limit if it has at least as many.
+    /// Whether every row of the list is settled. False if the latest run read up to its limit,
+    /// because the list may have more rows.
     public var isWholeListFinished: Bool { isFinished && !extendsBeyond(limit: nil) }
     /// End of the rows, once the list or its range was read to the end or to `rowsLimit`.
     public var rowCount: UInt64?
-    /// Row number before which the latest run was to stop reading; nil if unlimited.
+    /// End of the rows that the latest run was permitted to read, as a row number; nil if
+    /// unlimited.
     public var rowsLimit: UInt64?
     /// `ListHash` of the whole decoded list. It is set at the start if the whole list was read
     /// before the first row was sent. Otherwise it is set once a run has read the list to its end
@@ -130,8 +132,8 @@ public struct Manifest: Codable, Hashable, Sendable {
         self.listPath = listPath
     }
 
-    /// Records the hash of the whole list, unless the ledger keeps no tokens: if the list has a
-    /// single row, the hash would identify the row's token.
+    /// Records the hash of the whole list if the ledger keeps tokens. In a ledger without tokens,
+    /// the hash of a list with a single row would identify the row's token.
     public mutating func record(listHash hash: String?) {
         if identity.keepsTokens { listHash = hash }
     }
@@ -220,8 +222,8 @@ public struct Manifest: Codable, Hashable, Sendable {
         epochs[epochs.count - 1].segmentsAreMade = true
     }
 
-    /// Assumes that the latest run had started sending. This is unknown if the manifest is a copy
-    /// that may be older than the ledger.
+    /// Assumes that the latest run had started sending. A copy of the manifest may be older than
+    /// the ledger, and then does not show whether that run started sending.
     public mutating func assumeSegmentsMade() {
         for epoch in epochs.indices where epochs[epoch].segmentsAreMade == false {
             epochs[epoch].segmentsAreMade = true
@@ -321,9 +323,9 @@ extension Manifest.Epoch {
     /// exist with its header.
     var mustHaveSegments: Bool { segments == nil && segmentsAreMade == true }
 
-    /// Returns the reactors whose segments are missing, in a run that did not end orderly. Versions
-    /// that do not record `segmentsAreMade` create all segments before they write the first byte to
-    /// one of them.
+    /// Returns the reactors whose segments are missing, in a run that did not end orderly.
+    /// Broadside versions that do not record `segmentsAreMade` first create all segments, and then
+    /// write to them.
     func missingReactors(among all: [LedgerSegment]) -> [UInt16] {
         guard segments == nil, !hasReservedNothing, let segmentCount else { return [] }
         let own = all.filter { $0.epoch == number }

@@ -5,8 +5,8 @@ public struct PartSet: Sendable {
     public enum Problem: Error, Hashable, Sendable {
         /// The ledger was sent without `--part`.
         case noPart(Int)
-        /// The ledger belongs to the same campaign as the first one, but has another number of
-        /// parts; the text has the two parts.
+        /// The ledger belongs to the same campaign as the first ledger, but divides the campaign
+        /// into another number of parts. The text names the parts of both ledgers.
         case otherDivision(Int, String)
         /// Two ledgers have different identities; the text describes the difference.
         case otherCampaign(Int, String)

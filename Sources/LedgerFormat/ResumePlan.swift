@@ -46,14 +46,14 @@ public struct ResumePlan: ~Copyable {
     /// Plans the work that earlier runs have left.
     ///
     /// - Parameters:
-    ///   - index: The ledger, with the rows that this run covers. No row beyond their limit is
-    ///     sent.
-    ///   - lostRows: Treatment of rows in doubt. If `reopens` has `unknown`, they are sent again in
-    ///     any case, as if an earlier run had recorded them as `unknown`.
+    ///   - index: The ledger and the rows that this run covers. Rows beyond the limit are not sent.
+    ///   - lostRows: Treatment of rows in doubt. If `reopens` has `unknown`, rows in doubt are sent
+    ///     again in any case, as if an earlier run had recorded them as `unknown`.
     ///   - reopens: States whose rows are sent again.
     ///   - reopenedSince: Earlier run of the same process that was the first to reopen these
-    ///     states; nil if this run is the first. Rows that the process settled since then are not
-    ///     reopened. Rows that it left in doubt were reopened but not sent.
+    ///     states; nil if this run is the first. This run does not reopen rows that the process has
+    ///     settled since then. Rows that the process left in doubt are already reopened, but not
+    ///     sent.
     public init(
         index: LedgerIndex, lostRows: LostResponsePolicy, reopens: ReopenedStates,
         reopenedSince: UInt32? = nil

@@ -3,12 +3,12 @@ internal import BroadsidePrimitives
 internal import BroadsideRows
 internal import BroadsideSupport
 
-/// Erasure of devices from one segment. `init` reads the segment. Later, `write` writes it again
-/// with the same length, and with each record at its offset.
+/// Erasure of devices from one segment. `init` reads the segment. Later, `write` writes the segment
+/// again. The length of the segment and the offset of each record stay the same.
 ///
 ///     init (reads) ──▶ isAffected, hasOneRowChunk ──▶ write ──▶ a segment without the devices
 ///
-/// So data about the segment in other files, such as its length in the manifest, stay correct.
+/// So other files stay correct, such as the manifest, which records the segment's length.
 public struct SegmentErasure {
     /// Rows of the devices in this segment, by state.
     public private(set) var rows = RowCounts()
@@ -126,8 +126,8 @@ public struct SegmentErasure {
 
     // MARK: Writing
 
-    /// Writes the segment without the devices. Zeros replace the bytes after the last sound block,
-    /// which no reader uses.
+    /// Writes the segment without the devices. Zeros replace all bytes after the last sound block,
+    /// because no reader uses those bytes.
     ///
     /// - Parameters:
     ///   - key: Key of the hashes, 128 random bits, the same for all segments of the ledger.

@@ -46,8 +46,9 @@ package struct SegmentTail {
 
     /// Permits the emission of the rows that were scanned so far and survive a power cut.
     ///
-    /// A row's reservation may be in another segment that was scanned before the reservation was
-    /// appended. So each segment must be scanned once more between this call and the emission.
+    /// Between this call and the emission, the caller must scan each segment once more. A row's
+    /// reservation may be in another segment, and may have been appended after the last scan of
+    /// that segment.
     package mutating func release() {
         assert(released <= min(durable, scanned), "released rows stay durable")
         released = min(durable, scanned)

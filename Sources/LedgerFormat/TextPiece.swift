@@ -2,7 +2,8 @@ internal import BroadsideAPNs
 internal import BroadsidePrimitives
 internal import BroadsideSupport
 
-/// Short text that is written often: made once, and copied in whole words.
+/// Short text that is written often. The text is prepared once, so that each copy takes only a few
+/// stores of eight bytes.
 struct TextPiece {
     /// Limit on the bytes of a piece.
     static let byteCountMax = 96
@@ -33,7 +34,7 @@ struct TextPiece {
 
     /// - Parameters:
     ///   - position: Start of the free memory.
-    ///   - end: End of the free memory, all of which outlives this value.
+    ///   - end: End of the free memory. The memory must outlive this value.
     // SAFETY: the caller guarantees what is stated above.
     @unsafe init(_ position: UnsafeMutableRawPointer, end: UnsafeMutableRawPointer) {
         unsafe self.position = position
@@ -131,8 +132,8 @@ struct TextPiece {
     /// Number of digits of the largest number.
     private static let decimalCountMax = 20
 
-    /// Appends a number. Reuses the digits of its thousands if the previous number had the same
-    /// thousands.
+    /// Appends a number in decimal digits. If the number and the previous one differ only in the
+    /// last three digits, copies the other digits from `last`.
     @inline(__always)
     mutating func put(_ number: UInt64, after last: inout DecimalThousands) {
         let thousands = number / 1_000
@@ -156,7 +157,7 @@ struct DecimalThousands {
     fileprivate let value: UInt64
     fileprivate let text: TextPiece
 
-    /// Creates the value 0: a number below 1,000 has no thousands.
+    /// Creates the thousands of a number below 1,000: the value 0, without digits.
     init() { self.init(0) }
 
     fileprivate init(_ value: UInt64) {

@@ -6,7 +6,7 @@
 public struct ValidatedSegment {
     /// The checked segment.
     public var segment: LedgerSegment
-    /// CRC of the segment's header, the start of each block's checksum.
+    /// CRC of the segment's header. Each block's checksum continues from this CRC.
     public var seed: UInt32
     /// Offset of the end of the segment's last good block.
     var soundByteCount: UInt64
@@ -21,10 +21,10 @@ public struct ValidatedSegment {
 
     /// Checks a segment from its start and passes each record to `body`.
     ///
-    /// A bad block ends the segment if nothing proves that the block was ever sound: power may have
-    /// failed before the block was synced. In three cases the block counts as damage: the manifest
-    /// recorded a length beyond it, a later good block records a sync beyond it, or bytes beyond it
-    /// are known to have been durable.
+    /// A bad block normally ends the segment, because power may have failed before the block was
+    /// synced. The block counts as damage if it was certainly synced. Any of three facts proves
+    /// that: the manifest recorded a length beyond the block, a later good block records a sync
+    /// beyond it, or bytes beyond it are known to have been durable.
     ///
     /// - Parameters:
     ///   - segment: The segment to check.

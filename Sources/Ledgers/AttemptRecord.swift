@@ -45,10 +45,11 @@ struct AttemptRecord: Equatable {
         number == claimed ? nonce : number == confirmed ? confirmedNonce : nil
     }
 
-    /// Whether a claim with this number can't be the ledger's own, so that a copy has made it.
+    /// Whether the claim with this number is known to come from a copy of the ledger.
     ///
-    /// Between the confirmed claim and the intended one, this ledger has no claims. A record
-    /// without the nonce of the confirmed claim is of an earlier version, which did not ensure that.
+    /// This ledger makes no claim with a number between the confirmed claim and the intended one.
+    /// That is not certain if the record lacks the nonce of the confirmed claim, because an earlier
+    /// version of Broadside wrote that record.
     func isForeign(_ number: UInt32) -> Bool {
         if number > claimed { return true }
         let isExact = confirmed == 0 || confirmed == claimed || confirmedNonce != nil

@@ -46,7 +46,7 @@ final class ClaimFolder {
         return ".broadside-\(manifest.campaign)\(suffix)."
     }
 
-    /// Returns whether another folder is this one, under the same path or another one.
+    /// Returns whether two values describe the same folder. Their paths may differ.
     func isSame(as other: ClaimFolder) -> Bool {
         guard let own = SystemCall.status(of: descriptor),
             let others = SystemCall.status(of: other.descriptor)
@@ -90,8 +90,8 @@ final class ClaimFolder {
     }
 
     /// Refuses a part if a claim in this folder shows that the campaign was divided into another
-    /// number of parts. The lists of two divisions have the same rows in different parts. So rows
-    /// would be sent again, some with apns-ids that are in use.
+    /// number of parts. The same row is in different parts of such divisions. So rows would be sent
+    /// again, some with apns-ids that are in use.
     ///
     /// - Throws: Exit code 2.
     func refuseOtherDivision() throws(BroadsideError) {
@@ -107,8 +107,8 @@ final class ClaimFolder {
             throw .usage(
                 "part",
                 "\(part.text): the campaign of --campaign-id was begun in \(other.count) parts "
-                    + "(\(path(of: name))), and \(part.count) parts would send rows again: write "
-                    + "K/\(other.count), or, if nothing of it was sent, remove that file")
+                    + "(\(path(of: name))), so \(part.count) parts would send rows again: write "
+                    + "K/\(other.count), or remove that file if no row of the campaign was sent")
         }
     }
 
@@ -161,14 +161,17 @@ final class ClaimFolder {
         return file
     }
 
-    /// Removes the claims that a newer one replaces, so that the processes that hold them notice.
-    /// NFS keeps a removed claim under another name while a process of the same machine has it
-    /// open. Such a claim has no permissions, and is empty until that process records a position.
+    /// Removes the claims that a newer claim replaces. A process that holds a removed claim notices
+    /// the removal.
+    ///
+    /// NFS keeps a removed claim under another name while a process of the same machine has the
+    /// claim open. So each claim loses its content and its permissions before it is removed. It
+    /// stays empty until the process that holds it records a position.
     ///
     /// - Parameters:
     ///   - number: The newer claim.
-    ///   - own: Claim in this folder that this process itself holds; nil if it holds none. No other
-    ///     process acts on that claim, so a power cut may restore its name without harm.
+    ///   - own: Claim in this folder that this process holds; nil if it holds none. No other
+    ///     process uses this claim, so a power cut may restore the claim's name without harm.
     /// - Returns: 0 or the errno.
     func remove(below number: UInt32, own: UInt32?) throws(BroadsideError) -> Int32 {
         assert(number > 0, "claims are counted from 1")
@@ -194,8 +197,8 @@ final class ClaimFolder {
 }
 
 extension ClaimFolder {
-    /// Whether a claim could not be opened because an attempt that was killed while it removed the
-    /// claim had already removed its permissions. Keeps `errno`.
+    /// Whether a claim could not be opened because it has no permissions. An attempt that is killed
+    /// while it removes the claim leaves it like this. Keeps `errno`.
     private func isClosed(_ number: UInt32) -> Bool {
         let code = errno
         defer { errno = code }
@@ -206,7 +209,7 @@ extension ClaimFolder {
     }
 }
 
-/// Claim that this process made. Another process that claims a newer attempt removes it.
+/// Claim that this process made. If another process makes a newer claim, it removes this one.
 package final class HeldClaim {
     /// Descriptor of the open claim. The claim's file loses its name when a newer attempt starts.
     package let descriptor: Int32

@@ -153,7 +153,7 @@ package struct EarlierLedgers {
         standardErrorLine(
             "broadside: warning: --skip-dead: \(foreignCount) of \(count) "
                 + "ledgers \(foreignCount == 1 ? "has" : "have") another topic or "
-                + "environment: tokens that are dead there are not skipped here")
+                + "environment: tokens that only these ledgers report as dead are not skipped")
     }
 
     // MARK: Selection of ledgers

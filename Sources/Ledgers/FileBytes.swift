@@ -3,8 +3,9 @@ import BroadsideSupport
 internal import Glibc
 internal import Synchronization
 
-/// Switch that lets a pending stop signal end reads of a ledger. It is on during preparations and
-/// counts, because reading a ledger of hundreds of millions of rows takes half a minute.
+/// Setting for reading a ledger: whether a pending stop signal ends the reading. The setting is
+/// true during preparations and counts, because reading a ledger of hundreds of millions of rows
+/// takes half a minute.
 package final class ReadingPatience: Sendable {
     private let ends = Atomic<Bool>(false)
 

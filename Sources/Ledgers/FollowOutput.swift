@@ -3,10 +3,11 @@ import BroadsideRows
 import BroadsideSupport
 internal import Glibc
 
-/// Output of a follower: standard output, a pipe or a device, or a file that it appends to.
+/// Output of a follower: standard output, a pipe, a device, or a file to which the follower appends
+/// rows.
 ///
-/// If there is a cursor, opening the file cuts off all bytes after the rows that precede the
-/// cursor. So it does not matter when an earlier follower was killed.
+/// An earlier follower may have been killed after it wrote rows and before it saved its cursor. So
+/// opening the file removes all bytes after the position in the cursor, if there is a cursor.
 final class FollowOutput {
     private let descriptor: Int32
     private let path: String?
@@ -86,7 +87,7 @@ final class FollowOutput {
             throw .usage(
                 "output",
                 "\(name) is shorter than --cursor says: put the file back, or follow from the start with "
-                    + "another file and cursor")
+                    + "another file and another cursor")
         }
         let count = min(Int(known.byteCount), FollowCursor.Output.tailByteCountMax)
         tail = try readTail(name, before: known.byteCount, count)

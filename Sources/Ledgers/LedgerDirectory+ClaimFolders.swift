@@ -33,8 +33,8 @@ extension LedgerDirectory {
         return ClaimFolder(descriptor, path: folderPath, manifest: manifest)
     }
 
-    /// Error that prevents access to the folder beside the ledger; nil if the folder can be opened,
-    /// so that it is on another file system if `parentFolder` returns nil.
+    /// Error that prevents access to the folder beside the ledger; nil if the folder can be opened.
+    /// If `parentFolder` also returns nil, the folder is on another file system.
     var parentFailure: Int32? {
         let descriptor = SystemCall.open("..", in: folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { return errno }

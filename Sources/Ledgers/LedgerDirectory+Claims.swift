@@ -22,8 +22,8 @@ extension LedgerDirectory {
     }
 
     /// Claims the next attempt for this copy of the ledger. When this returns, the segments have
-    /// all reservations that a concurrent attempt made so far, and that attempt sends no row that
-    /// it reserves later.
+    /// all reservations that a concurrent attempt made so far. If that attempt reserves more rows
+    /// later, it does not send these rows.
     ///
     /// - Parameters:
     ///   - manifest: Manifest of the ledger.
@@ -86,8 +86,8 @@ extension LedgerDirectory {
                 }
                 before = nil
                 warning =
-                    "\(folder.path): \(describe(errno: -more)): if a copy of the ledger that was left "
-                    + "there is continued, rows are sent twice"
+                    "\(folder.path): \(describe(errno: -more)): if a copy of the ledger is still there "
+                    + "and is resumed, rows are sent twice"
             }
         }
         try step(.claimedBefore)
@@ -128,8 +128,9 @@ extension LedgerDirectory {
         return warning
     }
 
-    /// Makes the ledger's newest claim in its previous folder, too, if a crash prevented that. A
-    /// copy there has to notice this claim before a higher number is recorded.
+    /// Makes the ledger's newest claim in the ledger's previous folder, where a crash prevented the
+    /// claim. A copy of the ledger in that folder has to notice this claim before the ledger
+    /// records a higher number.
     private func repeatClaim(
         _ number: UInt32, of own: AttemptRecord, in before: ClaimFolder, isPart: Bool
     ) throws(BroadsideError) {
@@ -161,8 +162,8 @@ extension LedgerDirectory {
             throw .usage(
                 "ledger",
                 number.map {
-                    "\(path)/..: \(describe(errno: $0)): the claim of a part's ledger is made "
-                        + "there, so this user needs to read and write that folder"
+                    "\(path)/..: \(describe(errno: $0)): give this user read and write access to "
+                        + "that folder, in which the claim of a part's ledger is made"
                 }
                     ?? "\(path) is a mount point, but the claim of a part's ledger must be beside "
                     + "the ledger: name a directory inside, such as \(path)/ledger")
@@ -196,10 +197,10 @@ extension LedgerDirectory {
         throw BroadsideError(
             option: "ledger",
             "\(path): the ledger of part \(part.text) of campaign "
-                + "\(manifest.campaign) was lost or moved: \(here.claimPath(number)) "
-                + "shows that \(begun) was started, and a new ledger would send its "
-                + "rows again: put the lost ledger back and resume it, or, if nothing of "
-                + "this part was sent, remove the claim",
+                + "\(manifest.campaign) was lost or moved (\(here.claimPath(number)) "
+                + "shows that \(begun) was started), so a new ledger would send rows "
+                + "again: put the lost ledger back and resume it, or remove the claim if "
+                + "no row of this part was sent",
             exitCode: ExitCode.inUse)
     }
 
@@ -265,8 +266,9 @@ extension LedgerDirectory {
 
     /// Returns the number of the newest claim; 0 if there is none.
     ///
-    /// - Returns: Also the folder of the ledger's last claim, if that is another folder with claims,
-    ///   and the newest number there.
+    /// - Returns: `before` is the ledger's previous folder, and `inBefore` is the newest number in
+    ///   that folder. If the ledger has no previous folder with claims, `before` is nil, and
+    ///   `inBefore` is 0.
     private func newestClaim(
         here: ClaimFolder, _ own: AttemptRecord?, _ manifest: Manifest
     ) throws(BroadsideError) -> (number: UInt32, before: ClaimFolder?, inBefore: UInt32) {
@@ -329,8 +331,8 @@ extension LedgerDirectory {
                 "\(path) is an old copy, or damaged: \(name) "
                     + (found.map { "has \($0) bytes" } ?? "is missing")
                     + ", but \(durable.position) bytes were on disk (\(claim)) when rows were "
-                    + "sent: resume the newest copy; if that is lost, \(repairAdvice); rows are "
-                    + "then in doubt if they may have been sent after this copy was made",
+                    + "sent: resume the newest copy; if that copy is lost, \(repairAdvice); rows "
+                    + "that may have been sent after this copy was made are then in doubt",
                 exitCode: ExitCode.inUse)
         }
         guard !positions.isEmpty else { return }
@@ -427,8 +429,8 @@ extension LedgerDirectory {
         return BroadsideError(
             option: "ledger",
             "\(path) is an old copy: a newer attempt at this campaign started in "
-                + "\(other) (\(claims.claimPath(number))), and a resume here would "
-                + "send rows again: resume the newer one",
+                + "\(other) (\(claims.claimPath(number))), so a resume here would "
+                + "send rows again: resume the newer copy",
             exitCode: ExitCode.inUse)
     }
 
@@ -436,8 +438,8 @@ extension LedgerDirectory {
         BroadsideError(
             option: "ledger",
             "\(path) was copied or restored without its claim, so it may be an old copy: put "
-                + "\(own.parent)/\(claims.name(own.confirmed)) beside it, or, if no other copy of "
-                + "it was or will be resumed, remove \(path)/\(Self.epochName)",
+                + "\(own.parent)/\(claims.name(own.confirmed)) beside it, or remove "
+                + "\(path)/\(Self.epochName) if no other copy was or will be resumed",
             exitCode: ExitCode.inUse)
     }
 

@@ -172,8 +172,8 @@ extension LedgerDirectory {
         .usage(
             "ledger",
             "\(path) contains no ledger, and --resume does not begin one: put "
-                + "the ledger back, or, if nothing of this campaign was ever sent, "
-                + "begin it with --resume-or-begin")
+                + "the ledger back, or, if no row of this campaign was sent, begin the "
+                + "campaign with --resume-or-begin")
     }
 
     /// Returns the error for a path that exists, although it must be new.

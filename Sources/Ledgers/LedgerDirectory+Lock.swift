@@ -125,9 +125,9 @@ extension LedgerDirectory {
         return try isLockInPlace()
     }
 
-    /// Locks a ledger to which this process can't write: it is on a read-only file system, as a
-    /// disk may be after an error, or its permissions protect it. If there is no lock file, no run
-    /// can be writing.
+    /// Locks a ledger to which this process can't write, because of its permissions or of a
+    /// read-only file system. A disk may become read-only after an error. If there is no lock file,
+    /// no run can be writing.
     private func lockToRead() throws(BroadsideError) {
         lockDescriptor = SystemCall.open(
             Self.lockName, in: folder, O_RDONLY | O_NOFOLLOW | O_CLOEXEC)

@@ -61,7 +61,7 @@ extension LedgerDirectory {
             throw .usage(
                 "ledger",
                 "\(path)/\(name) is not a regular file, so no run created it: "
-                    + "find out who did, and remove it")
+                    + "find out who created it, and remove it")
         }
         return descriptor
     }
@@ -157,7 +157,7 @@ extension LedgerDirectory {
         .usage(
             "ledger",
             "\(path)/\(name) is a symbolic link, which no run creates: find out "
-                + "who did, and put the file itself there")
+                + "who created it, and put the file itself there")
     }
 
     /// Returns the error for a ledger of a later format; nil for other errors.

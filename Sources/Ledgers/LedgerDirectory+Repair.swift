@@ -41,7 +41,7 @@ extension LedgerDirectory {
             "\(path): its manifest.json is "
                 + "\(lost == nil ? "damaged" : "missing"), and there is no sound copy "
                 + "of it, so the campaign cannot be identified: put a backup of "
-                + "manifest.json there, from any time after the first start, and "
+                + "manifest.json there (any backup since the first start), and "
                 + "repair again", exitCode: 5)
     }
 

@@ -225,8 +225,8 @@ package final class LedgerDirectory {
 
     /// Whether the campaign has started, that is, whether there is a manifest.
     ///
-    /// - Throws: An error if that is unknown. Otherwise a campaign could start in place of a ledger
-    ///   that can't be read.
+    /// - Throws: An error if this is unknown. If false were returned, a campaign could start in the
+    ///   directory of a ledger that can't be read.
     package var hasManifest: Bool {
         get throws(BroadsideError) { try fileExists("\(path)/\(Self.manifestName)") }
     }
@@ -275,7 +275,8 @@ package final class LedgerDirectory {
             + "\(shellWord(path + "-repaired")) writes what is provably sound to a new ledger\(next)"
     }
 
-    /// Name of the directory, if it is a date and in a folder of `night`.
+    /// Name of the directory. nil if the name is not a date, or if the directory is not in a folder
+    /// of `night`.
     private var nightDate: String? {
         guard let name = path.split(separator: "/").last, name.utf8.count == 10,
             name.split(separator: "-", omittingEmptySubsequences: false).map(\.utf8.count)

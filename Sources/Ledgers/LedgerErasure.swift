@@ -19,8 +19,8 @@ public enum LedgerErasure {
     ///   - report: Receives a line about each ledger once its erasure is durable, and a final line
     ///     about all ledgers.
     /// - Throws: Exit code 2 if the list or a directory is wrong or the person does not confirm, 5
-    ///   if a disk fails, 7 if another process uses a ledger. In each case, the erasure from
-    ///   earlier ledgers is complete, and a second call completes it for the failing one.
+    ///   if a disk fails, 7 if another process uses a ledger. In each case, the erasure from the
+    ///   ledgers before the failing one is complete, and a second call completes the rest.
     public static func run(
         tokens: TokenSource, tokenColumn: String? = nil, ledgers directories: [String],
         isDryRun: Bool = false, isConfirmed: Bool = true, report: (String) -> Void
@@ -130,8 +130,8 @@ public enum LedgerErasure {
 /// Erasure from one ledger, or from all ledgers that were merged into one.
 ///
 /// All files are read first. Then each file that has to change is written under another name and
-/// renamed. The ledger is valid after each of these steps. If a call is interrupted, a second call
-/// finds everything that is left to erase. The order of the files ensures both:
+/// renamed. The order of the files ensures two properties. The ledger is valid after each step. If
+/// a call is interrupted, a second call finds everything that is left to erase. The order is:
 ///
 ///     manifests ──▶ segments that only lose hashes ──▶ segments with verdicts ──▶ the list
 ///               ──▶ telemetry and page ──▶ copies of manifests

@@ -60,7 +60,8 @@ public final class LedgerFollower {
     private var cursor: FollowCursor
     /// Progress in each segment, ordered by run and reactor.
     private var tails: [SegmentTail] = []
-    /// For each segment, the latest time at which all bytes that were read were known to be synced.
+    /// For each segment, the latest time at which the follower had read only bytes that were
+    /// durable.
     private var syncedAt: [String: ContinuousClock.Instant] = [:]
     private var needsHeader: Bool
     /// Whether the follower started without a cursor.
@@ -193,7 +194,7 @@ public final class LedgerFollower {
                 "\(path) was written with "
                     + (filters.isEmpty
                         ? "neither --state nor --reason" : filters.joined(separator: " "))
-                    + ": name the same")
+                    + ": name the same filters")
         }
     }
 
@@ -256,10 +257,10 @@ public final class LedgerFollower {
 
     /// Reads the appended bytes and writes the durable rows.
     ///
-    /// A reactor may settle a row of a chunk that another reactor reserved. The lengths of the two
-    /// segments are read one after the other, so a pass may find the verdict without the
-    /// reservation. The next pass finds the reservation. So each pass first scans, and then emits
-    /// only what earlier passes scanned.
+    /// Each pass emits only what earlier passes scanned, for the following reason. A reactor may
+    /// settle a row of a chunk that another reactor reserved. The lengths of the two segments are
+    /// read one after the other, so a pass may find the verdict without the reservation. The next
+    /// pass finds the reservation.
     private func pass(isRunning: Bool) throws(BroadsideError) {
         manifest = try directory.readManifest()
         guard manifest.campaign == cursor.campaign else {

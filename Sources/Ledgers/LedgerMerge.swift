@@ -124,7 +124,7 @@ public enum LedgerMerge {
         }
         guard !open.isEmpty else { return "" }
         return "\nnot finished: \(LedgerDirectory.listed(open)): "
-            + "resume there, not in the copy, and merge again"
+            + "resume the originals, not the copies, and merge again"
     }
 
     /// Compares the reserved chunks of each shard with one list. Equal sizes do not suffice,
@@ -155,7 +155,7 @@ public enum LedgerMerge {
             guard isOfAny || tokens != nil else { continue }
             throw .request(
                 "\(other.path) belongs to another list than \(ledgerIndex): "
-                    + "\(other.detail): name the ledgers of one list, or that list "
+                    + "\(other.detail): name only ledgers of one list, or name the list "
                     + "with --tokens")
         }
         standardError(
@@ -222,7 +222,7 @@ extension ShardSet.Problem {
             "\(path(ledgerIndex)) was sent without --shard: name the ledgers of one campaign's shards"
         case .otherDivision(let ledgerIndex, let shards):
             "\(path(ledgerIndex)) and \(path(0)) divide the list differently (\(shards)): name the "
-                + "ledgers of one campaign's shards, all with the same N and from the same file (a "
+                + "ledgers of one campaign's shards, which have the same N and the same file (a "
                 + "compressed list, or one from standard input, is divided by rows)"
         case .otherCampaign(let ledgerIndex, let difference):
             "\(path(ledgerIndex)) belongs to another campaign than \(path(0)): "

@@ -164,10 +164,10 @@ public struct LedgerReader {
             guard let state = RowState(name: name) else {
                 let known = Self.stateNames
                 let nearest = nearestName(to: name, among: known).map { "did you mean \($0)? " }
-                let several = name.contains(",") ? "write --state once for each of them, " : ""
+                let several = name.contains(",") ? "write --state once per state; " : ""
                 throw .usage(
                     "state",
-                    "'\(name)' is unknown: \(several)\(nearest ?? "")one of "
+                    "'\(name)' is unknown: \(several)\(nearest ?? "")use one of "
                         + known.joined(separator: ", "))
             }
             wanted.insert(state)
@@ -209,10 +209,11 @@ public struct LedgerReader {
             })
     }
 
-    /// Whether an export of rows in the given states can continue without the list after an error
-    /// of reading it. It can if the file at the list's path is another list. If the list has a
-    /// fault, rows that no run reserved would be missing without notice, so the export can continue
-    /// only if it excludes these rows.
+    /// Whether an export of rows in the given states can continue although the list can't be read.
+    ///
+    /// - If the file at the list's path is another list, the export can continue.
+    /// - If the list has a fault, the export can continue only if it excludes rows that no run
+    ///   reserved. Otherwise, such rows would be missing without notice.
     static func canContinueWithoutList(_ error: LedgerError, _ states: Set<RowState>) -> Bool {
         error.code == .badList || error.code == .faultyList && !states.contains(.remaining)
     }
@@ -229,8 +230,8 @@ public struct LedgerReader {
     /// - Parameter problem: Path of the list, and why it can't be used.
     static func warnWithoutList(_ problem: String) {
         standardErrorLine(
-            "broadside: warning: \(problem): line numbers, tokens of accepted rows and rows that no "
-                + "run reserved are left out: use --tokens to name the list that was sent")
+            "broadside: warning: \(problem): the output lacks line numbers, tokens of accepted rows, "
+                + "and rows that no run reserved: use --tokens to name the list that was sent")
     }
 
     /// Returns the error for a fault in the ledger, or in the list that the user named for it.
@@ -292,8 +293,8 @@ public struct LedgerReader {
         return nil
     }
 
-    /// Returns the name of a property by which a list differs from the list that was sent, without
-    /// reading any row; nil if no such property differs.
+    /// Returns the name of a property in which a list differs from the list that was sent; nil if
+    /// none differs. Reads no row.
     private static func difference(
         of list: TokenList, byteCount: UInt64?, headerHash: String?
     ) throws(BroadsideError) -> String? {

@@ -72,7 +72,8 @@ private struct Repair {
     let output: String
     let tokens: String?
 
-    /// Internal code for a run that did not reserve rows in order; never an exit code.
+    /// Internal error code: a run reserved rows out of sequence. The process never exits with this
+    /// code.
     static let disorder: Int32 = -1
 
     func write(
@@ -224,7 +225,8 @@ private struct Repair {
         return writer.writtenPosition
     }
 
-    /// Copies all files except manifest and segments. Of these files, a run needs only the list.
+    /// Copies all files except the manifest and the segments. The list is the only copied file that
+    /// a run needs.
     ///
     /// - Returns: A line about each file that could not be copied.
     private func copyOthers(to target: LedgerDirectory) throws(BroadsideError) -> [String] {
@@ -296,13 +298,13 @@ private struct Repair {
         lines += others
         if undatedCount > 0 {
             lines.append(
-                "\(undatedCount) rows have the date of the last record before "
-                    + "the damage: the time at which they were settled is lost")
+                "\(undatedCount) rows have the time of the last record before the damage, because "
+                    + "the time of their verdict is lost")
         }
         if summary.count(.inDoubt) > 0 {
             lines.append(
-                "rows in doubt may have been sent: --resume records them as unknown and sends none "
-                    + "of them, --resume --retry unknown sends them")
+                "rows in doubt may have been sent: --resume only records them as unknown, and "
+                    + "--resume --retry unknown sends them again")
         }
         return lines.joined(separator: "\n")
     }

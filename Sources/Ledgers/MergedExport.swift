@@ -87,12 +87,12 @@ struct MergedExport {
         parts.append(ExportPart(export, list: list))
     }
 
-    /// Writes all rows. The caller writes the header before.
+    /// Writes all rows. The caller has to write the header first.
     ///
-    /// - Parameter unreadable: Called if reading fails. Returns the error with which the export
-    ///   ends; nil if the fault is in the list and the export continues without it. Rows that were
-    ///   read from the list before the fault are right, because each chunk had the hash that the
-    ///   ledger records.
+    /// - Parameter unreadable: Called if reading fails. If it returns an error, the export ends
+    ///   with this error. If it returns nil, the fault is in the list, and the export continues
+    ///   without the list. Rows that were read from the list before the fault are correct, because
+    ///   each chunk had the hash that the ledger records.
     mutating func write(
         _ output: (RawSpan) throws(BroadsideError) -> Void,
         unreadable: (LedgerError) -> BroadsideError?

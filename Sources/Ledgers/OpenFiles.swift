@@ -17,7 +17,8 @@ final class OpenFiles: Sendable {
         var descriptor: Int32
         /// Number of reads of this file in progress.
         var readCount: Int
-        /// Time of the last use, as a count: the total number of uses of all files up to this use.
+        /// Number of uses of all files up to the last use of this file. It shows which file was
+        /// used last.
         var lastUse: UInt64
     }
 

@@ -13,8 +13,8 @@ public struct OutputRule {
         /// Name of the option that gives the input, without dashes.
         let option: String
         let path: String
-        /// Whether each payload file in the directory is an input. The next run would read a new
-        /// file there as a payload.
+        /// Whether the input is a directory whose payload files are all read. So an output must not
+        /// have the name of a payload file there: the next run would read the output as a payload.
         let holdsPayloads: Bool
 
         /// Creates an input: a file, or a directory whose files are read.
@@ -28,8 +28,8 @@ public struct OutputRule {
     private let inputs: [Input]
     private let ledgers: [String]
 
-    /// Suffixes of the files that a command reads from a directory that an option names: payloads,
-    /// credentials, a configuration.
+    /// Suffixes of payloads, credentials and configurations. If an option names a directory, the
+    /// command reads the files in it that have such a suffix.
     private static let readSuffixes = [".json", ".pem", ".key", ".p8", ".p12", ".pfx"]
 
     /// - Parameters:

@@ -4,7 +4,8 @@ import BroadsideLists
 import BroadsideRows
 import BroadsideSupport
 
-/// Erasure of devices from a list that a ledger contains because it came from standard input.
+/// Erasure of devices from a ledger's copy of the list. A ledger contains such a copy if the list
+/// came from standard input.
 ///
 /// The letters and digits of the devices' rows are replaced, and no other byte changes. So row
 /// numbers, line numbers and offsets do not change. A run that continues treats these rows as

@@ -77,7 +77,7 @@ extension SpooledInput {
             guard error.exitCode == ExitCode.rowsRemain else { throw error }
             throw BroadsideError(
                 "stopped by a signal before standard input was compared with the "
-                    + "campaign's list: nothing was sent, start again",
+                    + "campaign's list: nothing was sent; start again",
                 exitCode: ExitCode.rowsRemain)
         }
     }

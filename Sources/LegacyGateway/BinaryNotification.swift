@@ -8,7 +8,8 @@
 public struct BinaryNotification: Sendable, Equatable {
     /// Form of the notification.
     public var command: BinaryCommand
-    /// Identifier that errors repeat; nil if the form or the frame has none.
+    /// Identifier by which error packets name the notification; nil if the form or the frame has
+    /// none.
     public var identifier: UInt32?
     /// Expiration in Unix seconds; 0: not stored; nil if the form or the frame has none.
     public var expiration: UInt32?

@@ -7,9 +7,9 @@ public struct BinaryNotificationReader: Sendable {
         case malformed(BinaryStatus, identifier: UInt32?)
     }
 
-    /// Maximum bytes of a frame's items; a larger frame is not a notification. The limit permits
-    /// every payload length that an item can state. A payload that is too long is therefore
-    /// reported as such.
+    /// Maximum bytes of a frame's items; a larger frame is not a notification. The limit is above
+    /// the maximum length of an item, 65,535 bytes. So an error about a payload that is too long
+    /// names the payload, not the frame.
     static let frameLimit = 69_632
     /// Command of the latest event; nil if it was not one of the three known commands.
     public private(set) var command: BinaryCommand?

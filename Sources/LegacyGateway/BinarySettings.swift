@@ -5,8 +5,8 @@ package struct BinarySettings: Sendable {
     package var expiration: UInt32?
     /// Priority, 10 or 5; only command 2 (`frame`) sends it.
     package var priority: UInt8
-    /// Nanoseconds without an error after which a notification counts as accepted, because the
-    /// gateway does not respond to those that it accepts.
+    /// Time after which a notification counts as accepted if no error came, nanoseconds. The
+    /// gateway does not respond to accepted notifications.
     package var silence: UInt64
 
     /// Divisor of the request timeout for `silence`: 5 s for the default of 30 s. Apple's own

@@ -1,10 +1,10 @@
 /// Notifications in flight on one connection to a legacy gateway, in the order in which they were
-/// written. Their identifiers, which errors repeat, count from 1. A row is represented by a number,
-/// its tag, which only the owner interprets.
+/// written. The first notification has the identifier 1. An error packet names a notification by
+/// its identifier. Each row has a tag: a number that only the session's owner interprets.
 ///
 ///     written --- silence for long enough, or an error that names a later one ---> accepted
-///        |------- an error names it ---> what its status means
-///        |------- an error names an earlier one ---> discarded: again, on another connection
+///        |------- an error names it ---> as the status of the error says
+///        |------- an error names an earlier one ---> discarded: sent again, on another connection
 ///        '------- the connection ends without an error packet, or within one ---> in doubt
 @safe package struct GatewaySession: ~Copyable {
     package let settings: BinarySettings
@@ -25,7 +25,8 @@
     /// arrive.
     private var isBroken = false
 
-    /// Time that the gateway has to send a reason after it stopped accepting bytes.
+    /// Time for which the session waits for a reason after the gateway stopped accepting bytes,
+    /// nanoseconds.
     package static var brokenLimit: UInt64 { 2_000_000_000 }
 
     /// - Parameter capacity: Limit on notifications in flight.
@@ -89,8 +90,10 @@
     /// Records that everything written so far was passed to the kernel.
     package mutating func markFlushed() { unsentIdentifier = nextIdentifier }
 
-    /// Records that the gateway stopped reading. Returns true, because its error packet may still
-    /// arrive; only the end of the stream shows that there is none.
+    /// Records that the gateway stopped reading. An error packet may still arrive until the stream
+    /// ends.
+    ///
+    /// - Returns: Always true, because the gateway may still send the reason.
     package mutating func handleUnwritable() -> Bool {
         isBroken = true
         return true

@@ -21,9 +21,9 @@ public final class Run: Sendable {
 
     /// Result of the run. Waits until the run has ended.
     ///
-    /// Cancelling a task that waits stops the run: no request begins, the run waits for the
-    /// responses to requests in flight, and the task gets the result. A later run can continue the
-    /// ledger.
+    /// If a waiting task is cancelled, the run stops: it begins no further request, and waits for
+    /// the responses to requests in flight. The task then gets the result. A later run can continue
+    /// the ledger.
     ///
     /// - Throws: If the campaign was refused or the run could not continue; `CampaignError.result`
     ///   has the counts.

@@ -39,7 +39,7 @@ public struct RunOptions: Sendable {
     public var suppress: URL?
     /// Whether duplicates of a token are skipped.
     public var skipsDuplicates = false
-    /// Limit on the ledger's copy of tokens that come from a sequence, bytes.
+    /// Limit on the bytes of the ledger's copy of the tokens, if the tokens come from a sequence.
     public var tokensByteLimit: UInt64 = 8 << 30
     /// Receives warnings and events; nil: they are dropped.
     public var logger: (any RunLogger)?

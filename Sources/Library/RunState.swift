@@ -76,7 +76,7 @@ final class RunState: RunObserver {
         }
     }
 
-    /// Records that the thread that runs the campaign ends.
+    /// Records the end of the campaign's thread.
     ///
     /// - Parameter failure: Error of the run; nil if the run itself reported its end.
     func finish(_ failure: BroadsideError?) {

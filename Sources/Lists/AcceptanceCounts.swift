@@ -203,7 +203,8 @@ private struct CountTable: ~Copyable {
 
     private var slots = WordTable(count: CountTable.firstCount)
     private(set) var used = 0
-    /// Result of the reads ahead. It is stored so that the compiler does not remove these reads.
+    /// Bits of the slots that `add` reads ahead. They are stored only so that the compiler does not
+    /// remove these reads.
     private var touched: UInt64 = 0
 
     /// Entries whose slots are read ahead together.

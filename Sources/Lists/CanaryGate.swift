@@ -6,14 +6,16 @@ internal import Synchronization
 ///     asking ──all rows handed out──▶ holding ──all done, at most P percent refused──▶ passed
 ///        ▲                              │  │
 ///        │                              │  ├──more than P percent refused──▶ refused: exit 4
-///        └───some could not be sent─────┘  └──with rows without a response more than P
-///                                             percent──▶ unanswered: the run stops
+///        └───some could not be sent─────┘  └──more than P percent, with rows without
+///                                             a response──▶ unanswered: the run stops
 ///
 /// The list's source reports which rows belong to the canary, and the reactors report the outcomes
 /// of these rows. While the canary is pending, no other rows are handed out, so every completed row
-/// belongs to it. A row that was sent and has no final response (lost, or failed) counts as
-/// refused. An invalid row counts as a response that is a refusal. Skipped rows are replaced by
-/// others.
+/// belongs to the canary.
+///
+/// An invalid row counts as a refusal. A row that was sent and has no final response (lost, or
+/// failed) counts as refused only in the decision about `unanswered`. Other rows are handed out in
+/// place of skipped rows.
 package final class CanaryGate: Sendable {
     /// Decision about the canary.
     package enum Verdict: Sendable, Equatable {

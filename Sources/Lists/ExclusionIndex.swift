@@ -60,8 +60,8 @@ internal import Glibc
         guard hash == header[3] else { return nil }
     }
 
-    /// Marks the rows of a chunk that are skipped. Settled rows are not changed. A row that an
-    /// earlier run left in doubt is marked, because that run skipped it, too.
+    /// Marks the rows of a chunk that are skipped. Settled rows are not changed. A row in doubt is
+    /// marked: the earlier run also skipped this row, so that run did not send it.
     func mark(_ chunk: RowChunk) throws(BroadsideError) {
         let first = chunk.start.row
         let end = first + UInt64(chunk.rowCount)

@@ -4,8 +4,9 @@ internal import BroadsideRows
 internal import BroadsideSupport
 
 extension ExclusionScan {
-    /// Minimum number of suppressed tokens for a warning that none of them is in the list. The list
-    /// must have at least as many tokens.
+    /// Minimum number of tokens in the suppression list for the warning that the list contains none
+    /// of them. The warning also requires that the list has at least as many tokens as the
+    /// suppression list.
     private static let unusualCount: UInt64 = 10
 
     /// Limit on the lengths that a warning names.
@@ -21,7 +22,7 @@ extension ExclusionScan {
                 list.name,
                 ": the row on line \(line) is malformed (text after a closing "
                     + "quote, more fields than the header, or more than "
-                    + "\(RowChunk.rowByteCountMax >> 20) MiB), and its opt-outs would "
+                    + "\(RowChunk.rowByteCountMax >> 20) MiB), so its opt-outs would "
                     + "be lost: correct it")
         }
         if let refusal = list.refusal(of: counts.headers, isBegun: isBegun) { throw refusal }
@@ -34,8 +35,8 @@ extension ExclusionScan {
         guard counts.valid > 0 else {
             throw .request(
                 list.name,
-                " contains no device token: the first row is \(bad.reason.text), on line "
-                    + "\(bad.line): name a list of tokens")
+                " contains no device token (the first row, on line \(bad.line), is "
+                    + "\(bad.reason.text)): name a list of tokens")
         }
         list.warn(of: counts.headers, isBegun: isBegun)
         guard counts.invalid > counts.headers.count else { return }
@@ -74,8 +75,8 @@ extension ExclusionScan {
                     + "row, because they have"
             standardErrorLine(
                 "broadside: warning: \(suppress.name): \(tokens) a number of digits that no token "
-                    + "of \(list.name) has (\(lengths)): if tokens were cut off or joined, these "
-                    + "devices get the push: correct the list")
+                    + "of \(list.name) has (\(lengths)): if tokens were cut off or joined, "
+                    + "correct the list, because these devices get the push")
             if absent.rows == optOuts.valid { return }
         }
         // A part of a table may have none of the tokens that the table has.

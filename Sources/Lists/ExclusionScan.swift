@@ -6,9 +6,12 @@ package import BroadsideSupport
 internal import BroadsideTLS
 internal import Glibc
 
-/// Scan for the rows that a run skips: tokens of a suppression list, later copies of a token, rows
-/// that a filter excludes, and tokens that earlier ledgers report as dead, or as accepted as often
-/// as the cap allows.
+/// Scan for the rows that a run skips:
+///
+/// - rows that a filter excludes,
+/// - rows whose token is on the suppression list,
+/// - rows whose token is also in an earlier row,
+/// - rows whose token is dead or has reached the cap, as earlier ledgers show.
 ///
 ///     suppressions ▶ digests ─┐
 ///                             ├─▶ sorted by token ▶ skipped rows ▶ sorted by row ▶ ExclusionIndex
@@ -16,8 +19,8 @@ internal import Glibc
 ///      └─▶ rows excluded regardless of their tokens ─────┘
 ///
 /// Both sorts spill to disk, so memory is bounded. Tokens are compared by hashes of 128 bits.
-/// Accepted tokens in earlier ledgers are compared by the 64 bits that the ledgers have, and dead
-/// tokens digit by digit.
+/// Earlier ledgers have only 64 bits of each accepted token, so accepted tokens are compared by
+/// these bits. Dead tokens are compared digit by digit.
 package struct ExclusionScan {
     /// The suppression list; nil if there is none.
     let suppress: TokenList?
@@ -42,7 +45,8 @@ package struct ExclusionScan {
     /// Time zones whose rows can't be sent; nil if rows have no time zones.
     private let zones: UnsentZones?
 
-    /// Records in memory for each of the two sorts: 16 MiB.
+    /// Maximum number of records that each of the two sorts has in memory. They take 16 MiB per
+    /// sort.
     private static let sorterLimit = 1 << 19
     /// Number of bits of the token filter, which takes 8 MiB. The filter excludes most tokens that
     /// have no suppression.
@@ -114,7 +118,7 @@ package struct ExclusionScan {
     }
 
     /// Opens the list with this token column; nil if that fails, for example because the column is
-    /// missing. Throws a fault of the list, because it does not depend on the column.
+    /// missing. Throws if the list has a fault, because no column can then be read.
     private static func listWithColumn(
         _ tokenColumn: String, _ path: String
     ) throws(BroadsideError) -> TokenList? {

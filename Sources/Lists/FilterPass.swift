@@ -20,8 +20,8 @@ package struct FilterPass {
         /// For `=` and `!=`: the texts of the set that occur in the column, and other values of the
         /// column.
         var occurrences: SetOccurrences
-        /// Result of the condition for a value that is in its set. nil for `<`, `<=`, `>` and `>=`,
-        /// and once all texts of the set have occurred.
+        /// Result of the condition for a value that is in the condition's set. nil for a condition
+        /// with `<`, `<=`, `>` or `>=`. Also nil once all texts of the set have occurred.
         var setMatch: RowFilter.Match?
     }
 

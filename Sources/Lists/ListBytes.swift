@@ -183,7 +183,7 @@ package final class ListBytes: Sendable {
         }
     }
 
-    /// Estimated number of decoded bytes. Compressed digits are assumed to take half of their size.
+    /// Estimated number of decoded bytes. Compression is assumed to halve the size of a list.
     package var estimatedByteCount: UInt64 {
         if case .stream(let stream, _, let fileByteCount) = source {
             // The size of a pipe's contents is unknown. The estimate is then so high that a run may

@@ -117,8 +117,8 @@ package import BroadsideSupport
         return chunk
     }
 
-    /// Reads a chunk that the ledger records, for callers that iterate over the rows and count
-    /// them. If possible, the chunk is read as a whole and not divided into rows.
+    /// Reads a chunk that the ledger records. If possible, the chunk is not searched for row ends.
+    /// The caller then finds and counts the rows.
     ///
     /// - Parameter known: Location, number of rows and hash of the chunk.
     /// - Returns: nil if the list has other bytes there.

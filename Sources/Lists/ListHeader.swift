@@ -67,7 +67,7 @@ struct ListHeader {
             return .lines
         }
         guard let header = try header(format) else {
-            throw .request(name, " has no header: name the columns on its first line")
+            throw .request(name, " has no header: write the names of the columns on its first line")
         }
         do {
             return try RowLayout(format: format, names: names, header: header)
@@ -99,8 +99,8 @@ struct ListHeader {
                 name, " has two columns named '\(tokenExcerpt(column.utf8))': rename one")
         case .ambiguous(let wanted, let columns):
             return .request(
-                "\(location(of: wanted, token: token)) several columns that match '\(printable(wanted))', "
-                    + "\(shownColumns(columns)): write the name as in the header")
+                "\(location(of: wanted, token: token)) several columns that match '\(printable(wanted))' "
+                    + "(\(shownColumns(columns))): write the name as in the header")
         case .missing(let wanted, let columns):
             if let location = columns.firstIndex(where: resemblesToken) {
                 return .request(headless(columns, tokenIndex: location, format))
@@ -120,7 +120,8 @@ struct ListHeader {
         }
     }
 
-    /// Whether the file is `report --receipts`, whose rows may have apns-ids in place of tokens.
+    /// Whether the option `--receipts` of `report` names the file. The rows of such a file may have
+    /// apns-ids in place of tokens.
     private var isReceipts: Bool { name.isOf(option: "receipts") }
 
     /// Options that name the column of tokens.
@@ -135,8 +136,8 @@ struct ListHeader {
             : ": name one with \(columnOptions)"
     }
 
-    /// Returns the only column whose name contains `token`; nil if the missing column is not the
-    /// token column, or if the number of such columns is not one.
+    /// Returns the only column whose name contains `token`. Returns nil if no column or several
+    /// columns have such a name, or if the missing column is not the token column.
     private func tokenColumn(_ wanted: String, _ columns: [String], _ token: String) -> String? {
         guard wanted == token else { return nil }
         let named = columns.filter { $0.lowercased().contains("token") }

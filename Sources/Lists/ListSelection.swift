@@ -39,14 +39,14 @@ package struct ListSelection: Sendable {
         return try due.count(in: range, of: rows.selection)
     }
 
-    /// Limit on all rows of a chunk, given a limit on the rows that the run may send.
+    /// Converts a limit on the rows that the run may send into a limit on all rows of a chunk.
     func rowLimit(_ limit: Int) -> Int {
         guard let due else { return limit }
         let (product, overflow) = limit.multipliedReportingOverflow(by: due.stride)
         return overflow ? .max : product
     }
 
-    /// Marks a chunk without dispositions, so that only the rows of this shard are sent.
+    /// Marks a chunk that has no dispositions, so that only the rows of this shard are sent.
     private func markShard(_ chunk: RowChunk) {
         var dispositions = [RowDisposition](repeating: .settled, count: chunk.rowCount)
         let divisor = rows.selection.divisor

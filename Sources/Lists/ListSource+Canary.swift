@@ -18,8 +18,9 @@ struct CanaryRows {
     var stopCount = 0
     /// Number of rows still to hand out at the sampling point.
     var rowsAtStop: UInt64 = 0
-    /// Total size of all gaps, and of the gaps that were already passed, in bytes.
+    /// Total size of all gaps, in bytes.
     var openByteCount: UInt64 = 0
+    /// Total size of the gaps that were already passed, in bytes.
     var passedByteCount: UInt64 = 0
     /// Position in the current gap up to which rows were handed out or kept in `remains`.
     var rest: ListPosition?
@@ -34,9 +35,10 @@ struct CanaryRows {
 extension ListSource {
     /// Returns the next chunk of the canary; nil once all its rows are handed out.
     ///
-    /// Rows that earlier runs reserved and did not settle come first. The other rows are sampled at
-    /// points that are spread over the unreserved parts of the list. The rows between these points
-    /// are read, in order to number them, and handed out once the canary has passed.
+    /// Rows that earlier runs reserved and did not settle come first. The other rows are taken at
+    /// sampling points, which are spread over the unreserved parts of the list. The rows between
+    /// these points are read, too, because each row has to be numbered. They are handed out once
+    /// the canary has passed.
     func nextOfCanary(_ canary: inout CanaryRows) throws(BroadsideError) -> RowChunk? {
         if canary.isOut { goOn(&canary) }
         while canary.rowsLeft > 0, !canary.isPlanRead {
@@ -135,7 +137,8 @@ extension ListSource {
         return chunk
     }
 
-    /// Keeps the rows up to the sampling point that were not handed out, for later.
+    /// Keeps the rows before the sampling point that the canary does not use. They are handed out
+    /// later.
     private func keepRest(upTo end: ListPosition, _ canary: inout CanaryRows) {
         guard let rest = canary.rest, rest.row < end.row else { return }
         canary.remains.append(ListExtent(from: rest, to: end))

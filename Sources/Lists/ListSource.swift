@@ -3,8 +3,8 @@ package import BroadsideRows
 package import BroadsideSupport
 internal import Synchronization
 
-/// Source of a list's chunks, in order: of the whole list, or of the work that an earlier run left.
-/// Only the list's thread uses it.
+/// Source of a list's chunks, in order. The chunks cover the whole list, or the work that an
+/// earlier run left. Only the list's thread uses the source.
 @safe package final class ListSource: @unchecked Sendable {
     private enum Work {
         /// Rows that no run reserved, up to an offset or the end of the list.
@@ -79,8 +79,10 @@ internal import Synchronization
     private var failure: BroadsideError?
 
     /// Returns the next chunk; nil at the end of the list, and while the canary withholds other
-    /// rows. After an error, each call throws: otherwise a canary would replace the rows that can't
-    /// be read.
+    /// rows.
+    ///
+    /// After an error, each further call throws this error. Otherwise, a canary would take other
+    /// rows in place of the rows that can't be read.
     package func next(rowLimit: Int) throws(BroadsideError) -> RowChunk? {
         if let failure { throw failure }
         do throws(BroadsideError) {
@@ -157,9 +159,9 @@ internal import Synchronization
         return try due.hasAny(in: again.chunk.rows)
     }
 
-    /// Whether `next` returned no chunk because all of the canary's rows are handed out and the
-    /// rest of the list waits. The value is stored when `next` returns, because the canary may be
-    /// decided soon after. A withheld list would then look like a list at its end.
+    /// Whether the latest call of `next` returned nil because of the canary: all of its rows are
+    /// handed out, and the rest of the list waits. The value is stored during that call. The canary
+    /// may be decided soon after, and the nil would then look like the end of the list.
     package private(set) var isHeld = false
 
     private func nextOfCanary() throws(BroadsideError) -> RowChunk? {
@@ -262,14 +264,14 @@ internal import Synchronization
     /// list's size is known, and that there is no limit on its rows.
     var canSpreadCanary: Bool { rows.limit == nil && list.byteCount != nil }
 
-    /// Reads a chunk of an earlier run. Throws if the list has other bytes at its offset.
+    /// Reads a chunk of an earlier run. Throws if the list has different bytes at the chunk's
+    /// offset than in that run.
     func read(_ again: ChunkWork) throws(BroadsideError) -> RowChunk {
         let known = again.chunk
         guard let chunk = try cursor.read(known) else {
             throw BroadsideError(
-                "this is not the list with which the campaign began: the part "
-                    + "from line \(known.firstLine) on has changed: resume with the "
-                    + "original list",
+                "this is not the list with which the campaign began (it differs from "
+                    + "line \(known.firstLine) on): resume with the original list",
                 exitCode: 2)
         }
         // The plan's own arrays are used without copying. Most chunks have no row that was sent

@@ -201,7 +201,7 @@ internal import Glibc
             guard !SignalWatch.isStopPending else {
                 throw BroadsideError(
                     "stopped by a signal before the whole list was read: nothing "
-                        + "was sent or kept, start again", exitCode: 3)
+                        + "was sent or kept; start again", exitCode: 3)
             }
         } while SystemCall.poll(descriptor, POLLIN, 100) == 0
     }

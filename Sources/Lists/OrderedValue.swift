@@ -67,14 +67,14 @@ struct OrderedValue: Sendable, Equatable {
         /// A date with dots, the year first, such as `2024.03.01`. Some apps have such version
         /// numbers.
         case yearFirstDate(String)
-        /// A number with dots between thousands, such as `1.000.000`. A version such as
-        /// `5.100.200`, in which no part begins with 0, is more likely than such a number.
+        /// A number with dots between thousands, such as `1.000.000`. A part after a dot must begin
+        /// with 0. Otherwise, as in `5.100.200`, the text is more likely a version.
         case number(String)
     }
 
     /// The other meaning of a version; nil if the value is of another kind or has no other meaning.
-    /// With a further part 0, as in `01.03.2024.0`, such a text is only a version. The part does
-    /// not change the order of versions.
+    /// If a user appends `.0` to the text, as in `01.03.2024.0`, the text has no other meaning. The
+    /// appended part does not change the order of versions.
     var otherMeaning: OtherMeaning? {
         guard kind == .version else { return nil }
         let parts = String(decoding: bytes, as: UTF8.self).pieces(at: ".").map(String.init)
@@ -93,7 +93,7 @@ struct OrderedValue: Sendable, Equatable {
     }
 
     /// Returns a date as `2024-03-01`; nil if the parts are not a year since 1900, a month and a
-    /// day. If only the second part can be the day, the last part is the month.
+    /// day. If the second part is above 12, it is the day, and the third part is the month.
     private static func isoDate(_ parts: [String]) -> String? {
         let numbers = parts.compactMap { $0.utf8.count <= 4 ? Int($0) : nil }
         guard numbers.count == 3, (1900..<2100).contains(numbers[0]) else { return nil }

@@ -2,10 +2,10 @@ package import BroadsideLedgerFormat
 package import BroadsideRows
 package import BroadsideSupport
 
-/// Cursor over the rows of a list that a run covers, in order. It is used for reading rows before a
-/// run sends them, and without a run.
+/// Cursor over the rows that a run covers, in the order of the list. A run uses it to read rows
+/// before it sends them. Commands without a run use it, too.
 ///
-/// It has one chunk at a time, from its own pool, and need not be closed.
+/// The cursor has one chunk at a time, from its own pool. It need not be closed.
 package struct RowCursor: ~Copyable {
     /// Source of the rows. It also has the list's header.
     package let source: ListSource

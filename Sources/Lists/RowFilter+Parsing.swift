@@ -189,8 +189,8 @@ private struct ConditionReader {
                 offset: start,
                 message:
                     "'\(printable(String(decoding: bytes, as: UTF8.self)))' is not a number, a "
-                    + "date such as 2024-02-29 or a version such as 5.2.0: compare with one, or "
-                    + "use = or !=")
+                    + "date such as 2024-02-29 or a version such as 5.2.0: compare with such a value, "
+                    + "or use = or !=")
         }
         let text = printable(String(decoding: bytes, as: UTF8.self))
         switch bound.otherMeaning {

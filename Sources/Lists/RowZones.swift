@@ -5,9 +5,9 @@ package import BroadsideRows
 package import BroadsideSupport
 internal import Glibc
 
-/// Time zone of each row of a list, found in one pass before the first request. It is a number of
-/// two bytes per row, in a file without a name that is read along with the list. Memory does not
-/// grow with the list.
+/// Time zone of each row of a list, found in one pass before the first request. The zone is a
+/// number of two bytes per row, in a file without a name. This file is read along with the list.
+/// Memory does not grow with the list.
 ///
 /// Used by one thread at a time.
 package final class RowZones: @unchecked Sendable {
@@ -75,8 +75,9 @@ package final class RowZones: @unchecked Sendable {
     /// Reads the list.
     ///
     /// - Parameters:
-    ///   - selection: Rows of the run, and the rows among them that it skips.
-    ///   - left: Work that earlier runs left; all other rows count as settled. nil: all rows.
+    ///   - selection: Rows of the run, and which of these rows the run skips.
+    ///   - left: Work that earlier runs left; nil for all rows. Rows outside this work count as
+    ///     settled.
     package init(
         _ list: TokenList, _ selection: ListSelection, left: consuming ResumePlan? = nil,
         rule: Rule
@@ -282,8 +283,8 @@ package struct ZoneNumbers: ~Copyable {
 
     /// Returns all zones. Call after the last row.
     ///
-    /// - Throws: An error if no row of JSON Lines has a value, because the column's name is then
-    ///   misspelled.
+    /// - Throws: An error if the list is JSON Lines and no row has a value in the zone column. The
+    ///   name of the column is then misspelled.
     consuming func finish(_ list: TokenList) throws(BroadsideError) -> [RowZones.Zone] {
         if let column = rule.column, list.format.namesColumnsInEachRow, hasRow, !hasValue {
             throw .usage(

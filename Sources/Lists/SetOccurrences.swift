@@ -1,6 +1,7 @@
 internal import BroadsideSupport
 
-/// Which texts of a condition's set occur in a list, and which other values its column has.
+/// Record of the texts of a condition's set that occur in the condition's column of a list. It also
+/// has the first different values of this column.
 struct SetOccurrences: Sendable {
     /// Whether each text of the set occurs.
     private var occurs: [Bool]
@@ -59,10 +60,11 @@ extension RowFilter.Condition {
         }
     }
 
-    /// Warning about texts of the set that no row has; nil if there are none.
+    /// Returns a warning about texts of the set that no row has; nil if there are none.
     ///
-    /// An empty text may be absent: `!= ""` is a precaution. If no row has any text of `=`, no row
-    /// is selected, which the run reports.
+    /// There is no warning about an absent empty text, because `!= ""` is a precaution. With `=`,
+    /// there is no warning if all texts are absent: no row is selected then, and the run reports
+    /// that.
     func absenceWarning(_ occurrences: SetOccurrences) -> String? {
         let absent = occurrences.absent.map { texts[$0] }.filter { !$0.isEmpty }
         guard let first = absent.first, comparison == .notEqual || absent.count < texts.count
@@ -85,7 +87,8 @@ extension RowFilter.Condition {
         return problem + ", so \(isOne ? "it excludes" : "they exclude") no row: \(column)"
     }
 
-    /// Warning that a text that may be a date is compared as a version; nil if it can't be one.
+    /// Warning that a text such as `2024.03.01`, which may be a date, is compared as a version; nil
+    /// for other texts.
     var versionWarning: String? {
         guard let bound, case .yearFirstDate(let date)? = bound.otherMeaning else { return nil }
         let text = printable(String(decoding: bound.text, as: UTF8.self))

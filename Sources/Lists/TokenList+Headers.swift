@@ -2,11 +2,12 @@ package import BroadsideRows
 package import BroadsideSupport
 
 extension TokenList {
-    /// Returns the error for a list in which a header with other columns follows rows; nil if there
-    /// is no such header. The values of the rows after it belong to other columns.
+    /// Returns the error for a list with a second header whose columns differ from those of the
+    /// first; nil if there is no such header. The values of rows after the second header belong to
+    /// its columns.
     ///
-    /// - Parameter isBegun: Whether the campaign has begun. Its list can't be corrected any more, so
-    ///   that the header is only a warning.
+    /// - Parameter isBegun: Whether the campaign has begun. The list can't be corrected then, so
+    ///   the second header only causes a warning.
     package func refusal(
         of headers: RepeatedHeaders, isBegun: Bool = false
     ) -> BroadsideError? {

@@ -29,9 +29,9 @@ extension TokenList {
 
     /// Refuses a list whose tokens are not device tokens, before a command uses it.
     ///
-    /// - Throws: Exit code 2 if none of the first rows has a device token, and one of two things is
-    ///   true: the list is in another known JSON format; or at least half of those rows have one
-    ///   known kind of other token, and no later row has a device token.
+    /// - Throws: Exit code 2 if none of the first rows has a device token, and one of two
+    ///   conditions holds. Either the list is in another known JSON format. Or at least half of the
+    ///   first rows have the same known kind of foreign token, and no later row has a device token.
     func inspect() throws(BroadsideError) {
         let counts = try survey()
         guard counts.valid == 0, let first = counts.firstBadRows.first else { return }

@@ -9,7 +9,8 @@ extension TokenList {
         let others = glued.rows == 1 ? "" : ", and \(grouped(glued.rows - 1)) more,"
         let parts =
             glued.parts[0] == glued.parts[1]
-            ? "two of \(glued.parts[0])" : "one of \(glued.parts[0]) and one of \(glued.parts[1])"
+            ? "two tokens of \(glued.parts[0])"
+            : "one token of \(glued.parts[0]) and one of \(glued.parts[1])"
         standardErrorLine(
             "broadside: warning: \(name): the token on line "
                 + "\(glued.line)\(others) has \(glued.digits) digits, as many as "

@@ -24,15 +24,16 @@ package final class TokenList: Sendable {
     /// - Parameters:
     ///   - tokens: Source of the tokens; the file `-` is standard input.
     ///   - format: Format of the list; nil to detect it from its name and its first bytes.
-    ///   - tokenColumn: The column with the token; nil: `token`.
+    ///   - tokenColumn: Name of the column with the token; nil for `token`.
     ///   - otherColumns: Further columns to read, as fields 1 and up.
     ///   - wanted: Columns whose values a campaign uses, each with the option or file that requires
-    ///     it. They follow `otherColumns`. The token's column may be among them.
+    ///     the column. Their fields follow those of `otherColumns`. The token's column may be among
+    ///     them.
     ///   - option: Long name of the option that names the list, without dashes; for messages.
     ///   - isReadAgain: Whether the list has to be read more than once.
     ///   - isSpooled: Whether the list is a ledger's copy of standard input.
-    ///   - isInspected: Whether to refuse a list whose tokens are not device tokens; false for a
-    ///     list that was sent.
+    ///   - isInspected: Whether to refuse a list without device tokens; false for a list that was
+    ///     sent.
     package convenience init(
         _ tokens: TokenSource, format: TokenListFormat?, tokenColumn: String?,
         otherColumns: [String] = [], wanted: [(name: String, location: String)] = [],
@@ -121,7 +122,7 @@ package final class TokenList: Sendable {
         }
     }
 
-    /// Whether reads return line feeds in place of the list's carriage returns.
+    /// Whether the list's lines end with carriage returns, which are read as line feeds.
     package var hasReplacedLineEnds: Bool { lineEnds.areReturns }
 
     /// Replaces the line ends of a text by line feeds. The text was read unchanged.

@@ -7,7 +7,7 @@ public struct TokenListFormat: RawRepresentable, Sendable, Hashable, CaseIterabl
 
     /// One token per line.
     public static let lines = Self(.lines)
-    /// Comma-separated values with a header (RFC 4180), or with semicolons.
+    /// Values with a header, separated by commas (RFC 4180) or semicolons.
     public static let csv = Self(.csv)
     /// Tab-separated values with a header.
     public static let tsv = Self(.tsv)

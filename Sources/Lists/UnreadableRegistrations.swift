@@ -16,10 +16,10 @@ extension BroadsideError {
     ) -> BroadsideError {
         .usage(
             option,
-            "'\(printable(column))': no row of \(list) has a time in it that can be read"
-                + (firstLine.map { ", see line \($0)" } ?? "")
+            "'\(printable(column))': no row of \(list) has a readable time in this column"
+                + (firstLine.map { " (see line \($0))" } ?? "")
                 + ": write Unix seconds or ISO 8601, from 2009 to tomorrow, such as 1767268800 or "
-                + "2026-01-01T12:00:00Z (seconds since 2001 become Unix seconds by adding 978307200)"
+                + "2026-01-01T12:00:00Z (if times are seconds since 2001, add 978307200)"
         )
     }
 }

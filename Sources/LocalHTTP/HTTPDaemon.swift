@@ -47,8 +47,8 @@ package struct HTTPReply: Sendable {
         package var connectionsLimit: Int
         /// Seconds after which a silent connection is closed.
         package var timeoutSeconds: UInt32
-        /// Whether each connection has a thread of its own, so that the handler may wait; a wait
-        /// must be shorter than the timeout.
+        /// Whether each connection has a thread of its own. If so, the handler may wait, but for
+        /// less than the timeout.
         package var isThreaded: Bool
 
         package init(connectionsLimit: Int, timeoutSeconds: UInt32, isThreaded: Bool) {
@@ -108,7 +108,7 @@ package struct HTTPReply: Sendable {
     ///   - option: The option with the address, for messages.
     ///   - host: A numeric address.
     ///   - port: 0 picks a free one.
-    ///   - instead: What a user without libmicrohttpd can do instead, for messages.
+    ///   - instead: Advice for a user without libmicrohttpd, for messages.
     ///   - respond: Maps a request to its response, on one of the daemon's threads.
     package init(
         option: String, host: String, port: UInt16, instead: String, _ settings: Settings,

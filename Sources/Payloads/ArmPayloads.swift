@@ -32,8 +32,8 @@ public struct ArmPayloads: Sendable {
     /// Whether any arm has its own collapse ID.
     public var haveCollapse: Bool { own.contains { $0.collapse != nil } }
 
-    /// Priority of an arm; nil for number 0, which means no arm, and if the arm has the campaign's
-    /// priority.
+    /// Priority of an arm; nil if the arm has the campaign's priority. Number 0 means no arm, so it
+    /// also gives nil.
     public func priority(of arm: UInt8) -> Priority? {
         arm == 0 ? nil : own[Int(arm) - 1].priority
     }

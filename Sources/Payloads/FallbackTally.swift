@@ -1,8 +1,8 @@
 import BroadsidePrimitives
 import BroadsideSupport
 
-/// Counts the rows for whose value in the column of `--payload-by` there is no payload, separately
-/// for each value. The memory is bounded, and counting a row does not allocate.
+/// Counts the rows whose value in the column of `--payload-by` has no payload, separately for each
+/// value. The memory is bounded, and counting a row does not allocate.
 struct FallbackTally: ~Copyable {
     // Not private, because swiftc 6.3.1 would fail on the buffer that `PayloadRenderer` destroys.
     struct Slot {

@@ -15,8 +15,8 @@ struct LocaleTag: Equatable, Sendable {
     /// - Parameters:
     ///   - text: Text such as `pt-BR`, `zh_Hant_TW`, `de_DE.UTF-8`; surrounding blanks, variants
     ///     and extensions are ignored.
-    ///   - namesCountries: Whether two upper-case letters alone may be a country, so that they are
-    ///     not replaced as a deprecated language code.
+    ///   - namesCountries: Whether two upper-case letters alone may be a country. If so, they are
+    ///     not replaced, even if they are a deprecated language code.
     ///   - isWhole: Whether to reject a text with more than the three subtags.
     init?(_ text: RawSpan, namesCountries: Bool = false, isWhole: Bool = false) {
         var tag = LocaleTag(language: 0)

@@ -3,8 +3,8 @@ import BroadsidePrimitives
 import BroadsideSupport
 
 extension PayloadLint {
-    /// Checks escapes: unpaired surrogates, texts that were escaped twice, and escapes longer than
-    /// their characters.
+    /// Checks escapes for three problems: unpaired surrogates, texts that were escaped twice, and
+    /// escapes that take more bytes than the character itself.
     mutating func checkText(_ payload: RawSpan) {
         var tokenizer = JSONTokenizer()
         var needless = NeedlessEscapes()
@@ -122,8 +122,8 @@ extension PayloadLint {
         return value
     }
 
-    /// Message about an escape that was escaped twice; nil if there is none. In such a text, the
-    /// escape's letter follows an escaped backslash.
+    /// Message if a text was escaped twice, as in `\\n`; otherwise nil. `offset` is the offset of
+    /// the byte after an escaped backslash.
     ///
     /// - Parameter isShown: Whether devices show the text. Other texts, such as paths, may contain
     ///   the same letters on purpose.
@@ -136,7 +136,7 @@ extension PayloadLint {
             let code = String(
                 decoding: (offset..<offset + 5).map { payload.byte(at: $0) }, as: UTF8.self)
             return
-                "\\\\\(code) shows \\\(code) and not its character: the text was escaped twice, write "
+                "\\\\\(code) shows \\\(code) and not its character: the text was escaped twice; write "
                 + "one backslash or the character itself"
         }
         guard isShown, letter == UInt8(ascii: "n") || letter == UInt8(ascii: "r") else {
@@ -144,6 +144,6 @@ extension PayloadLint {
         }
         let name = letter == UInt8(ascii: "n") ? "n" : "r"
         return "\\\\\(name) shows a backslash and the letter \(name), no line break: the text was "
-            + "escaped twice, write one backslash"
+            + "escaped twice; write one backslash"
     }
 }

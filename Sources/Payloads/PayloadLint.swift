@@ -6,7 +6,8 @@ import BroadsideSupport
 public struct PayloadLint {
     /// A part of a payload that does not work as intended.
     public struct Finding: Sendable, Equatable {
-        /// Whether the notification cannot work as written; otherwise this is a warning.
+        /// Whether the finding is an error: the notification cannot work as written. If false, the
+        /// finding is a warning.
         public var isError: Bool
         /// Description and location.
         public var problem: PayloadCheck.Problem
@@ -225,7 +226,7 @@ extension PayloadLint {
                         "has no 'aps' but '\(member.key)', as Firebase's messages do: APNs needs "
                             + "{\"aps\":{\"alert\":{\"title\":..., \"body\":...}}}")
                 } else if document.members.isEmpty {
-                    warn(nil, "is empty, which is right for a Wallet pass update only: add aps")
+                    warn(nil, "is empty, which is right only for a Wallet pass update: add aps")
                 } else {
                     error(nil, "has no 'aps': add it; your own keys go beside it")
                 }
@@ -311,7 +312,7 @@ extension PayloadLint {
         }
     }
 
-    /// Whether a text is empty or blank. Texts that rows provide are not.
+    /// Whether a text is empty or blank. A text that rows provide counts as neither.
     private static func isBlank(_ member: PayloadDocument.Member) -> Bool {
         member.kind == .string && !member.isTemplate && member.text.allSatisfy(\.isWhitespace)
     }

@@ -36,7 +36,8 @@ extension PayloadRenderer {
         return .success(choiceFallback)
     }
 
-    /// Index of the payload named like a value, or like it with hyphens in place of underscores.
+    /// Index of the payload whose name equals a value. If no name equals the value, underscores in
+    /// the value are read as hyphens.
     private func find(_ value: RawSpan) -> Int? {
         guard value.byteCount > 0 else { return nil }
         return find(value, asHyphens: false) ?? find(value, asHyphens: true) ?? findFolded(value)

@@ -17,11 +17,11 @@ extension PayloadRenderer {
         }
     }
 
-    /// Appends the shortened value after the payload's other values, and then moves it to its
-    /// position between them.
+    /// Appends the shortened value after the payload's other values. Then moves the shortened value
+    /// to its position between the other values.
     ///
-    /// - Parameter payloadCount: Number of bytes of the payload, without the value before the call
-    ///   and with it afterwards.
+    /// - Parameter payloadCount: Number of bytes of the payload. The call adds the bytes of the
+    ///   shortened value.
     /// - Returns: Reason why the row can't be sent; `payloadTooLarge` if the payload has no value
     ///   to shorten, or is too large even without it.
     @inline(never)
@@ -123,7 +123,7 @@ extension PayloadRenderer {
         }
     }
 
-    /// Number of bytes of a range of a text in a JSON string.
+    /// Number of bytes that a part of a text takes in a JSON string, with escapes.
     private static func escapedCount(_ text: RawSpan, _ part: Range<Int>) -> Int {
         var count = 0
         for offset in part {

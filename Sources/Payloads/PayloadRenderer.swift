@@ -6,8 +6,8 @@ internal import BroadsideSupport
 /// Renders the templated part of a row's request, without allocation.
 ///
 /// The result is the row's pieces: for each placeholder, a length of two bytes and the text as in
-/// the payload; then the collapse ID. Pieces are much smaller than the payload, which can be
-/// written from them repeatedly, each time with the same bytes.
+/// the payload; then the collapse ID. Pieces are much smaller than the payload. The payload can be
+/// written from the pieces repeatedly, each time with the same bytes.
 ///
 ///     02 00 'Jo' | 01 00 '7' | 'score-42'
 ///     name         badge       collapse ID
@@ -20,7 +20,7 @@ internal import BroadsideSupport
         public var count: UInt16 = 0
         /// Number of bytes of the payload.
         public var payloadCount: UInt16 = 0
-        /// Number of bytes of the collapse ID, the last ones of `count`; 0 if there is none.
+        /// Number of bytes of the collapse ID, which is the last piece; 0 if there is none.
         public var collapseCount: UInt8 = 0
         /// Number of the topic, if rows name their topics.
         public var topic: UInt8 = 0
@@ -57,7 +57,8 @@ internal import BroadsideSupport
         var limit: Int
     }
 
-    /// Scripts of an arm's payload and collapse ID: an index, or -1 if the campaign's applies.
+    /// Indices of the scripts of an arm's payload and collapse ID. -1 means that the arm uses the
+    /// campaign's script.
     struct ArmScripts {
         var payload: Int32
         var collapse: Int32
@@ -89,8 +90,8 @@ internal import BroadsideSupport
     /// Field that chooses the payload of a row; nil if all rows get the first payload.
     let choiceField: Int?
     let choiceFallback: Int?
-    /// Index of the payload for each name that is not ASCII. Finds the payload of a value that has
-    /// the name in another Unicode form.
+    /// Index of the payload for each name that is not ASCII. A value that is the same text in
+    /// another Unicode form also finds its payload here.
     let foldedNames: [String: Int]
     /// Finds the payload for a row's language.
     let chooser: PayloadChooser
@@ -106,8 +107,9 @@ internal import BroadsideSupport
     var pieces: FixedBuffer<UInt8>
     /// Number of bytes of `pieces` that are set.
     var count = 0
-    /// Tally of rows whose value has no payload of its own, and the slot of the current row in it.
+    /// Tally of rows whose value has no payload of its own.
     var fallbacks: FallbackTally
+    /// Slot of the current row in `fallbacks`.
     var fallbackSlot: Int?
     /// Value that made the last invalid row invalid; nil if no single value did.
     public internal(set) var culprit: Culprit?
@@ -290,7 +292,8 @@ internal import BroadsideSupport
         return .made(shape)
     }
 
-    /// Determines the row's topic from its text, which is not part of the pieces.
+    /// Determines the number of the row's topic from the topic's text. This text is not part of the
+    /// pieces.
     @inline(never)
     private mutating func chooseTopic(
         _ reader: borrowing RowReader, _ shape: inout Shape

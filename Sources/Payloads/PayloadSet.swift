@@ -8,7 +8,8 @@ public struct PayloadSet: Sendable {
         /// Values with a payload of their own, sorted by their bytes.
         let names: [(value: [UInt8], template: Int)]
         /// Index of the payload for each value that is not ASCII, with hyphens in place of
-        /// underscores. A key equals each Unicode form of its text.
+        /// underscores. Any Unicode form of a value finds its key, because `String` treats these
+        /// forms as equal.
         let foldedNames: [String: Int]
         /// Index of the payload for all other values; nil if there is none.
         let fallback: Int?

@@ -142,7 +142,7 @@ private struct TemplateCompiler {
                     let name = placeholder.column
                     throw TemplateError(
                         offset: placeholder.offset,
-                        message: "a type needs a string that contains nothing else: write "
+                        message: "a placeholder with a type must be the whole string: write "
                             + "{{\(name)}} here, which is text")
                 }
                 try append(placeholder)
@@ -164,7 +164,7 @@ private struct TemplateCompiler {
             throw TemplateError(
                 offset: placeholder.offset,
                 message: "{{\(first.placeholder.column):fit}} is already in this payload, "
-                    + "and only one value is shortened so that it fits: write "
+                    + "and a payload can have only one value of type fit: write "
                     + "{{\(placeholder.column)}} here")
         }
         segments.append(.init(constant: constant, placeholder: placeholder))

@@ -3,7 +3,7 @@ import BroadsideSupport
 /// Parsing of texts that represent numbers and booleans.
 enum TypedValue {
     /// Parses a 64-bit integer: digits, optionally with a sign before them and `.0` after them.
-    /// Programs write the `.0` in columns of fractions. Surrounding blanks are ignored.
+    /// Programs write the `.0` if a column can have fractions. Surrounding blanks are ignored.
     static func integer(_ text: RawSpan) -> Int64? {
         let (blankEnd, end) = trimmed(text)
         var start = blankEnd

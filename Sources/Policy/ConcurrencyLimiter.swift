@@ -1,22 +1,26 @@
-/// Limits the requests in flight on a connection if responses slow down under load: a control by
-/// delay, similar to TCP Vegas, that confirms each suspicion before it acts.
+/// Limits the requests in flight on a connection if responses slow down under load. The limiter
+/// measures delay, like TCP Vegas. Before it sets a limit, a trial has to confirm that the load
+/// causes the delay.
 ///
 ///     open --slow and full--> trying --latency fell with the load--> held --at times--> probing
 ///      ^                         |                                   ^  |                  |
 ///      '--- it did not: a longer |                                   |  '- grows, falls -. |
 ///           path, not our load --'                                   '-------------------+-'
 ///
-/// Starts without a limit of its own, so that a long path is filled at once. Measures in windows. A
-/// window contains the requests that were sent after the previous window ended, and needs at least
-/// `samplesMinimum` responses. Only the shortest latency of a window counts, because a queue delays
-/// every response, but jitter and a thread that did not run delay only some responses. The base is
-/// the latency without load.
+/// The limiter starts without a limit of its own, so that a long path is filled at once. It
+/// measures latency in windows. A window contains the requests that were sent after the previous
+/// window ended, and needs at least `samplesMinimum` responses. Only the shortest latency of a
+/// window counts, because only a queue delays every response. Jitter, or a thread that did not run,
+/// delays some responses. The base is the latency without load.
 ///
-/// A window is slow if its latency is above `slowLatency`; it counts only if the limit on requests
-/// was reached. After enough slow windows, half as many requests are tried. If latency falls with
-/// them, requests were waiting in a queue, and by Little's law (requests in flight = rate x
-/// latency) the limit that gives `aimLatency` costs no throughput. Otherwise the path itself is
-/// longer: its latency becomes the base, and the limit is removed.
+/// A window is slow if its latency is above `slowLatency` and the limit on requests was reached.
+/// After enough slow windows, a trial allows only half as many requests.
+///
+/// - If the latency falls, too, requests were waiting in a queue. The limiter sets a limit that
+///   gives `aimLatency`. By Little's law (requests in flight = rate x latency), this limit costs no
+///   throughput.
+/// - If the latency does not fall, the path itself is longer. The latency of the path becomes the
+///   base, and the trial's limit is removed.
 ///
 /// Time is a parameter, in monotonic nanoseconds. Does not allocate.
 public struct ConcurrencyLimiter: Sendable {
@@ -42,9 +46,9 @@ public struct ConcurrencyLimiter: Sendable {
     public private(set) var base = UInt64.max
 
     private var phase = Phase.open
-    /// Start of the window. Only requests that are sent later are part of the window. A request
-    /// that is sent at the very time at which the limit rises still meets the shorter queue of the
-    /// lower limit.
+    /// Start of the window. Only requests that are sent later are part of the window. The limit may
+    /// rise at the start, and a request that is sent exactly then still meets the shorter queue of
+    /// the lower limit.
     private var windowStart: UInt64
     private var shortest = UInt64.max
     private var samples = 0
@@ -69,8 +73,8 @@ public struct ConcurrencyLimiter: Sendable {
     /// Latency above the base that counts as jitter or as queues along the path, nanoseconds;
     /// `slowLatency` tolerates twice as much.
     static var slack: UInt64 { 10_000_000 }
-    /// Latency up to which no trial starts, nanoseconds. The short queue behind such a latency does
-    /// no harm, and keeps the batches of a busy server full.
+    /// Latency up to which no trial starts, nanoseconds. If a queue causes such a latency, the
+    /// queue is short. A short queue does no harm, and a busy server can then process full batches.
     static var unremarkable: UInt64 { 150_000_000 }
     /// Minimum number of requests in flight for a trial. With fewer requests, a trial would show
     /// too little.
@@ -108,9 +112,9 @@ public struct ConcurrencyLimiter: Sendable {
     /// Records that the limit on requests in flight is reached.
     public mutating func recordFullWindow() { wasFull = true }
 
-    /// Records a stall: a time during which the caller did not run. A request that was sent during
-    /// the stall, or whose response came during the stall, may seem to take longer, by up to the
-    /// stall's length.
+    /// Records a stall: a time during which the caller did not run. If a request was sent during
+    /// the stall, or its response came during the stall, the measured latency may be too long by up
+    /// to the stall's length.
     public mutating func recordStall(nanoseconds: UInt64) { away = max(away, nanoseconds) }
 
     /// Whether the window is long enough and has enough responses.
@@ -155,8 +159,8 @@ public struct ConcurrencyLimiter: Sendable {
 
     // MARK: Decisions
 
-    /// Lowers the base by a quarter of the difference after a fast response. If the path has become
-    /// shorter, several fast responses lower the base to the latency of the path.
+    /// Lowers the base if `latency` is lower, by a quarter of the difference between the two. If
+    /// the path has become shorter, the base reaches the latency of the path after several calls.
     private mutating func learn(_ latency: UInt64, hint: UInt64) {
         if base == .max {
             base = min(latency, hint)
@@ -244,8 +248,8 @@ public struct ConcurrencyLimiter: Sendable {
     // MARK: Probes of the base
 
     /// Measures the base again, because a limited connection never shows its latency without load.
-    /// For one window, it allows half as many requests in flight as would fill the path if the base
-    /// is correct.
+    /// For one window, allows half of the requests in flight that fill a path whose latency is the
+    /// base.
     private mutating func probe(_ latency: UInt64) {
         assert(phase == .held, "only a held limit is tried")
         before = (limit, limit, latency)

@@ -36,7 +36,7 @@ public struct ConnectionGrowth: Sendable {
         public var latencyNanoseconds: UInt64?
         /// Number of failed connections.
         public var failures: UInt64 = 0
-        /// Number of responses that throttle or refuse the credential: 429, 5xx, 403.
+        /// Number of responses that throttle the run (429, 5xx) or refuse the credential (403).
         public var pushbacks: UInt64 = 0
         /// Number of addresses in backoff.
         public var pausedAddresses = 0
@@ -263,8 +263,8 @@ public struct ConnectionGrowth: Sendable {
         return grow(sample, rate: rate, byReactor: isSaturated)
     }
 
-    /// Doubles the connections, or adds a reactor that gets the same number of connections as each
-    /// other reactor.
+    /// Doubles the connections, or adds a reactor. The new reactor gets as many connections as any
+    /// other reactor has.
     private mutating func grow(_ sample: Sample, rate: Double, byReactor: Bool) -> Decision {
         guard connections < connectionsMost else { return settle(.most) }
         let more = byReactor ? max(1, connections / reactors) : connections

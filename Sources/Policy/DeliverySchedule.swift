@@ -28,7 +28,7 @@ public struct DeliverySchedule: Hashable, Sendable {
     public var deliverAt: TimeOfDay?
     /// Date on which rows are sent.
     public var date: CalendarDate
-    /// How rows are treated whose time had passed at the first start.
+    /// Treatment of rows whose time had passed at the first start.
     public var late: LateRule
     /// Hours in which no row is sent; nil: none.
     public var quiet: DayPeriod?

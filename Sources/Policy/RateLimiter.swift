@@ -1,18 +1,17 @@
 /// Limits the rate of requests: the generic cell rate algorithm in exact integers.
 ///
-/// The state is one instant: the requests that were released so far use up the rate until then. The
-/// instant may be ahead of the clock by one burst, but not behind the clock: unused rate is lost
-/// (ITU-T I.371 annex A, "virtual scheduling").
+/// The state is one instant: the rate up to this instant is used up by the requests released so
+/// far. The instant may be ahead of the clock by one burst. It can't be behind the clock, so unused
+/// rate is lost (ITU-T I.371 annex A, "virtual scheduling").
 ///
-/// The rate applies to the arrival of requests, which is a little later than their release: a
-/// thread may be stopped in between, or a send may wait. The contract's burst allows for this
-/// delay. If the burst is five requests or more, only half of it is used, and the other half
-/// absorbs such jitter.
+/// The rate applies to the arrival of requests. A request arrives a little later than it is
+/// released, because a thread may be stopped in between, or a send may wait. The contract's burst
+/// allows for this delay. If the burst is five requests or more, only half of the burst is used,
+/// and the other half absorbs the delay.
 ///
-/// If a burst is a single request, though, a timer that fires late would cost part of each
-/// interval, and the rate would not be reached. The state may then fall behind the clock by up to
-/// half a request, but only so far that no window of 100 ms gets more than rate x 0.1 s + 1
-/// requests.
+/// If the burst is a single request, a timer that fires late would cost part of each interval, and
+/// the rate would not be reached. So the state may then be behind the clock by up to half a
+/// request, as long as no window of 100 ms gets more than rate x 0.1 s + 1 requests.
 public struct RateLimiter: Sendable {
     /// Requests per 1,000 seconds; nil for no limit, 0 for a pause.
     public private(set) var milliRate: UInt64?
@@ -93,8 +92,8 @@ public struct RateLimiter: Sendable {
         remainder = rest
     }
 
-    /// How far the state may fall behind the clock, nanoseconds. 0 if a burst is more than one
-    /// request, because bursts then catch up.
+    /// How far the state may be behind the clock, nanoseconds. 0 if the burst is more than one
+    /// request, because several requests at once then make up for a late timer.
     private var latenessForgiven: UInt64 {
         guard let milliRate, milliRate > 0, burst == 1 else { return 0 }
         // A window of 100 ms permits rate x 0.1 + 1 requests, rounded down. Lateness may add less
@@ -126,9 +125,9 @@ public struct RateLimiter: Sendable {
 
     /// Changes the rate from now on.
     ///
-    /// Requests released ahead of time stay counted, but as no more than one burst of the new rate,
-    /// so that a slow rate does not wait for requests that a fast one allowed. During a pause, time
-    /// reduces this count at the rate before the pause.
+    /// Requests released ahead of time still count, but as at most one burst of the new rate. So a
+    /// slow new rate does not wait for all requests that a fast old rate allowed. During a pause,
+    /// the number of these requests falls at the rate before the pause.
     public mutating func setRate(milliRate new: UInt64?, now: UInt64) {
         let level = levelInUnits(now: now)
         milliRate = new

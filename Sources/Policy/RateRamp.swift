@@ -24,8 +24,8 @@ public struct RateRamp: Equatable, Sendable {
     /// Length of a step of the rate: 100 ms, or a hundredth of the rise if that is shorter.
     var stepNanoseconds: UInt64 { min(100_000_000, max(1, riseNanoseconds / 100)) }
 
-    /// Requests per 1,000 seconds after a sending time: the rate at the beginning of the current
-    /// step, so that the rate is never above an even rise.
+    /// Returns the rate after `nanoseconds` of sending, in requests per 1,000 seconds. This is the
+    /// rate at the beginning of the current step, so it is never above an even rise.
     public func milliRate(after nanoseconds: UInt64) -> UInt64 {
         guard nanoseconds < riseNanoseconds else { return last }
         let time = nanoseconds - nanoseconds % stepNanoseconds
@@ -55,10 +55,10 @@ public struct RateRamp: Equatable, Sendable {
 
 /// Progress of a ramp, measured by a clock that runs only while requests are made.
 ///
-/// The clock runs for one second after a request, or for the interval between two requests at the
-/// current rate if that is longer; then it stops until the next request. So the time before the
-/// first request, pauses, outages and waits for the list do not count, nor does the time between
-/// two processes.
+/// After a request, the clock runs for one second, or for the interval between two requests at the
+/// current rate if that is longer. Then it stops until the next request. So it does not count the
+/// time before the first request, pauses, outages, waits for the list, or the time between two
+/// processes.
 public struct RampClock: Equatable, Sendable {
     /// The ramp of the rate.
     public let ramp: RateRamp
@@ -66,10 +66,11 @@ public struct RampClock: Equatable, Sendable {
     public private(set) var sentNanoseconds: UInt64
     /// Time of the last request, monotonic nanoseconds; nil before the first request.
     private var lastSent: UInt64?
-    /// Time up to which sending time was counted, monotonic nanoseconds.
+    /// Instant up to which `sentNanoseconds` is complete, monotonic nanoseconds.
     private var countedUntil: UInt64 = 0
 
-    /// Maximum time after a request that counts, unless the rate is below one per second.
+    /// Time after a request that counts as sending time. If the rate is below one per second, the
+    /// interval between two requests counts instead.
     static var graceNanoseconds: UInt64 { 1_000_000_000 }
 
     /// - Parameter sentNanoseconds: Sending time of earlier processes.

@@ -9,10 +9,12 @@ import BroadsidePrimitives
 ///       │ more than P percent BadDeviceToken in the last 10,000 ──▶ aborted(tooManyBadTokens)
 ///       └─ first 200: requests in flight are no longer limited to N
 ///
-/// A response after which its row is sent again (429, 5xx) neither counts for `--abort-after` nor
-/// interrupts a run of refusals: it shows nothing about the campaign, and a server that is busy at
-/// times would disable the guard. Until the first 200, a response about a token does not interrupt
-/// a run of refusals either, because a few dead tokens do not show that any device can be reached.
+/// `--abort-after` ignores responses after which a row is sent again (429, 5xx). Such a response
+/// shows nothing about the campaign. If it ended a series of refusals, a server that is busy at
+/// times would disable the guard.
+///
+/// Until the first 200, a response about a token does not end a series of refusals either. A few
+/// dead tokens do not show that any device can be reached.
 public struct RefusalGuard: ~Copyable {
     /// Reason for stopping a campaign.
     public enum Cause: Sendable, Equatable {

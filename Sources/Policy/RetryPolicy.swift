@@ -2,7 +2,8 @@ import BroadsideSupport
 
 /// Decides whether a row is sent again, and when.
 public struct RetryPolicy: Sendable, Equatable {
-    /// `--max-attempts`: minimum number of attempts before a row fails.
+    /// `--max-attempts`: a row fails after this many attempts, but not before
+    /// `retryForNanoseconds`.
     var maximumAttempts: Int
     /// `--retry-for`: minimum time for which a row is tried, from its first attempt, nanoseconds.
     var retryForNanoseconds: UInt64
@@ -62,8 +63,8 @@ public struct RetryPolicy: Sendable, Equatable {
     }
 
     /// Delay after a number of attempts. It doubles with each attempt, up to a maximum. Jitter
-    /// reduces it by up to half, so that rows refused at the same time are not all sent again at
-    /// the same time.
+    /// reduces it by up to half. So rows that were refused at the same time are sent again at
+    /// different times.
     func delayNanoseconds(
         afterAttempts attempts: Int, random: inout some RandomNumberGenerator
     ) -> UInt64 {

@@ -80,8 +80,8 @@ public enum StopCause: Sendable, Hashable {
             self.isCredential = isCredential
         }
 
-        /// Whether another server refused the request, because APNs never sends such a response.
-        /// APNs refuses a credential with 403, with a known reason, or with a GOAWAY.
+        /// Whether the refusal came from a server that is not APNs. APNs refuses a credential with
+        /// 403, with a known reason, or with a GOAWAY, and this response has none of them.
         public var isFromOtherServer: Bool {
             isCredential && reason == nil && status != 403 && status != 0
         }
@@ -96,7 +96,8 @@ public enum StopCause: Sendable, Hashable {
         }
     }
 
-    /// Whether APNs, or a guard, found the campaign as a whole or its list wrong: exit code 4.
+    /// Whether the run stopped because the whole campaign or its list is wrong, according to APNs
+    /// or a guard: exit code 4.
     public var isAbort: Bool {
         switch self {
         case .refused, .heldBack, .onlyBadTokens, .allRefused, .tooManyBadTokens, .topicsRefused,

@@ -1,5 +1,5 @@
-/// Offsets of a time zone from UTC, as a file of the IANA database has them (RFC 9636): a table of
-/// changes, and a rule for the time after the last one.
+/// Offsets of a time zone from UTC, read from a file of the IANA database (RFC 9636). They are a
+/// table of changes, and a rule for the time after the last change.
 public struct TimeZoneRules: Hashable, Sendable {
     /// Times of the changes, in seconds since 1970, ascending.
     private var changes: [Int64] = []
@@ -23,7 +23,7 @@ public struct TimeZoneRules: Hashable, Sendable {
 
     /// Reads a zone's file.
     ///
-    /// - Returns: nil if the bytes are not a zone's file, or count leap seconds.
+    /// - Returns: nil if the bytes are not a zone's file, or if the file includes leap seconds.
     public init?(file bytes: [UInt8]) {
         var reader = ZoneFileReader(bytes)
         guard let first = reader.header() else { return nil }
@@ -80,7 +80,8 @@ public struct TimeZoneRules: Hashable, Sendable {
         return low == 0 ? firstOffset : offsets[low - 1]
     }
 
-    /// Local time that corresponds to a time, in seconds since 1970 as if it were UTC.
+    /// Returns the local time at an instant, which is given in seconds since 1970. The result is in
+    /// seconds since 1970, too, as if the local date and time were in UTC.
     public func local(at time: Int64) -> Int64 { time + offset(at: time) }
 
     /// First time, not before `start`, at which the local clock shows `local` or later. If `local`

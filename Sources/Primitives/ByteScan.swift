@@ -2,10 +2,11 @@ public import Glibc
 
 /// Searches for significant bytes in a text, sixteen at a time.
 ///
-/// Comparisons of `SIMD16` compile to vector instructions if both sides are explicitly typed; with
-/// `SIMD16(repeating:)` alone they compile to generic loops. A match is found by testing the
-/// vector's two halves as words: in little-endian order, the lowest set byte of the first nonzero
-/// half is the first match in the text.
+/// Comparisons name the type of both sides, such as `SIMD16<UInt8>(repeating:)`. With
+/// `SIMD16(repeating:)`, the compiler would make generic loops instead of vector instructions.
+///
+/// The result of a comparison is read as two 64-bit words in little-endian order. The lowest set
+/// byte of the first nonzero word is the first match in the text.
 public enum ByteScan {
     @usableFromInline static let vectorByteCount = 16
 
@@ -78,9 +79,9 @@ public enum ByteScan {
         return count
     }
 
-    /// Returns the offset of the first byte from `start` on that a JSON string cannot contain
-    /// verbatim or that is not ASCII: a quotation mark, a backslash, a control character or a byte
-    /// of 0x80 or more; the text's count if there is none.
+    /// Returns the offset of the first byte, from `start` on, that is a quotation mark, a
+    /// backslash, a control character or a byte of 0x80 or more; the text's count if there is none.
+    /// A JSON string cannot contain the first three verbatim.
     ///
     /// - Parameters:
     ///   - text: The text that contains the string.

@@ -122,7 +122,7 @@ public struct JSON5Reader {
         case "true": return word("true", .boolean(true))
         case "false": return word("false", .boolean(false))
         case "null": return word("null", .null)
-        case "": throw problem("'\(scalar)' begins no value")
+        case "": throw problem("a value can't begin with '\(scalar)'")
         case let other: throw problem("'\(other)' is not a value: put text in quotes")
         }
     }

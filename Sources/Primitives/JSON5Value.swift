@@ -6,8 +6,9 @@ public struct JSON5Value: Sendable, Equatable {
     public indirect enum Content: Sendable, Equatable {
         case null
         case boolean(Bool)
-        /// A number in JSON's notation: no plus sign, no hexadecimal digits; `Infinity` and `NaN`
-        /// unchanged. A number that is an option's value therefore reads as it was written.
+        /// The text of a number in JSON's notation: without a plus sign, and in decimal digits.
+        /// `Infinity` and `NaN` are unchanged. The text is kept, so that an option gets `1.50` as
+        /// it was written.
         case number(String)
         case string(String)
         case array([JSON5Value])

@@ -6,10 +6,10 @@ public struct JSONError: Error, Equatable, Sendable {
         case unexpectedEnd = "the text ends too early"
         /// A byte that is not permitted at its position.
         case unexpectedCharacter =
-            "this character is not allowed here: look for a comma too many or too few, or another kind of quote"
+            "this character is not allowed here: look for a comma too many, a missing comma, or a wrong kind of quote"
         /// Text after the end of the value.
         case trailingText = "text after the end of the JSON value"
-        /// A control character in a string, below U+0020, that is not escaped (RFC 8259 section 7).
+        /// An unescaped control character, below U+0020, in a string (RFC 8259 section 7).
         case controlCharacter = "a control character inside a string must be escaped"
         /// An escape that RFC 8259 section 7 does not define.
         case badEscape = "unknown escape in a string"

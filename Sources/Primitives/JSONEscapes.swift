@@ -1,6 +1,6 @@
 /// Escapes of JSON strings (RFC 8259 section 7).
 public enum JSONEscapes {
-    /// Appends the text of a string; it is no longer than its escaped form.
+    /// Appends the text of a string, which has at most as many bytes as its escaped form.
     ///
     /// - Parameters:
     ///   - inside: Contents of a string that the tokenizer accepted, without its quotes.

@@ -10,8 +10,8 @@
 ///             a = fold(w0 ^ key0 ^ a, w1 ^ key1), b = fold(w2 ^ key2 ^ b, w3 ^ key3)
 ///     end     fold(a ^ key2, b ^ key3)
 ///
-/// The keys have the top bit of each byte set, which ASCII never has, so no text can make a factor
-/// of a first product zero.
+/// In the keys, the top bit of each byte is set, and ASCII never sets this bit. So for an ASCII
+/// text, no factor of the first products is zero.
 public enum MixingHash {
     @usableFromInline static let key0: UInt64 = 0x9eb7_f9b9_ffa6_d1c5
     @usableFromInline static let key1: UInt64 = 0xbfd8_e6b5_94d0_9beb

@@ -1,5 +1,6 @@
-/// SHA-256 (FIPS 180-4) of a short message, without allocation. A copy of a value continues from
-/// the value's state, so the common beginning of several messages is computed only once.
+/// SHA-256 (FIPS 180-4) of a short message, without allocation. If several messages have a common
+/// beginning, the caller adds the beginning to one value, copies the value, and adds the rest of
+/// each message to a copy. The beginning is then computed only once.
 public struct ShortSHA256: Sendable {
     private var state: InlineArray<8, UInt32> = [
         0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a,

@@ -2,7 +2,7 @@ import Glibc
 
 /// Resource limits of this process.
 public enum ResourceLimits {
-    /// Raises two limits as far as permitted; a limit that cannot be raised stays unchanged. One is
+    /// Raises two limits as far as permitted. A limit that cannot be raised stays unchanged. One is
     /// the limit on open files, because each connection counts as one. The other is the limit on
     /// locked memory: without CAP_IPC_LOCK, a ring's queues count against it (about 200 KiB for a
     /// ring of 1024 entries).

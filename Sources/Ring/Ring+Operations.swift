@@ -140,9 +140,11 @@ extension Ring {
     }
 
     /// Writes bytes to an open file, then reads the file's status, even if the write failed. On a
-    /// network file system, the status comes from the server. One completion reports the status. If
-    /// the bytes were not written, another completion reports that. The `FileStatus` and the bytes
-    /// must stay valid until the completion that reports the status. Result: 0 or a negative errno.
+    /// network file system, the status comes from the server.
+    ///
+    /// The completion with `userData` reports the status. If the bytes were not written, an
+    /// additional completion with `failure` reports that. The `FileStatus` and the bytes must stay
+    /// valid until the completion with `userData`. Result: 0 or a negative errno.
     ///
     /// - Parameters:
     ///   - descriptor: The open file.
@@ -211,8 +213,8 @@ extension Ring {
 
     // MARK: Provided buffers
 
-    /// Bytes received with a multishot receive's completion; empty if there are none. Valid until
-    /// the buffer is returned.
+    /// Bytes that the kernel delivered with a completion of a multishot receive operation; empty if
+    /// there are none. The bytes are valid until the buffer is returned.
     @inlinable
     public func unsafeBytes(of completion: Completion) -> UnsafeRawBufferPointer {
         guard let identifier = completion.bufferID, completion.result > 0 else {

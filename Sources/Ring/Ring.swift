@@ -5,7 +5,7 @@ import Glibc
 ///
 /// Operations are queued and submitted together at the next `submitAndWait`, or earlier if the
 /// submission queue is full. An operation may refer to memory: a send's bytes, a read's target.
-/// This memory belongs to the kernel from the call until the completion was reaped. Addresses and
+/// This memory belongs to the kernel from the call until the completion is reaped. Addresses and
 /// timeouts are copied.
 ///
 ///     queue operations -> submitAndWait -> reap -> act on each completion -+

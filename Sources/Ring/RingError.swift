@@ -4,8 +4,8 @@ import Glibc
 
 /// Error of the ring or a socket, described on one line with the remedy if it is known.
 ///
-/// Results of operations passed to the kernel (a refused connection, a failed write) are not errors
-/// of the ring: they arrive as a negative `Completion.result`.
+/// If an operation fails in the kernel (a refused connection, a failed write), this is not an error
+/// of the ring: it arrives as a negative `Completion.result`.
 public struct RingError: Error, Equatable, Sendable, CustomStringConvertible {
     /// System call, or group of calls, that failed.
     enum Operation: String, Sendable {

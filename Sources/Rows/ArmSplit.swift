@@ -58,7 +58,8 @@ public struct ArmSplit: Codable, Hashable, Sendable {
             throw Problem(
                 message: "'\(text)' adds up to \(Self.percentText(sum)) percent: "
                     + (namesHoldout
-                        ? "with holdout named, the sum must be 100" : "the sum must be at most 100")
+                        ? "if holdout is named, the sum must be 100"
+                        : "the sum must be at most 100")
             )
         }
         if sum < Self.positionCount {
@@ -78,8 +79,8 @@ public struct ArmSplit: Codable, Hashable, Sendable {
         let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2, isName(parts[0]), let hundredths = hundredths(parts[1]) else {
             throw Problem(
-                message: "'\(text)' is not ARM=PERCENT: write it like a=45, with a name of 1 to "
-                    + "\(nameByteLimit) of a-z, 0-9, _ and -, and up to two digits after the decimal point"
+                message: "'\(text)' is not ARM=PERCENT: write it like a=45; the name has 1 to "
+                    + "\(nameByteLimit) characters (a-z, 0-9, _ and -), and the percentage up to two decimals"
             )
         }
         guard (1...positionCount).contains(hundredths) else {
@@ -133,7 +134,8 @@ public struct ArmSplit: Codable, Hashable, Sendable {
         arms.map { "\($0.name)=\(Self.percentText($0.hundredths))" }.joined(separator: ",")
     }
 
-    /// Whether the split has a form that this version creates. Otherwise the manifest is damaged.
+    /// Whether this version can create such a split. If not, the manifest with the split is
+    /// damaged.
     public var isPossible: Bool {
         (1...Self.armLimit).contains(arms.count)
             && arms.allSatisfy {

@@ -10,7 +10,7 @@ public struct CampaignRows: Hashable, Sendable {
     /// Rows that the campaign covers within the extent (`--shard` of a list that is not divided by
     /// bytes).
     public var selection: RowSelection
-    /// Row number before which reading ends (`--limit`); nil: no limit.
+    /// Number of the first row that is not read (`--limit`); nil: no limit.
     public var limit: UInt64?
 
     /// Creates a definition; by default it includes all rows.

@@ -110,9 +110,9 @@ extension ForeignToken {
     /// Maximum number of columns of a table without a header. A line with more tokens is not a row.
     private static let columnLimit = 8
 
-    /// Whether the first line of a list consists of device tokens that are not the columns of a
-    /// row. This is the case if the line has too many tokens, or if it has several and is the only
-    /// line.
+    /// Whether the first line of a list is a series of device tokens instead of one row with
+    /// columns. This is the case if the line has too many tokens for a row, or if the line has
+    /// several tokens and is the only line.
     ///
     /// - Parameters:
     ///   - firstBytes: Beginning of the decoded list.
@@ -195,7 +195,8 @@ extension ForeignToken {
         return word.first == UInt8(ascii: "'") && isLongToken(word.dropFirst())
     }
 
-    /// Whether a text is a decimal number with a positive exponent. A device token has no sign.
+    /// Whether a text is a decimal number with a positive exponent. The exponent must have a sign,
+    /// so that no device token matches.
     static func isRoundedNumber(_ word: [UInt8]) -> Bool {
         guard let plus = word.firstIndex(of: UInt8(ascii: "+")), plus > 1,
             word[plus - 1] | 0x20 == UInt8(ascii: "e")

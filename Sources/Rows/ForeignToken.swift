@@ -82,7 +82,7 @@ public enum ForeignToken: Sendable, Hashable, CaseIterable {
 
     static func isToken(_ text: ArraySlice<UInt8>) -> Bool { TokenText.isToken(text) }
 
-    /// Whether a text consists only of digits, and has a number of digits that device tokens have.
+    /// Whether a text consists only of digits, as many as a device token can have.
     static func isLongToken(_ text: some Collection<UInt8>) -> Bool {
         text.count >= longDigitCount && text.count <= TokenText.maximumDigitCount
             && text.count.isMultiple(of: 2) && text.allSatisfy(isDigit)
@@ -123,18 +123,17 @@ public enum ForeignToken: Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// Name of texts of this kind. If such texts can't contain a token, one of them follows as an
-    /// example.
+    /// Name of texts of this kind. For `roundedNumber`, the name ends with an example.
     ///
     /// - Parameter text: Excerpt of a text of this kind.
     public func name(withExample text: String) -> String {
         self == .roundedNumber ? "\(name) ('\(text)')" : name
     }
 
-    /// Advice on fixing the list; a command comes last.
+    /// Advice on fixing the list. If there is a command, the advice ends with it.
     ///
-    /// - Parameter isColumn: Whether rows have other columns, which a command for whole lines would
-    ///   change.
+    /// - Parameter isColumn: Whether rows have other columns. If so, the advice has no command,
+    ///   because a command changes whole lines.
     public func remedy(_ command: ListCommand, isColumn: Bool) -> String {
         let (what, inColumn) = advice
         guard let filter, !isColumn else { return isColumn ? inColumn : what }

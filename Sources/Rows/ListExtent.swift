@@ -61,8 +61,8 @@ public struct ListExtent: Codable, Hashable, Sendable {
             endRow: endRow, endByteOffset: endByteOffset)
     }
 
-    /// Returns the rest of the extent after the rows `read`, which are its first ones; nil if
-    /// nothing is left.
+    /// Returns the rest of the extent after its first rows, which `read` covers; nil if nothing is
+    /// left.
     public func rest(behind read: ChunkReservation) -> ListExtent? {
         assert(read.firstRow >= firstRow, "what was read is in the gap")
         if let endRow, read.end.row >= endRow { return nil }

@@ -31,11 +31,11 @@ public struct ListFault: Sendable, Equatable, Error {
             "line \(line) opens a quote that is never closed: close it, or "
                 + "replace it with a space"
         case .rowInQuotes:
-            "line \(line) opens a quote that is not closed before the next row, whose device token is "
-                + "inside it: close it, or replace it with a space"
+            "line \(line) opens a quote that is not closed before the next row, so a device token is "
+                + "inside the quotes: close the quote, or replace it with a space"
         case .loneReturn:
             "line \(line) has a carriage return without a line feed, but the first line does not end "
-                + "with a carriage return: replace it with a line feed"
+                + "with a carriage return: replace the carriage return with a line feed"
         }
     }
 }

@@ -44,12 +44,12 @@ public enum ListFormat: String, Sendable, CaseIterable {
 }
 
 extension ListFormat {
-    /// Detects the format from a file's name. If the name does not decide, the file's first bytes
-    /// do.
+    /// Detects a list's format from the extension of the file's name. If the extension is unknown,
+    /// detects the format from the file's first bytes.
     ///
     /// - Parameters:
-    ///   - fileName: The extensions `.csv`, `.tsv`, `.tab`, `.jsonl` and `.ndjson` decide. `.gz`
-    ///     and `.zst` after them are ignored.
+    ///   - fileName: The known extensions are `.csv`, `.tsv`, `.tab`, `.jsonl` and `.ndjson`. A
+    ///     `.gz` or `.zst` after the extension is ignored.
     ///   - firstBytes: Beginning of the decoded list, with its first line if possible.
     ///   - tokenColumn: Name of the column of tokens. A first line with only this name is a header.
     public static func detect(

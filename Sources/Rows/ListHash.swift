@@ -1,11 +1,14 @@
 import BroadsidePrimitives
 import BroadsideSupport
 
-/// Hash of a whole decoded list, computed in order from pieces of any size. It is part of the
-/// ledger's format:
+/// Hash of a whole decoded list, computed in order from pieces of any size. The computation is part
+/// of the ledger's format:
 ///
-///     h = 0; for each block b of 65,536 bytes (the last block may be shorter):
-///     h = MixingHash of the 16 bytes h, MixingHash(b), both little-endian
+///     h = 0
+///     for each block b of 65,536 bytes (the last block may be shorter):
+///         h = MixingHash(h || MixingHash(b))
+///
+/// `||` joins two numbers of 8 bytes, both little-endian.
 public struct ListHash: Sendable {
     private static let blockByteCount = 65_536
 

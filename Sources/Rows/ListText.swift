@@ -1,7 +1,7 @@
 import BroadsideSupport
 
 /// Whether a range of a text contains only blanks and line ends. For most rows, the first byte
-/// already shows that it does not.
+/// already shows that the range contains something else.
 @inlinable @inline(__always)
 package func isBlank(_ text: RawSpan, _ start: Int, _ end: Int, _ format: ListFormat) -> Bool {
     // SAFETY: `start` is below `end`, which is not beyond the text.

@@ -17,13 +17,13 @@ public struct RepeatedHeaders: Sendable, Equatable {
     public private(set) var count: UInt64 = 0
     /// The first of them; nil if there is none.
     public private(set) var first: RepeatedHeader?
-    /// The first of them with other columns than the list's header; nil if there is none.
+    /// The first header whose columns differ from those of the list's header; nil if there is none.
     public private(set) var other: RepeatedHeader?
 
     /// Creates a count of no headers.
     public init() {}
 
-    /// Counts the row that `reader` read last if it is a header. It must be a row without a token.
+    /// If the last row of `reader` is a header, counts it. This row must have no token.
     public mutating func take(_ reader: borrowing RowReader) {
         guard let header = reader.repeatedHeader else { return }
         count += 1
@@ -34,19 +34,20 @@ public struct RepeatedHeaders: Sendable, Equatable {
 }
 
 extension RowReader {
-    /// The row that was read last as a header; nil if it is not one. Does not allocate for rows
-    /// whose text in the token's column is not a column's name.
+    /// The header in the row that was read last; nil if the row is not a header. Allocates nothing
+    /// for a row whose text in the token's column is not a column's name.
     ///
-    /// A row is a header if it has the name of the token's column in this column, or if each of its
-    /// fields is the name of some column. A row that differs from the list's header must also have
-    /// the names of two columns: one name may be a placeholder, as in `token,en`.
+    /// A row is a header in two cases: the field in the token's column is this column's name, or
+    /// each field is the name of some column. A row that differs from the list's header must also
+    /// contain the names of two columns. A single name may be a placeholder for a token, as in
+    /// `token,en`.
     public var repeatedHeader: RepeatedHeader? {
         let token = field(0)
         guard token.form == .plain, columns.mayBeHeader(text(token)) else { return nil }
         return header(at: token)
     }
 
-    /// The line with a field as a header; nil if it is not one.
+    /// The header on the line that contains a field; nil if this line is not a header.
     @inline(never)
     private func header(at field: Field) -> RepeatedHeader? {
         let all = text(Field(start: 0, count: end, form: .plain))

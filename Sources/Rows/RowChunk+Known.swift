@@ -5,8 +5,8 @@ extension ChunkPool {
     /// `RowReader` finds the rows, and the caller compares their number with the ledger's.
     ///
     /// - Parameters:
-    ///   - known: A chunk after the list's start, so that it has no mark and no header. It has at
-    ///     most `RowChunk.capacity` bytes.
+    ///   - known: A chunk that begins after the list's start. It therefore has no byte-order mark
+    ///     and no header. It has at most `RowChunk.capacity` bytes.
     ///   - read: Reads bytes at an offset in the list, and returns their number; 0 at the end of
     ///     the list.
     /// - Returns: The chunk; nil if the list has other bytes at its offset.

@@ -1,8 +1,8 @@
 /// A range of whole rows of a token list, in its own memory: the unit of work.
 ///
 /// A chunk has one holder at a time, so that no lock is needed: the row splitter fills it, a
-/// reactor reads it, and it returns to its pool. Its memory is accessed only through `bytes`, and
-/// by the row splitter and the readers in this module.
+/// reactor reads it, and it returns to its pool. The row splitter and the readers in this module
+/// access the chunk's memory directly. All other code uses `bytes`.
 @safe public final class RowChunk: @unchecked Sendable {
     /// Maximum number of bytes of a chunk with several rows. A single row may have more.
     public static let capacity = 64 * 1_024
@@ -105,8 +105,8 @@
 
 extension RowChunk {
     /// Returns whether the chunk has the hash that the ledger recorded. If the recorded hash is
-    /// unknown, returns true and sets the chunk's hash to unknown, so that a run reserves the chunk
-    /// with an unknown hash again.
+    /// unknown, returns true and sets the chunk's hash to unknown. A run that reserves the chunk
+    /// again then records the hash as unknown, too.
     public func takeHash(of known: ChunkReservation) -> Bool {
         if known.hash == ChunkReservation.unknownHash { hash = known.hash }
         return hash == known.hash

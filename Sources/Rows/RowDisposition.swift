@@ -4,17 +4,19 @@ public import BroadsideAPNs
 public enum RowDisposition: Hashable, Sendable {
     /// The row is sent.
     case send
-    /// The row is neither sent nor settled. It is settled already, it belongs to another shard, or
-    /// it is beyond the limit and stays in doubt.
+    /// The run neither sends nor settles the row: the row is already settled, belongs to another
+    /// shard, or is beyond the limit and stays in doubt.
     case settled
     /// The row is settled as `unknown`, without being sent.
     case becomesUnknown
-    /// The row is sent, although it may have been sent before. Until then, it stays in doubt.
+    /// The row is sent, although an earlier run may have sent it. The row stays in doubt until this
+    /// run sends it.
     case sendAgain
     /// The row is settled as `skipped`, without being sent.
     case skipped(SkipReason)
-    /// The row is neither sent nor settled: it is beyond the limit and provably unsent. Its chunk
-    /// is reserved again for other rows, so the row has to be released again.
+    /// The run neither sends nor settles the row: the row is beyond the limit and provably unsent.
+    /// The run reserves the row's chunk for other rows. It then has to release this row, so that
+    /// the row is not in doubt.
     case beyondLimit
     /// The row is neither sent nor settled: it is due at a later time and provably unsent. Its
     /// chunk is reserved for other rows, so the row has to be released.

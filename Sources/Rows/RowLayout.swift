@@ -11,8 +11,8 @@ public struct RowLayout: Sendable, Equatable {
     let columnIndices: [Int]
     /// For delimited formats, the names in the header, in lower case; otherwise empty.
     let header: [String]
-    /// Requested names that differ only in case from an earlier requested name, each with the index
-    /// of that name's field. Both names mean the same column.
+    /// Requested names that differ only in case from an earlier requested name. Both names mean the
+    /// same column. The value is the index of the earlier name's field.
     private let aliases: [String: Int]
 
     /// Layout of a list without columns: field 0 is the whole line.

@@ -108,11 +108,11 @@ extension RowReader {
         }
     }
 
-    /// Finds the separator before the next field in quotes. Returns the row's line feed or the end
-    /// of the text instead if that comes first. Used after the last wanted field, where only quotes
-    /// and the number of fields matter.
+    /// Finds the separator before the next field in quotes. If the row's line feed or the end of
+    /// the text comes first, returns that offset. Used after the last wanted field, where only
+    /// quotes and the number of fields matter.
     ///
-    /// - Parameter column: Grows by the number of fields that end before the result.
+    /// - Parameter column: Increases by the number of fields that end before the returned offset.
     @inline(__always)
     private func endOrQuotedField(
         _ text: RawSpan, from start: Int, _ separator: UInt8, _ column: inout Int

@@ -51,7 +51,8 @@ extension RowReader {
         }
     }
 
-    /// Sets the wanted fields if names may be paths. Reads keys inside objects, too.
+    /// Sets the wanted fields if a column's name may be a path of keys, such as `device.token`.
+    /// Reads keys inside objects, too.
     @inline(never)
     private mutating func readPaths(
         _ paths: JSONPaths, _ tokenizer: inout JSONTokenizer, _ text: RawSpan
@@ -90,8 +91,8 @@ extension RowReader {
         body(all.extracting(decoded.start..<decoded.start + decoded.count), &self)
     }
 
-    /// Sets the fields that get the value of a key: the field with the key as its name, and fields
-    /// whose path ends with the key.
+    /// Sets each field that gets the value of a key. The key either equals the field's name, or is
+    /// the last key of the field's path.
     private mutating func take(
         _ value: JSONTokenizer.Token, named name: RawSpan, depth: Int, _ paths: JSONPaths,
         _ text: RawSpan
@@ -143,8 +144,8 @@ final class JSONPaths {
     private let segments: [[[UInt8]]]
     /// For each field, the number of segments that lead to the open object.
     private var matched: [Int]
-    /// For each field, whether the row has a key equal to the field's full name, such as `a.b`, which
-    /// is then not a path.
+    /// For each field, whether the row has a key equal to the field's full name, such as `a.b`. If
+    /// so, the name is not a path.
     var isLiteral: [Bool]
     /// Maximum number of segments of a path. Keys at a greater depth name no column.
     let depthMax: Int

@@ -1,11 +1,12 @@
 import BroadsidePrimitives
 import BroadsideSupport
 
-/// Finds the ends of rows, for all formats. No other code decides where a row ends: the code that
-/// splits rows into fields (`RowReader`) agrees on well-formed rows, and uses this scanner for all
-/// others.
+/// Finds the ends of rows, for all formats. No other code decides where a row ends. `RowReader`,
+/// which splits rows into fields, finds the same ends for well-formed rows, and uses this scanner
+/// for all other rows.
 ///
-/// For formats whose quoted fields may span lines (RFC 4180):
+/// States for formats whose quoted fields may span lines (RFC 4180), with the bytes that lead to
+/// the next state:
 ///
 ///     fieldStart ──"──▶ quoted ──"──▶ quoteInQuoted ──"──▶ quoted
 ///      ▲   │ other        │ LF: a line     │ separator ──▶ fieldStart
@@ -22,7 +23,7 @@ import BroadsideSupport
 ///   malformed: it ends at the next line feed, even inside quotes, so that it includes no other
 ///   row.
 /// - A row that is open at the end of the text is malformed as well.
-/// - A line break is LF or CRLF; at the end of the text, CR is one, too.
+/// - A line break is LF or CRLF. At the end of the text, a CR is also a line break.
 ///
 /// A checking scanner also finds faults that make a list unreadable (`fault`), and stops there.
 /// Such faults are quotes that are never closed, quotes that contain rows, and a CR outside quotes
@@ -112,8 +113,8 @@ public struct RowScanner {
         separator != 0 || nextReturn < text.byteCount
     }
 
-    /// Returns the next row end from `scan` on; nil if there is none, with `scan` at the text's
-    /// end. Also nil if there is a fault. After a fault, this method must not be called again.
+    /// Returns the next row end from `scan` on; nil if there is a fault, or if there is none
+    /// (`scan` is then at the text's end). After a fault, this method must not be called again.
     ///
     /// The call continues where the previous one stopped. `text` may be the next piece of the list.
     public mutating func nextEnd(in text: RawSpan, from scan: inout Int) -> RowEnd? {

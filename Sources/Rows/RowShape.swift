@@ -93,8 +93,8 @@ final class QuotedLine {
             || digits.count >= RowShape.likelyDigitCount && column + 1 == shape.columnCount
     }
 
-    /// Whether a byte can be part of a token's text. Nearly all lines have a letter that can't, and
-    /// are rejected because of it before memory is allocated for digits.
+    /// Whether a byte can be part of a token's text. Nearly all lines contain a letter that can't
+    /// be part of a token. These lines are rejected before memory is allocated for digits.
     private static func mayBeOfToken(_ byte: UInt8) -> Bool {
         switch byte {
         case 0x30...0x39, 0x41...0x46, 0x61...0x66, 0x09, 0x0d, 0x20, 0x3c, 0x3e: true

@@ -263,7 +263,8 @@ extension RowSplitter {
         return chunk
     }
 
-    /// Whether a single row, with its line feed in `bytes`, exceeds the maximum length of rows.
+    /// Whether a single row exceeds the maximum length of rows. `bytes` contains the row and, if it
+    /// is stored, the row's line feed, which does not count.
     private func isOverlong(_ bytes: UnsafeMutableRawPointer, _ count: Int) -> Bool {
         guard count > RowChunk.rowByteCountMax else { return false }
         // SAFETY: the caller vouches for `count` bytes, which is more than 0 here.

@@ -1,20 +1,21 @@
 /// Splits a token list, read in order, into chunks of whole rows, and numbers rows and lines.
 ///
-///     mark ──▶ (header) ──▶ rows ──▶ rows … ──▶ ended
-///                            │ ▲
-///                            ▼ │ the row's end
-///                          large: one row of more than a chunk's capacity, which grows with it
-///                            │ ▲
-///                            ▼ │ the row's end
-///                          overlong: one row of more than `RowChunk.rowByteCountMax`; its rest is
-///                                    hashed and counted, not stored
+///     byte-order mark ──▶ header, if any ──▶ rows ──▶ ended
+///                                            │  ▲
+///                                            ▼  │ end of the row
+///                                           large ──▶ overlong ──▶ end of the row: rows
 ///
-/// Reading stops at a fault, after which rows can't be distinguished from text inside quotes, or
-/// line ends are unknown. No row after a fault is returned.
+/// - rows: the chunk has several rows.
+/// - large: the chunk has one row of more than `RowChunk.capacity` bytes, and grows with the row.
+/// - overlong: the row has more than `RowChunk.rowByteCountMax` bytes. The rest of the row is hashed
+///   and counted, but not stored.
+///
+/// Reading stops at a fault. After a fault, either rows can't be distinguished from text inside
+/// quotes, or the line ends are unknown. No row after a fault is returned.
 ///
 /// Chunks cover everything after the byte-order mark and the header, except blank lines between
-/// chunks. The same text, split at the same offsets, gives equal chunks, whatever the pieces in
-/// which it arrives.
+/// chunks. Equal texts that are split at equal offsets give equal chunks, even if the texts arrive
+/// in different pieces.
 public struct RowSplitter: ~Copyable {
     /// Result of a call of `next`.
     public enum Outcome {
@@ -126,8 +127,8 @@ public struct RowSplitter: ~Copyable {
     ///
     /// - Parameters:
     ///   - byteOffset: Offset in the decoded list beyond `position`.
-    ///   - isExact: Whether the next chunk covers everything up to the offset, even without rows or
-    ///     beyond the row limit. Otherwise smaller chunks may precede the offset.
+    ///   - isExact: Whether the next chunk covers everything up to the offset, even if it then has
+    ///     no rows or exceeds the row limit. If false, several smaller chunks may cover this part.
     public mutating func endChunk(at byteOffset: UInt64, isExact: Bool) {
         precondition(byteOffset > start.byteOffset, "a chunk ends after its start")
         precondition(filled == 0 || start.byteOffset + UInt64(filled) <= byteOffset)

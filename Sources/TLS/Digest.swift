@@ -46,7 +46,7 @@ public func randomBytes(_ count: Int) -> [UInt8] {
         unsafe EVP_DigestUpdate(context, bytes.baseAddress, bytes.count)
     }
 
-    /// Returns the digest of 32 bytes. Must be called exactly once, after all bytes were added.
+    /// Returns the digest, which has 32 bytes. Call exactly once, after all bytes were added.
     public mutating func finish() -> [UInt8] {
         var digest = [UInt8](repeating: 0, count: Int(SHA256_DIGEST_LENGTH))
         // SAFETY: the digest has the 32 bytes that SHA-256 writes.

@@ -26,7 +26,7 @@ struct FailureReport {
     private var noCertificate: TLSError {
         TLSError(
             .clientCertificateRequired,
-            "the server\(server) demands a client certificate: name one and its "
+            "the server\(server) demands a client certificate: name a certificate and its "
                 + "key, or connect to an endpoint that accepts provider tokens")
     }
 

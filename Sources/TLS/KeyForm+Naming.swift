@@ -41,7 +41,8 @@ extension KeyForm {
         ]
         let found = labels(text)
         for (label, name) in names where found.contains(where: { $0.hasSuffix(label) }) {
-            return unreadable("the file contains no private key but a \(name): name the key's file")
+            return unreadable(
+                "the file contains a \(name) instead of a private key: name the key's file")
         }
         if !found.isEmpty || holds("-----BEGIN ") {
             return unreadable(
@@ -57,8 +58,8 @@ extension KeyForm {
                 + "name the .p8 file as it was downloaded")
     }
 
-    /// Returns an error with the remedy if a certificate file contains something else that is
-    /// recognized; otherwise nil.
+    /// Returns an error with the remedy if a file that contains no certificate has other contents
+    /// that are recognized, such as a private key. Otherwise returns nil.
     static func error(noCertificateIn file: [UInt8]) -> TLSError? {
         let text = unwrapped(file) ?? file
         func error(_ message: String) -> TLSError { TLSError(.certificateUnreadable, message) }

@@ -1,5 +1,6 @@
-/// Converts keys and certificates that shells, editors and secret stores have altered: with line
-/// breaks written as `\n`, on a single line, indented, in UTF-16, as base64 of the file, or in DER.
+/// Converts keys and certificates that shells, editors and secret stores have altered. Such a text
+/// may be indented or in UTF-16. It may be on a single line, where its line breaks are written as
+/// `\n` or are missing. The file may also be in DER, or contain the base64 of another file.
 ///
 /// Files that OpenSSL reads directly are not processed here.
 enum KeyForm {
@@ -77,8 +78,8 @@ enum KeyForm {
         }
     }
 
-    /// Returns all blocks of a text in standard PEM; nil if one of them is damaged, or encrypted in
-    /// the traditional format with header lines (older than PKCS#8).
+    /// Returns all blocks of a text in standard PEM; nil if one of them is damaged, or is encrypted
+    /// in the traditional format with header lines (older than PKCS#8).
     private static func blocks(_ text: [UInt8]) -> [UInt8]? {
         var result: [UInt8] = []
         result.reserveCapacity(2 * text.count + 256)
@@ -107,8 +108,8 @@ enum KeyForm {
         result += "-----END \(label)-----\n".utf8
     }
 
-    /// Returns base64 digits without spaces, quotes and line breaks. Line breaks may be literal or
-    /// escaped. nil if the text contains anything else.
+    /// Returns the base64 digits of a text. Spaces, quotes, commas and line breaks are left out;
+    /// the line breaks may be literal or escaped. Returns nil if the text contains anything else.
     private static func digits(_ text: ArraySlice<UInt8>) -> [UInt8]? {
         var digits: [UInt8] = []
         digits.reserveCapacity(text.count)

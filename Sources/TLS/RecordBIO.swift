@@ -2,8 +2,8 @@ internal import CBroadsideOpenSSL
 
 /// The source and the destination of OpenSSL's ciphertext for the duration of one call.
 ///
-/// A custom BIO instead of memory BIOs lets OpenSSL read directly from the received buffer and
-/// write directly into the buffer to be sent, with one copy in each direction.
+/// With a custom BIO instead of memory BIOs, OpenSSL reads directly from the received buffer and
+/// writes directly into the buffer to be sent. This takes one copy in each direction.
 @safe struct RecordTransfer {
     // SAFETY: both are provided by `attach` for one OpenSSL call and removed by `detach` before the
     // provider's closure ends; in between only that session's BIO accesses them.
@@ -25,9 +25,9 @@ internal import CBroadsideOpenSSL
     var serverName: ServerName?
     /// The destination of session tickets issued by the server; nil if none are kept.
     var tickets: SessionTickets?
-    /// Time at which this session verified the certificate, and time at which the session that got
-    /// the ticket did.
+    /// Time at which this session verified the certificate.
     var verified: ContinuousClock.Instant?
+    /// Time at which the session that received the ticket verified the certificate.
     var verifiedBefore: ContinuousClock.Instant?
     /// True if a server without configured authorities accepts any client certificate. Only the
     /// certificate's topics are then examined.

@@ -52,7 +52,7 @@ extension Array<UInt8> {
     }
 }
 
-/// Overwrites memory that held a secret in a way that the compiler cannot eliminate.
+/// Overwrites memory that held a secret. The compiler cannot eliminate this overwriting.
 public func cleanse(_ memory: UnsafeMutableRawBufferPointer) {
     // SAFETY: the caller has exclusive access to the memory, whose size is part of its range.
     unsafe OPENSSL_cleanse(memory.baseAddress, memory.count)

@@ -6,8 +6,8 @@ internal import Synchronization
 /// handshake's CPU time.
 ///
 /// A ticket represents an earlier verification of the certificate. After `trustLimit`, the next
-/// session verifies it again. If a session that offered a ticket ends before the server sends
-/// anything, no further tickets are offered, because a server or proxy may reject all tickets.
+/// session verifies it again. A server or proxy may reject all tickets. So if a session that
+/// offered a ticket ends before the server sends anything, no further tickets are offered.
 final class SessionTickets: Sendable {
     /// A session's ticket and secrets, which stay in memory and are never printed.
     @safe final class Ticket: Sendable {
@@ -100,10 +100,10 @@ final class SessionTickets: Sendable {
         }
     }
 
-    /// Makes a session that has not started offer the ticket.
+    /// Adds the ticket to a session that has not started. The session then offers the ticket.
     ///
-    /// - Returns: Time of the certificate verification on which the ticket is based; nil if none is
-    ///   offered.
+    /// - Returns: Time of the certificate verification on which the ticket is based; nil if the
+    ///   session offers no ticket.
     func offer(
         to session: OpaquePointer, _ serverName: ServerName
     ) -> ContinuousClock.Instant? {
@@ -123,7 +123,7 @@ final class SessionTickets: Sendable {
         return held.verified
     }
 
-    /// Disables tickets after a session that offered one has failed.
+    /// Disables tickets. Called if a session offered a ticket and failed.
     func refuse() {
         state.withLock {
             $0.isRefused = true

@@ -65,10 +65,11 @@ public struct SigningKey: Sendable {
             ? "install GnuTLS (Debian: libgnutls30), or use OpenSSL 3.2 or later"
             : "use OpenSSL 3.2 or later, or GnuTLS 3.7 or later outside of FIPS mode"
         throw TLSError(
-            .noSigner, "neither OpenSSL nor GnuTLS signs with the nonce of RFC 6979: \(remedy)")
+            .noSigner, "neither OpenSSL nor GnuTLS can sign with the nonce of RFC 6979: \(remedy)")
     }
 
-    /// Signs like `signES256` with OpenSSL; nil if it does not support deterministic nonces.
+    /// Signs with OpenSSL, in the form that `signES256` returns. Returns nil if OpenSSL does not
+    /// support deterministic nonces.
     func signWithOpenSSL(_ message: [UInt8]) throws(TLSError) -> [UInt8]? {
         ErrorQueue.clear()
         defer { ErrorQueue.clear() }
@@ -133,8 +134,8 @@ public struct SigningKey: Sendable {
     /// The key as PEM.
     public var pem: [UInt8] { key.publicPEM }
 
-    /// Verifies a signature over a message. Accepts the raw form of RFC 7518 and the DER form
-    /// produced by `openssl dgst -sign`, as APNs does.
+    /// Verifies a signature over a message. Like APNs, accepts two forms: the raw form of RFC 7518,
+    /// and the DER form, which `openssl dgst -sign` produces.
     public func verifies(_ signature: [UInt8], over message: [UInt8]) -> Bool {
         if signature.count == SigningKey.signatureByteCount,
             let der = ES256Signature.der(fromRaw: signature), verifies(der: der, over: message)

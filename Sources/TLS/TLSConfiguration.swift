@@ -73,7 +73,7 @@ public struct ClientConfiguration: Sendable {
     /// The protocols offered by ALPN, one of which must be selected. If empty, none is offered or
     /// required.
     public var applicationProtocols = ["h2"]
-    /// Whether sessions resume earlier ones of the same context and server name if the server
+    /// Whether sessions resume earlier sessions of the same context and server name, if the server
     /// issued TLS 1.3 tickets. The server's certificate is then verified once every ten minutes
     /// instead of in each session.
     public var resumesSessions = false

@@ -58,8 +58,8 @@ public struct TLSError: Error, Equatable, Sendable, CustomStringConvertible {
 
     /// The kind of the error.
     public var code: Code
-    /// A one-line description without a full stop. It includes the remedy, unless that is a setting
-    /// of the caller.
+    /// A one-line description without a full stop. The description includes the remedy, unless the
+    /// remedy is a setting of the caller.
     public var message: String
 
     /// Creates an error with a one-line message.

@@ -15,12 +15,11 @@ extension TLSIdentity {
         public var error: TLSError
     }
 
-    /// Reads an identity from files: a certificate in PEM or DER (.cer) and a private key, in one
-    /// file or in two, or a single PKCS#12 file. Each file may have any of the forms supported by
-    /// `KeyForm`.
+    /// Reads an identity from one or two files: a certificate in PEM or DER (.cer) and a private
+    /// key, or a single PKCS#12 file. Each file may have any of the forms supported by `KeyForm`.
     ///
     /// - Parameters:
-    ///   - certificate: PEM, DER, or PKCS#12. Of several certificates in PEM, the one that belongs
+    ///   - certificate: PEM, DER, or PKCS#12. If PEM has several certificates, the one that belongs
     ///     to the key is the leaf, and the others are its chain.
     ///   - key: PEM; nil if the key is in the certificate file.
     ///   - passphrase: Decrypts a protected key; nil if none is given.
@@ -81,8 +80,8 @@ extension TLSIdentity {
         return chain
     }
 
-    /// Reads PKCS#12. Old ciphers (RC2, which many tools still use) are in OpenSSL's legacy
-    /// provider. It is loaded temporarily if the file uses such a cipher.
+    /// Reads PKCS#12. Old ciphers, such as RC2, which many tools still use, are in OpenSSL's legacy
+    /// provider. This provider is loaded temporarily if the file uses such a cipher.
     private static func readPKCS12(
         _ file: [UInt8], _ passphrase: [UInt8]?
     ) throws(TLSError) -> TLSIdentity {
@@ -94,7 +93,8 @@ extension TLSIdentity {
         guard let bundle = unsafe OpenSSLObject(read, freedBy: PKCS12_free) else {
             throw TLSError(
                 .certificateFormat,
-                "neither a certificate nor PKCS#12: name the file as you got it from Apple")
+                "the file is neither a certificate nor PKCS#12: name the file as you got it from "
+                    + "Apple")
         }
         if let identity = try parse(bundle, passphrase) { return identity }
         if let legacy = unsafe OSSL_PROVIDER_try_load(nil, "legacy", 1) {
@@ -103,8 +103,8 @@ extension TLSIdentity {
         }
         throw TLSError(
             .certificateUnreadable,
-            "encrypted with a cipher of OpenSSL's legacy provider, which is not "
-                + "installed here: where it is installed, convert the file with "
+            "the file is encrypted with a cipher of OpenSSL's legacy provider, which is not "
+                + "installed here: on a machine that has the provider, convert the file with "
                 + "'openssl pkcs12 -legacy -in FILE -out ALL.pem' and name ALL.pem")
     }
 
@@ -143,8 +143,8 @@ extension TLSIdentity {
         guard let privateKey, let certificate else {
             throw TLSError(
                 .certificateUnreadable,
-                "the PKCS#12 file contains only one of certificate and private "
-                    + "key: export both together")
+                "the PKCS#12 file lacks the certificate or the private key: "
+                    + "export both together")
         }
         var chain = certificate.pem
         for index in 0..<(unsafe openssl_certificate_count(others)) {
@@ -162,12 +162,12 @@ extension TLSIdentity {
             return given
                 ? TLSError(
                     .passphraseWrong,
-                    "the passphrase does not decrypt the PKCS#12 file (\(reason.text)), maybe because "
-                        + "it is in another encoding (UTF-8, Latin-1)")
+                    "the PKCS#12 file can't be decrypted (\(reason.text)): the passphrase may be in "
+                        + "another encoding (UTF-8, Latin-1)")
                 : TLSError(.certificateUnreadable, "the PKCS#12 file is damaged: \(reason.text)")
         }
         return given
             ? TLSError(.passphraseWrong, "the passphrase does not open the PKCS#12 file")
-            : TLSError(.passphraseMissing, "it is protected by a passphrase")
+            : TLSError(.passphraseMissing, "the PKCS#12 file is protected by a passphrase")
     }
 }

@@ -23,8 +23,8 @@ internal import CBroadsideOpenSSL
     /// True once the handshake is complete and plaintext may be encrypted.
     public private(set) var isEstablished = false
     private var failure: TLSError?
-    /// True while the handshake offers a ticket and no received data shows that the server accepts
-    /// it.
+    /// True from the offer of a ticket until received data shows that the server accepts the
+    /// ticket.
     private var isResuming: Bool
 
     /// Maximum plaintext of one record, bytes (RFC 8446 section 5.1).
@@ -175,9 +175,9 @@ internal import CBroadsideOpenSSL
     ///
     /// The session must be established, and `ciphertext` must have `sealedCount` free bytes.
     ///
-    /// - Returns: False if nothing was encrypted, because the session has failed or an incomplete
-    ///   message from the peer (a fragmented key update) must be received first. Keep the plaintext
-    ///   and receive in that case.
+    /// - Returns: False if nothing was encrypted. Then the session has failed, or must first receive
+    ///   the rest of a message from the peer (a fragmented key update). If the result is false, keep
+    ///   the plaintext and call `receive`.
     public mutating func seal(_ plaintext: RawSpan, ciphertext: inout OutputRawSpan) -> Bool {
         let count = plaintext.byteCount
         precondition(isEstablished, "no handshake yet")
@@ -202,7 +202,8 @@ internal import CBroadsideOpenSSL
         return false
     }
 
-    /// Handles a failed write. A separate function, because `seal` runs for each record.
+    /// Handles a failed write. This is a separate function that is not inlined, so that `seal`
+    /// stays small.
     @inline(never)
     private mutating func recordFailedWrite(_ written: Int32) {
         // SAFETY: `session` lives as long as this value.
@@ -292,7 +293,7 @@ internal import CBroadsideOpenSSL
         }
     }
 
-    /// Returns the result that an unsuccessful OpenSSL call means.
+    /// Converts the result of an unsuccessful OpenSSL call to a `ReceiveResult`.
     private mutating func outcome(of result: Int32) -> ReceiveResult {
         // SAFETY: `session` lives as long as this value.
         switch unsafe SSL_get_error(session, result) {
@@ -305,8 +306,9 @@ internal import CBroadsideOpenSSL
         }
     }
 
-    /// Ends the session. If the session offered a ticket, the ticket may be the cause. No other
-    /// session offers a ticket then, so the next session shows whether the failure is permanent.
+    /// Ends the session. If the session offered a ticket, the ticket may be the cause. In this
+    /// case, no other session offers a ticket, so the next session shows whether the failure is
+    /// permanent.
     private mutating func fail(_ failure: TLSError) -> TLSError {
         var failure = failure
         if isResuming {

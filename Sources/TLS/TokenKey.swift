@@ -61,8 +61,8 @@ internal import Synchronization
             throw TLSError(
                 .keyUnreadable,
                 "no private key was found in the token\(reason == 0 ? "" : " (\(text))"): check the URI with pkcs11-tool "
-                    + "--list-objects, the PIN in the file of pin-source, and the token's library, "
-                    + "module-path or PKCS11_MODULE_PATH")
+                    + "--list-objects, the PIN in the file of pin-source, and the token's library "
+                    + "(module-path or PKCS11_MODULE_PATH)")
         }
         return (found, unsafe TokenKey(found, library: library))
     }

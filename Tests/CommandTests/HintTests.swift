@@ -111,7 +111,7 @@ struct HintTests {
         .init("bench --connections many", "write digits, such as 10"),
         .init("doctor --topic a --auth-token-file x --port 80", "use 443 or 2197, or --endpoint"),
         .init("bench --duration 1s0", "write it like 500ms, 30s, 15m, 2h or 1d"),
-        .init("bench --duration 1h", "'1h' is not from 100ms to 10m"),
+        .init("bench --duration 1h", "'1h' is not a duration from 100ms to 10m"),
         .init("simulate --state x --seed -1", "write digits"),
         .init("payload check --payload x --push-type allert", "did you mean alert?"),
         .init("payload check --payload x --push-type x", "use one of alert, background"),

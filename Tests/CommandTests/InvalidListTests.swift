@@ -49,7 +49,7 @@ struct InvalidListTests {
         .init(
             name: "single quotes in JSON Lines", file: "list.jsonl",
             list: "{'token':'\(token(1))'}\n",
-            says: ["line 1 is not a JSON object (column 2)", "another kind of quote"]),
+            says: ["line 1 is not a JSON object (column 2)", "a wrong kind of quote"]),
         .init(
             name: "lines as JSON Lines", list: lines(3) { _ in false },
             more: ["--format", "jsonl"],

@@ -107,11 +107,11 @@ struct KeySourceTests {
             ["--auth-key", "env:K"], environment: ["K": String(key.dropLast(80))],
             says: ["--auth-key env:K"], without: hiddenParts)
         try expectRefusal(
-            ["--auth-key=env:\(key)"], says: ["--auth-key env: needs the name"],
+            ["--auth-key=env:\(key)"], says: ["--auth-key env: must be followed"],
             without: hiddenParts)
         try expectRefusal(
             ["--auth-key=env:\(key.split(separator: "\n")[1])"],
-            says: ["--auth-key env: needs the name"],
+            says: ["--auth-key env: must be followed"],
             without: hiddenParts)
     }
 

@@ -136,7 +136,7 @@ struct LikelyMistakeTests {
         #expect(wrong.exitCode == 2, "\(wrong.errors)")
         #expect(wrong.errors.contains("not the list that was sent"), "\(wrong.errors)")
         let states = try campaign.ledger("export", ["--state", "failed,unknown"])
-        #expect(states.exitCode == 2 && states.errors.contains("--state once for each"))
+        #expect(states.exitCode == 2 && states.errors.contains("--state once per state"))
         let state = try campaign.ledger("export", ["--state", "acepted"])
         #expect(state.exitCode == 2 && state.errors.contains("did you mean accepted?"))
     }

@@ -159,7 +159,8 @@ struct LocalTimeTests {
             #expect(
                 planned.errors
                     == "broadside: warning: --zone-column: 1 row names an unknown zone, the "
-                    + "first on line 2 ('europe/berlin'): they get --zone-default Asia/Tokyo\n")
+                    + "first on line 2 ('europe/berlin'): such rows get --zone-default "
+                    + "Asia/Tokyo\n")
             #expect(planned.output.contains("by --zone-default: 1 of these rows have no zone"))
             #expect(planned.output.contains("by --zone-default: 1 row names an unknown zone"))
             return

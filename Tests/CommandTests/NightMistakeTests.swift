@@ -174,7 +174,7 @@ struct NightMistakeTests {
             (["--tokens", few] + part, "the campaign id was not set"),
         ] {
             let refused = try Self.refused(nights, more, difference)
-            #expect(!refused.errors.contains("to send its rest"), "\(refused.errors)")
+            #expect(!refused.errors.contains("restore the list"), "\(refused.errors)")
         }
         let path = nights.campaign.directory.path
         for spelling in [few, "\(path)//few.txt", "\(path)/nights/./../few.txt"] {

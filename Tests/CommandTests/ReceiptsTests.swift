@@ -179,7 +179,7 @@ struct ReceiptsTests {
             "token,time\nabab,11/28/2026 7:00 PM\n", [],
             "line 2 has no readable time (11/28/2026 7:00 PM)"
         ),
-        ("token,time\nsomebody,2\n", [], "line 2 has no device token: does the column 'token'"),
+        ("token,time\nsomebody,2\n", [], "(line 2 has no device token): does the column 'token'"),
         (
             "token,time,app\nab,2,x\n", ["--by", "app", "--by", "app"],
             "--by names a column twice"

@@ -170,7 +170,8 @@ struct ChangedListTests {
         #expect(finished.exitCode == 0, "\(name): \(finished.errors)")
         #expect(finished.errors.split(separator: "\n").count == 1, "\(name): \(finished.errors)")
         #expect(
-            finished.errors.contains("left out: use --tokens to name the list that was sent"),
+            finished.errors.contains(
+                "no run reserved: use --tokens to name the list that was sent"),
             "\(name): \(finished.errors)")
         // Followed rows come in another order.
         let rows = try ExportedRow.read(output).sorted { $0.identifier < $1.identifier }

@@ -6,11 +6,17 @@ import Testing
 /// journal, and what its library does must be what the page says.
 @Suite(.serialized, .timeLimit(.minutes(60)))
 struct ForeignClientTests {
-    /// Sections of the page whose programs are there wherever the tests are built.
-    static let common = ["curl", "Python: httpx", "Python: aioapns", "Swift"]
+    @Test(arguments: ["curl", "Python: httpx"])
+    func `Each client that is there at once may believe what the journal says`(
+        _ client: String
+    ) throws {
+        try expectAgreement(client)
+    }
 
-    @Test(arguments: common)
-    func `Each client that needs no rare program may believe what the journal says`(
+    @Test(
+        .enabled(if: RareProgram.areTested, "they take half a minute: tools/test --full"),
+        arguments: ["Python: aioapns", "Swift"])
+    func `Each client that is built or slow may believe what the journal says`(
         _ client: String
     ) throws {
         try expectAgreement(client)
@@ -26,7 +32,9 @@ struct ForeignClientTests {
     }
 
     /// These give up when a connection ends: only the runs without that.
-    @Test(arguments: ["apns2", "pyapns-client", "kalyke"])
+    @Test(
+        .enabled(if: RareProgram.areTested, "they take half a minute: tools/test --full"),
+        arguments: ["apns2", "pyapns-client", "kalyke"])
     func `Each library from PyPI departs from the rules that the page names`(
         _ library: String
     ) throws {

@@ -78,7 +78,7 @@ struct PartLedgerTests {
         let claim = ".broadside-\(Self.id)-1-2.2"
         try files.moveItem(atPath: path(claim), toPath: "\(place)/\(claim)")
         let refused = try send(1, exitCode: 7)
-        #expect(refused.errors.contains("\(claim) beside it, or, if no other copy"))
+        #expect(refused.errors.contains("\(claim) beside it, or remove "))
         try files.moveItem(atPath: "\(place)/\(claim)", toPath: path(claim))
         for part in 1...2 { try send(part) }
         try expectExact()
@@ -169,7 +169,8 @@ struct PartLedgerTests {
         throws
     {
         let merged = try mergeUnfinished()
-        #expect(merged.contains("not finished: \(path("ledger-1")): resume there"), "\(merged)")
+        #expect(
+            merged.contains("not finished: \(path("ledger-1")): resume the originals"), "\(merged)")
         let original = URL(filePath: path("ledger-1")).resolvingSymlinksInPath().path
         let whole = try send(1, ledger: "merged", exitCode: 2)
         #expect(whole.errors.contains("resume each of those: \(original)\n"), "\(whole.errors)")

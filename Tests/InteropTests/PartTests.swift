@@ -138,7 +138,7 @@ struct PartTests {
             #expect(json.output.contains("\"part\":\(part),\"line\":\(line),"), "\(json.output)")
             let missed = try lists.run(find + [lists.ledger(part % 3 + 1)])
             #expect(missed.exitCode == 1)
-            #expect(missed.errors.contains("of part \(part) of campaign"), "\(missed.errors)")
+            #expect(missed.errors.contains("in part \(part) of campaign"), "\(missed.errors)")
         }
 
         // One list says nothing of the others; each part is a ledger of its own.

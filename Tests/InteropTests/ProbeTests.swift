@@ -42,7 +42,7 @@ struct ProbeTests {
         let probed = try Broadside.run(
             ["probe", "--campaign", file, "--ledger", campaign.ledger], in: campaign.directory)
         #expect(probed.exitCode == 0, "\(probed.errors)")
-        #expect(probed.errors.contains("payload, priority, expiration ignored"))
+        #expect(probed.errors.contains("ignores payload, priority, expiration"))
         let requests = try server.events().compactMap(\.fields)
         #expect(requests.count == 5)
         for request in requests {

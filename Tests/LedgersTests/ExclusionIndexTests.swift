@@ -157,8 +157,8 @@ import Testing
         #expect(
             try warnings(optOuts: [tokens[3], tokens[4] + tokens[5]], tokens: tokens) == [
                 "OUT: the token on line 2 suppresses no row, because it has a number of digits that no "
-                    + "token of LIST has (128): if tokens were cut off or joined, these devices get the "
-                    + "push: correct the list"
+                    + "token of LIST has (128): if tokens were cut off or joined, correct the list, "
+                    + "because these devices get the push"
             ])
         let cut = (10..<17).map { String(tokens[$0].dropFirst(2 * ($0 - 9))) }
         let told = try warnings(optOuts: [tokens[0]] + cut, tokens: tokens)
@@ -174,7 +174,7 @@ import Testing
         // Enough tokens of the usual length show that two were joined.
         let joined = try warnings(
             optOuts: tokens[0..<8] + [tokens[8] + tokens[9]], tokens: tokens)
-        #expect(joined.count == 1 && joined[0].contains("as many as two of 64"), "\(joined)")
+        #expect(joined.count == 1 && joined[0].contains("as many as two tokens of 64"), "\(joined)")
     }
 
     @Test func `A large suppression list of which no token is in the list is a warning`() throws {

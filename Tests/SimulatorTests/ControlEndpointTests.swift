@@ -220,7 +220,7 @@ struct ControlEndpointTests {
             ("POST", "/outcome/00ff/Unregistered?times=0", 400, "times '0' is not a number"),
             ("POST", "/outcome/00ff/Unregistered?time=1", 400, "'time' is unknown"),
             ("POST", "/outcome/00ff/Unregistered?token=00ff", 400, "token is given twice"),
-            ("POST", "/online/00ff/00ff", 400, "too much"), ("POST", "/online", 400, "needs token"),
+            ("POST", "/online/00ff/00ff", 400, "too many"), ("POST", "/online", 400, "needs token"),
             ("POST", "/scenario?name=none-such", 400, "none-such"),
             ("POST", "/drop/softly", 400, "goaway, close, reset"),
             ("GET", "/wait/0", 400, "count '0' is not a number"),

@@ -131,7 +131,8 @@ import Testing
         let report = second.stop().report(lint: .off)
         #expect(
             report.contains(
-                "replay: 6 replayed, 2 after the last line of their token, 1 of other tokens"))
+                "replay: 6 requests had their own line, 2 got the last line of their token again, "
+                    + "1 had tokens without a line"))
     }
 
     @Test(.enabled(if: IndependentClient.isThere, "python3-h2 is not installed"))

@@ -80,8 +80,8 @@ import Testing
     }
 
     @Test(arguments: [
-        ("lustre", "mounted with -o flock"), ("nfs", "lockd"), ("nfs4", "NFS server"),
-        ("cifs", "nobrl"), ("fuse.sshfs", "in its options"), ("beegfs", "flock enabled there"),
+        ("lustre", "mount it with -o flock"), ("nfs", "lockd"), ("nfs4", "NFS server"),
+        ("cifs", "nobrl"), ("fuse.sshfs", "in its options"), ("beegfs", "enable flock there"),
     ])
     func `The advice follows the type of the file system`(type: String, step: String) throws {
         for number in [ENOSYS, ENOLCK, EOPNOTSUPP] {

@@ -160,7 +160,7 @@ import Testing
         let long = String(repeating: "x", count: unixPathLimit + 1)
         let limits = UnixLineServer.Limits(lineBytes: 100)
         let words = message { try UnixLineServer(long, option: "control", limits: limits) }
-        #expect(words?.contains("longer than the 107 bytes") == true)
+        #expect(words?.contains("is longer than 107 bytes") == true)
     }
 
     @Test(.enabled(if: geteuid() == 0, "a file is given to another user by root"))

@@ -120,12 +120,12 @@ import Testing
         #expect(error(World.server.certificateChain)?.code == .keyUnreadable)
         #expect(
             error(World.server.certificateChain)?.message
-                .contains("the file contains no private key but a certificate") == true)
+                .contains("the file contains a certificate instead of a private key") == true)
         let folder = Folder()
         let file = try folder.file("key.pem", Self.examplePEM)
         #expect(
             error(try command(["pkey", "-in", file, "-pubout"]))?.message
-                .contains("the file contains no private key but a public key") == true)
+                .contains("the file contains a public key instead of a private key") == true)
         var damaged = Self.examplePEM
         damaged[60] = UInt8(ascii: "!")
         #expect(error(damaged)?.message.contains("damaged") == true)

@@ -195,8 +195,8 @@ struct Broadcast {
             return ExitCode.refused
         case .failed:
             standardErrorLine(
-                "broadside: the broadcast failed\(earlier): \(response.summary): \(advice), with "
-                    + "--retry failed")
+                "broadside: the broadcast failed\(earlier): \(response.summary): \(advice); "
+                    + "to send it again, add --retry failed")
         default:
             standardErrorLine(
                 "broadside: the response was lost, so devices may have received the broadcast: "

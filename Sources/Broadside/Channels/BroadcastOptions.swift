@@ -18,7 +18,7 @@ public struct BroadcastOptions: Sendable {
     public var ledger: String?
     /// Name for `status` and the report.
     public var name: String?
-    /// States from which a broadcast of an earlier start is sent again.
+    /// If an earlier start left the broadcast in one of these states, it is sent again.
     public var retry: ReopenedStates = []
     /// Maximum number of attempts if APNs is overloaded.
     public var attemptsMax = 5

@@ -96,8 +96,9 @@ public enum BroadcastRun {
             // The handler makes only calls that signal-safety(7) allows.
             let previous = signal(number) { number in
                 let text: StaticString = """
-                    broadside: stopped by a signal: the broadcast may have been sent: start it again \
-                    with the same --ledger to see its outcome; only --retry unknown sends it again
+                    broadside: stopped by a signal: the broadcast may have been sent; to see its \
+                    outcome, start it again with the same --ledger (only --retry unknown sends it \
+                    again)
 
                     """
                 // SAFETY: the text is constant and has the stated number of bytes.
@@ -170,7 +171,7 @@ public enum BroadcastRun {
             else {
                 try ledger.release(attempts: attempts, Clock.now())
                 throw BroadsideError(
-                    "APNs asks you to wait \(grouped(retryAfter ?? 0)) seconds: then start the "
+                    "APNs asks you to wait \(grouped(retryAfter ?? 0)) seconds; then start the "
                         + "broadcast again with the same --ledger",
                     exitCode: ExitCode.failure)
             }

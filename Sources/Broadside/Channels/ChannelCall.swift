@@ -124,8 +124,8 @@ struct ChannelCall {
         guard let channel = response?.field("apns-channel-id"), BroadcastChannel.isID(channel.utf8)
         else {
             throw BroadsideError(
-                "\(server.hostAndPort) accepted the request, but its response names no channel: look in "
-                    + "broadside channel list, and check --endpoint",
+                "\(server.hostAndPort) accepted the request, but its response names no channel: find "
+                    + "the channel with broadside channel list, and check --endpoint",
                 exitCode: ExitCode.openRows)
         }
         return channel

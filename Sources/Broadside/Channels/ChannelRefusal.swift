@@ -48,7 +48,7 @@ enum ChannelRefusal {
         case .missingChannelID: return "is there a proxy that removes headers? check --endpoint"
         case .badChannelID: return "copy the ID as broadside channel create printed it; \(other)"
         case .channelNotRegistered:
-            return "there is no such channel here: broadside channel list shows all; \(other)"
+            return "there is no such channel: broadside channel list shows all channels; \(other)"
         case .badRequestParams, .badRequestPayload, .missingChannelQueueSize, .missingPushType,
             .invalidPushType:
             return

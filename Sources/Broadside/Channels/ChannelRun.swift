@@ -130,8 +130,8 @@ public enum ChannelRun {
         guard connection.bodyIsTooLong else { return }
         throw BroadsideError(
             "\(call.server.hostAndPort): the response has more than "
-                + "\(grouped(BroadcastChannel.listCountMax)) bytes, and \(grouped(BroadcastChannel.countMax)) "
-                + "channels need fewer: is this APNs? check --endpoint",
+                + "\(grouped(BroadcastChannel.listCountMax)) bytes, too many for a list of channels: "
+                + "is this APNs? check --endpoint",
             exitCode: ExitCode.failure)
     }
 
@@ -146,9 +146,9 @@ public enum ChannelRun {
             count = "; the app has \(grouped(channels.count)) channels now"
         }
         return BroadsideError(
-            "the response to the create request was lost (\(cause))\(count): a channel may exist "
-                + "that you do not know (an orphan): compare broadside channel list with your "
-                + "records, delete the orphan, then create again",
+            "the response to the create request was lost (\(cause))\(count): compare broadside "
+                + "channel list with your records, delete any channel that you do not know (an "
+                + "orphan), then create again",
             exitCode: ExitCode.openRows)
     }
 }

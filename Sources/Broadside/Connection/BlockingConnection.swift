@@ -27,8 +27,8 @@ import BroadsideTLS
         /// HTTP status; nil if a GOAWAY came instead of a response.
         var status: UInt16?
         var reason: Reason?
-        /// Text of the reason, even if `Reason` does not have this reason; nil if the body has
-        /// none.
+        /// Text of the reason; nil if the body has none. The text may be a reason that `Reason`
+        /// lacks.
         var reasonText: String?
         /// Delay that the response asks for, seconds; nil if none.
         var retryAfterSeconds: UInt64?

@@ -11,9 +11,9 @@ struct SingleRequest {
     /// Header field that a client indexes at its first occurrence on a connection, as Apple asks.
     private static let indexedField = "apns-expiration"
 
-    /// Returns the header block of the first request on a connection. The fields are literals
-    /// without Huffman codes, and without indexing except for the field that Apple asks for (RFC
-    /// 7541 section 6.2). They depend on no earlier header block, so they are valid on each
+    /// Returns the header block of the first request on a connection. Apple's header fields are
+    /// literals without Huffman codes (RFC 7541 section 6.2). Only `indexedField` is added to the
+    /// dynamic table. The header block depends on no earlier one, so it is valid on each
     /// connection.
     ///
     /// - Parameter authorization: Value of the field; nil with a certificate.

@@ -161,7 +161,7 @@ extension BlockingConnection.Response {
         return String(decoding: field.value, as: UTF8.self)
     }
 
-    /// Limit on the bytes of a header field's value; Apple's are shorter.
+    /// Limit on the bytes of a header field's value. Apple's values are shorter.
     private static let fieldCountMax = 4096
 
     /// Status and reason, for messages.

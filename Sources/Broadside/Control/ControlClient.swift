@@ -51,9 +51,9 @@ public enum ControlClient {
                         + "shows how the last one ended", exitCode: 1)
             }
             throw BroadsideError(
-                "the run that writes \(path) cannot be reached (\(describe(errno: code))): it may "
-                    + "be starting or ending, or belong to another user: try again, or as that "
-                    + "user",
+                "the run that writes \(path) cannot be reached (\(describe(errno: code))): the "
+                    + "run may be starting or ending, or it belongs to another user: try again, "
+                    + "or run this command as that user",
                 exitCode: 1)
         }
     }

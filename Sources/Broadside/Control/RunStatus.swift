@@ -60,7 +60,7 @@ public struct RunStatus: Sendable {
         }
     }
 
-    /// Which of its waves a run has reached.
+    /// Progress of a run through its waves.
     private struct Waves: Decodable {
         var count: Int?
         var next: Int?

@@ -9,8 +9,8 @@ extension Clock {
         let wall = now().wallMilliseconds
         guard wall / 1000 < earliestSeconds else { return }
         throw BroadsideError(
-            "this machine's clock was never set: it says "
-                + "\(wall < 1000 ? "1970 or earlier" : timeText(wall)), but provider tokens and "
+            "this machine's clock was never set (it says "
+                + "\(wall < 1000 ? "1970 or earlier" : timeText(wall))), but provider tokens and "
                 + "ledgers need the right time: set the clock (timedatectl set-ntp true), then try "
                 + "again", exitCode: ExitCode.disk)
     }

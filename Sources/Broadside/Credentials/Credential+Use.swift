@@ -113,10 +113,12 @@ extension Credential {
         }
     }
 
-    /// Refuses a changed key that has the key ID of a key that APNs has accepted. Apple gives each
-    /// key its own ID, so the new key can't be right.
+    /// Refuses this key if it has the same key ID as the accepted key, but is a different key.
+    /// Apple gives each key its own ID, so this key can't be right.
     ///
-    /// - Parameter options: Options from which this credential was read.
+    /// - Parameters:
+    ///   - accepted: Credential with which APNs has accepted a notification.
+    ///   - options: Options from which this credential was read.
     func checkKey(of accepted: Credential, _ options: SendOptions) throws(BroadsideError) {
         guard case .key(let key, let keyID, _) = self,
             case .key(let old, let oldID, _) = accepted, keyID == oldID,
@@ -125,8 +127,9 @@ extension Credential {
         else { return }
         throw .usage(
             KeySource(options)?.option ?? "auth-key",
-            "gives another key now, but APNs knows the previous one as --key-id \(keyID): to change "
-                + "the key, stop the run, then continue it with --resume, the new key and its ID")
+            "gives another key now, but APNs knows the previous key by the same --key-id \(keyID): to "
+                + "change the key, stop the run, then continue it with --resume, the new key and "
+                + "the new key's ID")
     }
 
     /// Checks that a run can continue with this credential in place of another. The campaign must

@@ -13,7 +13,7 @@ package enum Credential: Sendable {
     /// Client certificate for the handshake; requests have no `authorization`.
     case certificate(TLSIdentity, CertificateScope)
 
-    /// A warning appears if the remaining lifetime of a certificate is below this, seconds.
+    /// A warning appears if a certificate expires within this time, in seconds.
     private static let expiryNoticeSeconds: Int64 = 30 * 86_400
 
     /// Reads the files that the options name, or runs their command.

@@ -85,11 +85,11 @@ package struct ExternalProviderToken: Sendable {
         return try parse(bytes, .file(path), mark, nowSeconds: nowSeconds, warnings: &warnings)
     }
 
-    /// Runs the command and checks its output.
+    /// Runs the command, unless `printed` already has its output, and checks the output.
     ///
     /// - Parameters:
     ///   - command: Command line.
-    ///   - printed: Output of the command; nil: the command is run.
+    ///   - printed: Output, if the command was already run; nil: this function runs the command.
     ///   - shell: Runs the command.
     ///   - heedsSignals: Whether a pending stop signal ends the command. Set this only if no other
     ///     code takes signals while the command runs.
@@ -127,12 +127,12 @@ package struct ExternalProviderToken: Sendable {
         }
         guard let parsed = try? ProviderTokenClaims.parse(text) else {
             throw source.error(
-                "not a provider token for APNs: it needs alg ES256, kid and iss of "
-                    + "10 characters, iat in seconds, all in base64url")
+                "not a provider token for APNs: it needs alg ES256, a kid and "
+                    + "an iss of 10 characters each, and iat in seconds, all in base64url")
         }
         if parsed.hasTextualIssueTime {
             warnings.append(
-                "\(source.subject): iat is a string: APNs accepts it, but RFC "
+                "\(source.subject): iat is a string, which APNs accepts, but RFC "
                     + "7519 requires a number")
         }
         let issuedAt = parsed.claims.issuedAtUnixSeconds
@@ -142,9 +142,9 @@ package struct ExternalProviderToken: Sendable {
                     + "APNs accepts a token for an hour only: make a new one")
         } else if issuedAt > nowSeconds + ProviderTokenAge.expirySeconds {
             warnings.append(
-                "\(source.subject) was made \(ageText(issuedAt - nowSeconds)) in "
-                    + "the future: check the clock of this machine and of the one that "
-                    + "made it")
+                "\(source.subject) is dated \(ageText(issuedAt - nowSeconds)) in "
+                    + "the future: check the clocks of this machine and of the machine "
+                    + "that made the token")
         }
         return ExternalProviderToken(
             source: source, mark: mark, claims: parsed.claims,
@@ -206,14 +206,14 @@ package struct ExternalProviderTokenWatch {
     /// The command is run again when its token is this old, in seconds. This age leaves five
     /// minutes for retries.
     static let renewalAge = ProviderTokenAge.usableSeconds - ProviderTokenAge.changeSeconds
-    /// Limit on command runs after APNs reported the token as expired. If none of them gives a new
-    /// token, the run ends.
+    /// Number of times that the command is run after APNs reported the token as expired. If the
+    /// command prints no new token, the campaign's run ends.
     static let expiredTriesLimit = 3
 
     private(set) var token: ExternalProviderToken
     private(set) var lastMark: ExternalProviderToken.Mark?
     private var nextCheck: UInt64
-    /// Number of command runs since APNs reported the token as expired.
+    /// Number of times that the command was run since APNs reported the token as expired.
     private var expiredTries = 0
 
     /// Creates the watch for a credential; nil if the credential does not come from another

@@ -58,9 +58,9 @@ enum KeySource: Equatable, Sendable {
             guard EnvironmentSecret.isName(name) else {
                 throw .usage(
                     option,
-                    "env: needs the name of an environment variable after it "
-                        + "(the value is not shown, because it may be the key itself): "
-                        + "write --auth-key env:NAME, without '$'")
+                    "env: must be followed by the name of an environment variable: "
+                        + "write --auth-key env:NAME, without '$' (the value is not shown, "
+                        + "because it may be the key itself)")
             }
         case .token(let uri): try uri.check(option: option)
         case .command(let command): try SecretCommand.check(command, option: option)
@@ -77,7 +77,7 @@ extension SendOptions {
         try KeySource(value).check()
     }
 
-    /// Refuses a secret or an empty text in place of a command, without running anything.
+    /// Refuses a command that is empty or contains a secret. Runs nothing.
     package static func checkSecretCommand(
         _ command: String, option: String
     ) throws(BroadsideError) {

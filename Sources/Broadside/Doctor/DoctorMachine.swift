@@ -96,8 +96,8 @@ enum DoctorMachine {
             "ledger disk", isSlow || isFull ? .warning : .ok,
             "\(byteCountText(free)) free in \(parent), a sync takes \(latencyText(sync))",
             advice: isFull
-                ? "a ledger needs up to 24 bytes per accepted row, and about 100 per other row: "
-                    + "free some space"
+                ? "a ledger needs up to 24 bytes per accepted row, and about 100 bytes per row in "
+                    + "any other state: free some space"
                 : isSlow ? "a run waits for this disk before it sends: use a faster disk" : nil)
         return true
     }

@@ -37,8 +37,8 @@ enum DoctorVerdict {
         if isFast {
             report.add(
                 "clock", .failed, words,
-                advice: "APNs accepts a token dated two hours before this clock: the "
-                    + "machine's clock is one to three hours fast, so set it")
+                advice: "set this machine's clock, which is one to three hours fast: APNs "
+                    + "accepts only a token that is dated two hours back")
             return 4
         }
         if response.status == 411 {
@@ -62,9 +62,8 @@ enum DoctorVerdict {
             }
             return (
                 "clock",
-                "APNs reports that a token made at most 35 minutes ago is too "
-                    + "old: this machine's clock is more than 25 minutes slow, so set "
-                    + "it"
+                "set this machine's clock, which is more than 25 minutes slow: APNs "
+                    + "treats a token made at most 35 minutes ago as expired"
             )
         case .invalidProviderToken:
             return ("credential", invalidTokenAdvice(credential))
@@ -84,8 +83,8 @@ enum DoctorVerdict {
         case .missingProviderToken:
             return (
                 "credential",
-                "APNs saw no credential: the server did not ask for the "
-                    + "certificate, or did not accept it, so check the endpoint"
+                "APNs saw no credential: check the endpoint, whose server did not "
+                    + "ask for the certificate, or did not accept it"
             )
         case .unrelatedKeyIDInToken, .forbidden:
             return ("credential", "APNs does not accept this key here: check it in Apple's portal")
@@ -104,14 +103,14 @@ enum DoctorVerdict {
     private static func invalidTokenAdvice(_ credential: Credential) -> String {
         switch credential {
         case .key(_, let keyID, let teamID):
-            "key, key ID and team ID do not belong together: check that the file "
-                + "is key \(keyID), that the key is not revoked, and that it belongs "
-                + "to team \(teamID) (are the two IDs swapped?); or this machine's "
-                + "clock is more than an hour fast"
+            "key, key ID and team ID do not belong together, or this machine's clock is "
+                + "more than an hour fast: check the clock, that the file is key \(keyID), "
+                + "that this key is not revoked, and that it belongs to team \(teamID) "
+                + "(are the two IDs swapped?)"
         case .suppliedToken(let token):
             "the token's signature, its key ID \(token.claims.keyID) and its team ID "
                 + "\(token.claims.teamID) do not belong together, or the clock of the machine that "
-                + "made it is fast"
+                + "made the token is fast"
         case .certificate:
             "a proxy in between seems to decrypt TLS: APNs saw no certificate"
         }

@@ -79,8 +79,8 @@ struct ResponseSurvey: Equatable {
         guard content.format == Self.format else {
             throw .usage(
                 "compare",
-                "\(path) has format \(content.format), but this version reads \(Self.format): "
-                    + "write it again with --survey")
+                "\(path) has format \(content.format), but this version reads format "
+                    + "\(Self.format): write the survey again with --survey")
         }
         environment = content.environment
         credential = content.credential

@@ -60,8 +60,8 @@ final class FeedbackLedger {
             try append(Array(tuples[..<room]), now: now)
             throw BroadsideError(
                 "the service sent more than \(grouped(tuplesLimit)) tokens, and "
-                    + "the rest are not recorded: is this a feedback service? Look at "
-                    + "--ledger \(path)", exitCode: 1)
+                    + "the rest are not recorded: look at --ledger \(path) to see whether "
+                    + "this is a feedback service", exitCode: 1)
         }
         guard !tuples.isEmpty else { return }
         let byteCount = tuples.reduce(0) { $0 + 6 + UInt64($1.token.count) }
@@ -97,7 +97,7 @@ final class FeedbackLedger {
         BroadsideError(
             option:
                 "ledger",
-            "\(path): \(describe(errno: errno)): \(count) tokens were recorded before",
+            "\(path): \(describe(errno: errno)): \(count) tokens were recorded before this error",
             exitCode: 5)
     }
 

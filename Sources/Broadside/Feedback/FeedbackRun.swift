@@ -16,7 +16,7 @@ public enum FeedbackRun {
     /// - Parameter options: Send options. Only `endpoint`, `caFile`, `certificate`, `privateKey`,
     ///   `passphraseFile` and `ledger` are used.
     /// - Returns: 0.
-    /// - Throws: The error with its exit code; tuples read before it are in the ledger.
+    /// - Throws: The error with its exit code. Tuples read before the error are in the ledger.
     public static func run(_ options: SendOptions) throws(BroadsideError) -> Int32 {
         guard let endpoint = options.endpoint else {
             throw .usage("endpoint", "is missing: add --endpoint HOST[:PORT]")

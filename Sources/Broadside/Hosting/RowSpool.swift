@@ -109,7 +109,7 @@ package final class RowSpool: Sendable {
         }
     }
 
-    /// Takes the next block, or the end of the rows; nil if neither is there yet.
+    /// Takes the next block, or the end of the rows; nil if the task has supplied neither.
     private func next() throws(BroadsideError) -> (block: [UInt8], isEnd: Bool)? {
         // When the run is cancelled, the task is cancelled, too, and records that as a failure.
         // That failure is not reported.

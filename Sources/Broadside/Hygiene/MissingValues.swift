@@ -19,7 +19,7 @@ enum MissingValues {
             let rows = occurrence.rows == 1 ? "" : ", and \(grouped(occurrence.rows - 1)) more"
             standardErrorLine(
                 "broadside: warning: \(list.name): line \(occurrence.line) has the word "
-                    + "'\(occurrence.word)'\(column)\(rows): it is text, not a missing value; export missing "
+                    + "'\(occurrence.word)'\(column)\(rows): such a word is sent as text; export missing "
                     + "values as empty fields")
         }
     }

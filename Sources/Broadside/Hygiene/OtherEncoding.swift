@@ -3,8 +3,8 @@ import BroadsidePrimitives
 import BroadsideRows
 import BroadsideSupport
 
-/// Search for rows that are not UTF-8. Spreadsheets write such rows in the encoding of their
-/// system. The rows' values would make the payload invalid JSON.
+/// Finds the first row that is not UTF-8. Spreadsheets write such rows in the encoding of their
+/// system. The values of such a row would make the payload invalid JSON.
 struct OtherEncoding {
     /// Maximum number of rows with non-ASCII characters to examine.
     private static let examinedLimit = 10_000

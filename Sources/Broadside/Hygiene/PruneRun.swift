@@ -146,9 +146,9 @@ public enum PruneRun {
         throw .usage(
             "ledger",
             "\(path): \(responses.mismatchCount) of \(responses.count) responses are "
-                + "BadDeviceToken or DeviceTokenNotForTopic, so nothing was written: most likely "
-                + "the run had the wrong environment or topic, for which APNs refuses valid "
-                + "tokens, too: leave this ledger out, or leave "
+                + "BadDeviceToken or DeviceTokenNotForTopic, so nothing was written. Most likely "
+                + "the run had the wrong environment or topic, and APNs refused valid tokens, "
+                + "too: leave this ledger out, or leave "
                 + wanted.map(\.text).sorted().joined(separator: " and ") + " out of --reasons")
     }
 
@@ -191,8 +191,8 @@ public enum PruneRun {
         return pruner.counts
     }
 
-    /// Processes part of a list whose line ends are replaced for reading. Remaining rows are copied
-    /// unchanged from the list.
+    /// Processes part of a list whose line ends are converted to line feeds for reading. The rows
+    /// that stay in the list are copied with their original line ends.
     private static func prune(
         _ list: TokenList, _ window: inout ListWindow, with pruner: inout ListPruner,
         to output: OutputFile?, removed: OutputFile?
@@ -231,8 +231,8 @@ public enum PruneRun {
     }
 
     /// Refuses to remove too large a share of the rows. A large share probably means that the
-    /// ledger is the wrong one, and a list that has lost half of its rows is worse than no new
-    /// list.
+    /// ledger is the wrong one. It is better to write no new list than one that has lost half of
+    /// its rows.
     private static func checkShare(
         _ counts: PruneCounts, _ options: PruneOptions
     ) throws(BroadsideError) {
@@ -300,7 +300,8 @@ enum PruneFiles {
     ) throws(BroadsideError) {
         guard path != "-" else {
             throw .usage(
-                option, "-: a failure could leave half of the list on standard output: name a file")
+                option,
+                "- is standard output, where a failure could leave half of the list: name a file")
         }
         try OutputRule.checkDestination(option: option, path: path)
         guard let existing = FileIdentity(path: path) else { return }

@@ -6,15 +6,15 @@ import BroadsideSupport
 
 /// Topic of the tokens in a list. It decides which verdicts about these tokens count.
 enum PruneTopic {
-    /// Reports count, whatever their topic is.
+    /// All reports count, regardless of their topic.
     case any
     /// All rows have this topic.
     case one(String)
     /// Each row names its topic. `option` is the option that names the columns, for messages.
     case ofRow(TextTemplate, option: String)
 
-    /// Determines the topic from the option. Without the option, the ledgers decide: if the rows of
-    /// all ledgers name their topics in the same way, the rows of the list must do so, too.
+    /// Determines the topic from the option. Without the option, the ledgers decide: if all of them
+    /// have the same topic template, it also applies to the rows of the list.
     ///
     /// - Throws: Exit code 2 if the option is not a template, or if it is needed and missing.
     init(_ options: PruneOptions) throws(BroadsideError) {
@@ -42,9 +42,9 @@ enum PruneTopic {
         guard templates.count == 1, !hasOthers else {
             throw .usage(
                 "topic",
-                "is missing: the rows of the ledgers have several topics, and a token that is dead "
-                    + "for one may be alive for another: name the topic of the list's rows, or their "
-                    + "column, such as --topic '{{app}}'")
+                "is missing, but a token that is dead for one of the ledgers' topics may be alive "
+                    + "for another: name the topic of the list's rows, or the column of their topics, "
+                    + "such as --topic '{{app}}'")
         }
         self = .ofRow(try Self.template(first), option: "--topic '\(first)', as in the ledger")
     }
@@ -84,8 +84,8 @@ enum PruneTopic {
             let foreign = all.count { !$0.mayBe(scope) }
             if foreign > 0 {
                 return
-                    "\(foreign) of \(all.count) ledgers \(foreign == 1 ? "has" : "have") another "
-                    + "topic than \(scope.topic ?? ""): reports of such ledgers are ignored"
+                    "\(foreign) of \(all.count) ledgers \(foreign == 1 ? "has" : "have") a topic "
+                    + "other than \(scope.topic ?? ""): reports of such ledgers are ignored"
             }
         }
         // If the topic of the rows is known, verdicts of other topics do no harm.
@@ -101,7 +101,7 @@ enum PruneTopic {
         let names = [values(other), values(second)].compactMap { $0 }.joined(separator: " and ")
         return
             "the ledgers have different \(kind), \(names), and a token that is alive for one "
-            + "can be dead for the other: prune the list of each app and environment with its "
-            + "own ledgers"
+            + "can be dead for the other: prune the list of each app and environment with "
+            + "the ledgers of that app and environment"
     }
 }

@@ -45,8 +45,9 @@ public enum TokensDedupe {
 
         /// Number of values that more than `usualRows` rows share.
         var count = 0
-        /// Number of rows that have the most frequent value, and the one of these rows that stays.
+        /// Number of rows that have the most frequent value.
         var mostRows: UInt64 = 0
+        /// Byte range of the row that stays among them, as one number (see `bytesWord`).
         var mostKept: UInt64 = 0
 
         /// - Parameter rows: Number of rows of the value so far.
@@ -132,7 +133,7 @@ public enum TokensDedupe {
         guard path != "-" else {
             throw .usage(
                 "output",
-                "-: a failure could leave half of the list on standard output: name a file")
+                "- is standard output, where a failure could leave half of the list: name a file")
         }
         try OutputRule.checkDestination(option: "output", path: path)
         guard let existing = FileIdentity(path: path) else { return }
@@ -147,8 +148,8 @@ public enum TokensDedupe {
         }
     }
 
-    /// Collects a record per row that may be removed: the digest of its token or value, its age (0
-    /// for the newest), and the row's byte range.
+    /// Collects a record for each row that may be removed. The record has the digest of the row's
+    /// token or value, the row's age (0 for the newest), and its byte range.
     private static func read(
         _ list: TokenList, _ rule: Rule, into tokens: inout RecordSorter
     ) throws(BroadsideError) -> Result {
@@ -228,12 +229,12 @@ public enum TokensDedupe {
     private static func warn(of nulls: Nulls, in column: String) {
         let rows =
             nulls.rows == 1
-            ? "1 row has the word '\(nulls.word)', on line \(nulls.line): it stays"
+            ? "1 row has the word '\(nulls.word)', on line \(nulls.line), and stays"
             : "\(grouped(nulls.rows)) rows have a word such as '\(nulls.word)', the first on line "
-                + "\(nulls.line): they stay"
+                + "\(nulls.line), and stay"
         standardErrorLine(
             "broadside: warning: --by '\(shownColumn(column))': \(rows), because such a word means "
-                + "a missing value: spell it differently if it is an ID")
+                + "a missing value: if it is an ID, spell it differently")
     }
 
     /// Warns about values that many rows share. Of the rows with such a value, all but one are
@@ -253,7 +254,8 @@ public enum TokensDedupe {
             return standardErrorLine(
                 "broadside: warning: --by '\(shownColumn(column))': \(grouped(shared.mostRows)) "
                     + "rows have the value '\(value)', and only the one on line \(row.line) "
-                    + "stays\(others): if it is not the ID of one user, leave the field empty in these rows"
+                    + "stays\(others): if '\(value)' is not the ID of one user, "
+                    + "leave the field empty in these rows"
             )
         }
     }
@@ -262,7 +264,7 @@ public enum TokensDedupe {
     private static let countBits: UInt64 = 21
 
     /// Encodes a row's byte range in one number. The numbers sort in the list's order. A row with a
-    /// token has at most 2^20 bytes and its line feed.
+    /// token has at most 2^20 bytes, plus its line feed.
     private static func bytesWord(_ offset: UInt64, _ count: Int) -> UInt64 {
         precondition(offset < 1 << (64 - countBits) && count < 1 << countBits)
         return offset << countBits | UInt64(count)

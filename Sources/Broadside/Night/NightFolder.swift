@@ -27,9 +27,9 @@ struct NightFolder {
         guard let information = SystemCall.status(ledgers) else {
             throw .file(
                 option: "ledgers", ledgers, errno: errno,
-                "check the path, or create the folder yourself (mkdir): a "
-                    + "night never creates it, because an empty folder does not show "
-                    + "which nights were sent")
+                "check the path, or create the folder yourself with mkdir (a night "
+                    + "never creates this folder, because an empty folder does not show "
+                    + "which nights were sent)")
         }
         guard information.st_mode & S_IFMT == S_IFDIR else {
             throw .usage("ledgers", "\(ledgers) is not a directory: name a folder for ledgers")
@@ -83,7 +83,8 @@ struct NightFolder {
         guard isFile, isFolderName(String(name)) else {
             throw .usage(
                 "campaign",
-                "\(options.campaign) can't name the folder of its ledgers: add --name TEXT")
+                "\(options.campaign): a folder of ledgers can't have this file's name: add --name TEXT"
+            )
         }
         return String(name)
     }
@@ -124,8 +125,9 @@ struct NightFolder {
         return dates.sorted()
     }
 
-    /// Refuses to begin a night whose ledger seems to be in the folder of all campaigns. A script
-    /// that named its ledgers by date may have created it there.
+    /// Refuses to begin a night if the folder of all campaigns has a ledger whose name is the
+    /// night's date. A script that uses dates as names may have created that ledger for this
+    /// campaign.
     func refuseElsewhere(_ date: NightDate) throws(BroadsideError) {
         let other = parent == "/" ? "/\(date)" : "\(parent)/\(date)"
         guard try LedgerDirectory.isBegunLedger(other, ifThere: true),
@@ -134,15 +136,15 @@ struct NightFolder {
         throw .usage(
             "ledgers",
             "\(other) is already a ledger for that date, but this night would "
-                + "use \(ledger(date)): move it there if it belongs to this campaign, "
+                + "use \(ledger(date)): move the ledger there if it belongs to this campaign, "
                 + "or name another folder")
     }
 
-    /// Checks the ledgers of other nights. Refuses to begin while one of them is sending, and warns
-    /// about earlier ones with remaining rows.
+    /// Checks the ledgers of other nights. Refuses to begin while one of these nights is sending,
+    /// and warns about earlier nights with remaining rows.
     ///
-    /// - Parameter mayRun: Whether another night may be sending at the same time. True if this
-    ///   start sends nothing.
+    /// - Parameter mayRun: Whether this start is allowed while another night sends. Set this only
+    ///   if this start sends nothing.
     func checkOthers(than date: NightDate, mayRun: Bool = false) throws(BroadsideError) {
         var unfinished: [NightDate] = []
         for other in try ledgerDates() where other != date {
@@ -252,7 +254,8 @@ struct NightFolder {
                     if refusal == .unfinished, try LedgerReader(path: ledger(date)).isFinished {
                         standardErrorLine(
                             "broadside: warning: \(ledger(date)) is kept, because --limit left rows "
-                                + "of its list unsent: remove it if they are not to be sent")
+                                + "of its list unsent: remove this ledger if these rows need not "
+                                + "be sent")
                     }
                     if case .holds(let file) = refusal {
                         standardErrorLine(
@@ -278,12 +281,12 @@ struct NightFolder {
                 + Self.names(dates))
     }
 
-    /// Warns if the next night could have used one of the removed ledgers.
+    /// Warns if the next night would use one of the removed ledgers.
     ///
     /// - Parameters:
     ///   - date: The night that was just sent.
-    ///   - memory: Option that uses the reports of earlier nights, and the maximum age of these
-    ///     nights.
+    ///   - memory: Option that uses reports of earlier nights, and the maximum age of the nights
+    ///     whose reports are used.
     func warnOfForgotten(
         _ removed: [NightDate], keeping count: Int, sent date: NightDate,
         memory: (option: String, milliseconds: UInt64)
@@ -297,7 +300,7 @@ struct NightFolder {
         standardErrorLine(
             "broadside: warning: --keep \(count): \(memory.option) counts the reports of the "
                 + "nights of the last \(age), but the ledger of \(latest) was removed: "
-                + "--keep \(enough) keeps enough for a campaign that runs every night")
+                + "--keep \(enough) keeps enough ledgers of a campaign that runs every night")
     }
 
     /// Continues removals that were interrupted because the process was killed.

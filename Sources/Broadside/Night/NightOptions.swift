@@ -21,8 +21,8 @@ public struct NightOptions: Sendable {
 
     /// Default of `--night-length`.
     public static var defaultNightLength: UInt64 { 12 * 3_600 * second }
-    /// Limit on `--night-length`. When clocks are set forward, the next night may begin after 23
-    /// hours.
+    /// Limit on `--night-length`. The limit is below 23 hours, because the next night may begin 23
+    /// hours later if clocks are set forward.
     public static var nightLengthLimit: UInt64 { 20 * 3_600 * second }
     /// Limit on `--keep`.
     public static var keepLimit: Int { 4_096 }

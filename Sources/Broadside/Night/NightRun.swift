@@ -9,11 +9,11 @@ public import BroadsideSupport
 
 /// Runs `broadside night`: begins or continues the night that is due, or finds that it is finished.
 ///
-/// These steps prevent a second campaign for a date, and become durable in this order: the folder's
-/// notes are locked; the night is noted as intended; its ledger is created; the night is noted as
-/// begun; the first request follows. If the process is killed between two of these steps, the night
-/// can still begin or continue. A night that is noted as begun but has no ledger counts as lost,
-/// and does not begin again.
+/// These steps prevent a second campaign for a date: lock the folder's notes, note the night as
+/// intended, create its ledger, note the night as begun, send the first request. Notes and ledger
+/// are durable before the next step begins. If the process is killed between two of these steps,
+/// the night can still begin or continue. A night that is noted as begun but has no ledger counts
+/// as lost, and does not begin again.
 public enum NightRun {
     /// Runs the night with the options.
     ///
@@ -74,7 +74,8 @@ struct NightCall {
         guard options.nightLength > 0, options.nightLength <= NightOptions.nightLengthLimit else {
             throw .usage(
                 "night-length",
-                "must be above 0 and at most 20h: the next night may begin 23 hours after this one"
+                "must be above 0 and at most 20h, because the next night may begin after 23 hours: "
+                    + "write a time such as 12h"
             )
         }
         folder = try NightFolder(options)
@@ -259,7 +260,7 @@ struct NightCall {
         throw .usage(
             "campaign",
             "\(options.campaign): the night of \(date) in \(folder.path) belongs to campaign "
-                + "\(night.campaign): if that file was moved, put it back or leave a link there; if "
+                + "\(night.campaign). If that file was moved, put it back or leave a link there. If "
                 + "this is another campaign, give it another --name, and it is sent to its "
                 + "whole list: "
                 + "\(LedgerSession.reached(by: try? LedgerReader(path: folder.ledger(date))))"
@@ -301,8 +302,8 @@ struct NightCall {
         }
     }
 
-    /// Warns if a night begins whose rows are due on a date other than the night's. Without `--on`
-    /// and `--zone-default`, they are due on the date of the first start in UTC.
+    /// Warns if a night begins, but its rows are due on another date. Without `--on` and
+    /// `--zone-default`, they are due on the date of the first start in UTC.
     private func warnOfDeliveryDate(_ date: NightDate) {
         let delivery = options.send.delivery
         let due = universalTime(now).prefix(10)
@@ -409,8 +410,8 @@ struct NightCall {
     }
 
     /// Whether the options are those with which a finished night began: its rows, arms, topic, push
-    /// type and environment. The files may by now be those of the next night, so what they contain
-    /// does not matter.
+    /// type and environment. The content of files is not compared, because they may already be the
+    /// files of the next night.
     private func hasOptions(of reader: LedgerReader) -> Bool {
         let (send, known) = (options.send, reader.manifest.identity)
         var own = known
@@ -431,9 +432,11 @@ struct NightCall {
         return (given ?? reader.listPath).map { areSamePaths($0, path) } ?? false
     }
 
-    /// Describes the server of a finished night's latest run if that run was a rehearsal: the
-    /// options name a server of Apple, and the run had another one. nil for any other night. A
-    /// relay may be replaced by another one.
+    /// Describes the server of a finished night's latest run, if that run was a rehearsal. Returns
+    /// nil for any other night.
+    ///
+    /// A run was a rehearsal if the options name a server of Apple, but the run used a different
+    /// one. If the options name a relay, no run counts as a rehearsal.
     private func otherServer(than reader: LedgerReader) throws(BroadsideError) -> String? {
         guard let known = Telemetry.read(from: reader.directory)?.endpoint else { return nil }
         let (host, port) = try Plan.endpoint(options.send)

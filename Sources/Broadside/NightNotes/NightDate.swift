@@ -1,7 +1,7 @@
 internal import BroadsidePolicy
 import BroadsideSupport
 
-/// A calendar day, the name of a night's ledger: `2026-11-20`.
+/// A calendar day, such as `2026-11-20`. A night's ledger is named after the night's day.
 struct NightDate: Hashable, Comparable, Sendable, CustomStringConvertible {
     let description: String
 

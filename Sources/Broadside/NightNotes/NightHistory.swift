@@ -13,7 +13,7 @@ struct NightHistory: Sendable {
     enum Note: String, CaseIterable, Sendable {
         /// The night was started on its date.
         case intended
-        /// The night was started on another day, with its date as an option.
+        /// The night was started on a day other than its date. The option `--date` named the date.
         case ordered
         /// The night's ledger is durable, and the first request may follow.
         case begun
@@ -31,9 +31,9 @@ struct NightHistory: Sendable {
     struct Night: Sendable {
         let date: NightDate
         fileprivate(set) var state = State.intended
-        /// Time of the latest start on the night's own date, before the night had begun; nil if
-        /// there was none. If all starts of a night were on other days (`ordered`), the night
-        /// continues only if the option names its date again.
+        /// Time of the latest start on the night's own date before the night began; nil if there
+        /// was no such start. A night without such a start continues only if `--date` names its
+        /// date again.
         fileprivate(set) var startedAtMilliseconds: UInt64?
         /// Time of the night's latest note.
         fileprivate(set) var notedAtMilliseconds: UInt64
@@ -87,8 +87,8 @@ struct NightHistory: Sendable {
     ///   - now: Current time, in milliseconds.
     ///   - today: Day at that time.
     ///   - length: Length of a night, in milliseconds.
-    /// - Throws: Exit code 1 if the clock is far behind the time of the latest night. That night
-    ///   would begin again under another date.
+    /// - Throws: Exit code 1 if the clock is far behind the time of the latest night, because that
+    ///   night would begin again under another date.
     func night(
         at now: UInt64, today: NightDate, length: UInt64
     ) throws(BroadsideError) -> NightDate {
@@ -114,8 +114,8 @@ struct NightHistory: Sendable {
 
     /// Why a start that would begin a night may be a mistake.
     enum Doubt: Equatable {
-        /// Rows are to be sent again, but the night has sent none. `latest` is the latest night
-        /// with a ledger; nil if there is none.
+        /// The start is to send rows of the night again, but the night has not sent any rows yet.
+        /// `latest` is the latest night with a ledger; nil if no night has a ledger.
         case nothingToRetry(latest: NightDate?)
         /// A later night has begun, and no start of this one is noted, so its date may be a
         /// mistake.

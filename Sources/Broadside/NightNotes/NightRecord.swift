@@ -1,7 +1,7 @@
 import BroadsideLedgers
 import BroadsideSupport
 
-/// Writes the notes of a run about its night, and the night's page.
+/// Records the progress of a night's run in `NightNotes`, and writes the run's report page.
 final class NightRecord: Sendable {
     private let notes: NightNotes
     private let date: NightDate

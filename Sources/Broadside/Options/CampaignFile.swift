@@ -69,7 +69,7 @@ package struct CampaignFile {
         }
         guard case .object(let members) = root.content else {
             throw .request(
-                "\(named(root.position)): is \(root.kindDescription): a campaign is an object, { ... }"
+                "\(named(root.position)): is \(root.kindDescription), but a campaign is an object: write { ... }"
             )
         }
         var entries: [Entry] = []

@@ -7,8 +7,8 @@ extension SendOptions {
     /// Default of `--dead-for`: 30 days.
     public static var defaultDeadFor: UInt64 { 30 * 86_400 * second }
 
-    /// Maximum age at which a report of a dead token counts, in milliseconds; nil if the token's
-    /// registration time decides instead.
+    /// Maximum age of a report that a token is dead, in milliseconds. Older reports are ignored.
+    /// nil: the token's registration time decides whether a report is ignored.
     private var deadForMilliseconds: UInt64? {
         registeredColumn == nil ? (deadFor ?? Self.defaultDeadFor) / millisecond : nil
     }
@@ -75,8 +75,8 @@ extension SendOptions {
             directories, own: ledger)
     }
 
-    /// Returns the option that uses the oldest reports in a folder's ledgers, and the maximum age
-    /// of these reports in milliseconds; nil if no option has such a limit.
+    /// Returns the option that uses the oldest reports from a folder's ledgers. Also returns the
+    /// maximum age of these reports, in milliseconds. Returns nil if no option has a maximum age.
     func memory(of folder: String) -> (option: String, milliseconds: UInt64)? {
         let path = normalizedPath(folder)
         func asks(_ directories: [String]) -> Bool {

@@ -22,7 +22,7 @@ public struct SendOptions: Sendable {
 
     /// Whether payloads are checked against Apple's rules before they are sent.
     public enum PayloadCheckMode: String, Sendable, CaseIterable {
-        /// Errors of `payload check` end the run before it begins.
+        /// If `payload check` finds an error, the run does not begin.
         case error
         /// Payloads are sent without the check.
         case off
@@ -88,15 +88,15 @@ public struct SendOptions: Sendable {
     /// File whose first line is the passphrase of a protected key.
     public var passphraseFile: String?
 
-    /// Apple's host: production or sandbox. If a value was set, an `endpoint` of Apple's other
-    /// environment is an error.
+    /// Environment of APNs: production or sandbox. If this is set, an `endpoint` that is Apple's
+    /// host for the other environment is an error.
     public var environment: Endpoints.Environment {
         get { chosenEnvironment ?? .production }
         set { chosenEnvironment = newValue }
     }
     /// Environment that was set; nil: the default, or that of the endpoint.
     private(set) var chosenEnvironment: Endpoints.Environment?
-    /// Port of Apple's host, and of an endpoint without a port; nil: the protocol's default.
+    /// Port to connect to, unless the endpoint names one; nil: the protocol's default.
     public var port: UInt16?
     /// `HOST[:PORT]` of a server to use instead of Apple's.
     public var endpoint: String?
@@ -235,7 +235,7 @@ public struct SendOptions: Sendable {
     var nightFolder: String?
     /// Length of a night, nanoseconds; nil if the run is not a night.
     var nightLength: UInt64?
-    /// Notes about the night that this run sends; nil if the run is not a night.
+    /// Writes the notes about this run's night; nil if the run is not a night.
     var night: NightRecord?
     /// Program that runs the campaign through the library; nil for the command.
     package var host: RunHost?
@@ -254,7 +254,7 @@ public struct SendOptions: Sendable {
     /// Whether an existing ledger may be continued.
     var resumes: Bool { ledgerUse != .begin }
 
-    /// Absolute path of the list, as it was given; nil if the list is not a file.
+    /// Absolute path of the list, in which links are not resolved; nil if the list is not a file.
     var givenListPath: String? {
         guard case .file(let path) = tokens, path != ListBytes.standardInput else { return nil }
         return normalizedPath(path)

@@ -68,7 +68,7 @@ public struct SendRate: Equatable, Sendable, ExpressibleByIntegerLiteral,
             throw Problem(
                 isRamp: true,
                 "'\(text)' falls, but a rate can only rise: write \(parts[0])..\(text[..<dots.lowerBound])/\(parts[1]), or "
-                    + "one rate and slow the run down with broadside control")
+                    + "write one rate, and lower it with broadside control")
         }
         self.init(first, last, within)
     }

@@ -17,8 +17,9 @@ extension ExclusionScan {
     ///
     /// - Parameters:
     ///   - topic: Topic of the campaign; nil: unknown.
-    ///   - begun: Manifest of a campaign that began earlier; nil: the campaign begins.
-    ///   - isBegun: Whether the campaign began earlier, even if the manifest is not needed.
+    ///   - begun: Manifest of a campaign that began earlier. nil: the campaign begins now, or the
+    ///     manifest is not needed.
+    ///   - isBegun: Whether the campaign began earlier.
     init?(
         _ options: SendOptions, payloads: PayloadSet, topic: String?, begun: Manifest?,
         isBegun: Bool

@@ -15,7 +15,7 @@ extension NotificationHeaders.Field {
 }
 
 extension NotificationHeaders.Problem {
-    /// Problem and fix, as one line that follows the option's name.
+    /// Problem and fix, as one line to print after the option's name.
     var message: String {
         switch kind {
         case .needsProviderToken(let type):
@@ -59,14 +59,14 @@ extension NotificationHeaders.Problem {
 }
 
 extension CertificateScope.TopicProblem {
-    /// Problem and fix, as one line that follows `--topic`.
+    /// Problem and fix, as one line to print after `--topic`.
     var message: String {
         switch self {
         case .isNoneOf(let topic, let topics):
             "'\(topic)' is not a topic of the certificate: use one of "
                 + topics.joined(separator: ", ")
         case .severalTopics(let topics):
-            "is missing: the certificate has several topics: name one of "
+            "is missing, and the certificate has several topics: name one of "
                 + topics.joined(separator: ", ")
         case .needsSuffix(let suffix, let type):
             "is missing: push type \(type.rawValue) needs a topic that ends in \(suffix)"

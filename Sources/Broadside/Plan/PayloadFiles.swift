@@ -175,8 +175,8 @@ struct PayloadFiles {
         return (String(column), String(directory))
     }
 
-    /// Returns the value whose rows get the payload file with this name; nil if the name is not
-    /// that of a payload file.
+    /// Returns the column value for which a row gets the payload file with this name; nil if no
+    /// payload file can have this name.
     static func value(ofName name: String) -> String? {
         let ending = ".json"
         guard name.lowercased().hasSuffix(ending), !name.hasPrefix(".") else { return nil }

@@ -148,8 +148,8 @@ public struct PayloadReport: Sendable {
 
     /// Warning that rows may have a value for which there is no payload.
     public static func missingDefault(_ option: String) -> String {
-        "--payload-by \(option): there is neither a default.json nor a "
-            + "--payload: rows with other values would end as invalid, NoPayload"
+        "--payload-by \(option): rows with other values would be invalid (NoPayload): add a "
+            + "default.json or --payload FILE"
     }
 
     /// Line about the reason why the payload must not be sent; nil if it may be sent.

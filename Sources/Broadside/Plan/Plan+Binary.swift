@@ -8,8 +8,8 @@ extension Plan {
     /// Default port of a gateway.
     static let gatewayPort: UInt16 = 2195
     /// Limit on notifications in flight per connection to a legacy gateway. The gateway confirms
-    /// nothing, so a notification is in flight until no error has come for `binaryWait`. With a
-    /// larger limit, more notifications are sent in this time.
+    /// nothing. So a notification is in flight until `binaryWait` has passed without an error. With
+    /// a larger limit, more notifications are sent in this time.
     static let gatewayWindow = 8192
 
     /// Text about the legacy gateway, to append to the endpoint; empty for HTTP/2.
@@ -99,9 +99,9 @@ extension Plan {
         if let topic = options.topic, !credential.topics.contains(topic) {
             throw .usage(
                 "topic",
-                "is not part of the binary protocol, where the certificate "
-                    + "determines the topic, and this certificate is not for \(topic): "
-                    + "remove it, or use the certificate of that app")
+                "does not work with --protocol binary, where the certificate determines the "
+                    + "topic, and this certificate is not for \(topic): remove the "
+                    + "option, or use the certificate of that app")
         }
         if options.collapseID != nil {
             throw .usage(

@@ -104,7 +104,7 @@ extension Plan {
         if let summary = options.summary, summary != "-" { parts.append("summary \(summary)") }
         if let deadline = options.deadline {
             parts.append(
-                "rows not sent within \(durationText(Double(deadline) / 1e9)) of the first start "
+                "rows that are not sent within \(durationText(Double(deadline) / 1e9)) of the first start "
                     + "remain")
         }
         return parts.joined(separator: "; ")

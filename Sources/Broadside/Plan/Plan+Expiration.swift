@@ -7,8 +7,7 @@ import BroadsideSupport
 extension Plan {
     /// A past expiration counts as intended if it is at most this old, seconds.
     private static let pastSecondsLimit: UInt64 = 86_400
-    /// A value below this number, the seconds of a year, is taken for a duration and not for a
-    /// date.
+    /// One year, in seconds. A smaller value was probably meant as a duration and not as a date.
     private static let durationSecondsLimit: UInt64 = 366 * 86_400
 
     /// Refuses an expiration far in the past, because APNs would try once and store nothing.

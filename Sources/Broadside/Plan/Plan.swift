@@ -17,7 +17,7 @@ struct Plan {
     var credential: Credential
     var shape: RunShape
     var streamsPerConnection: Int
-    /// Number of the first run that this process made in the ledger; nil if it has made none yet.
+    /// Number of this process's first run in the ledger; nil if the process has made no run yet.
     /// `--retry` does not reopen rows that this run or a later one has settled.
     var reopenedSince: UInt32?
     /// Likely mistakes, which are reported but do not prevent the send.
@@ -80,7 +80,7 @@ struct Plan {
     /// Topic or its template; nil: the certificate's topic.
     var topicText: String? { namesTopics ? options.topic : headers.topic }
 
-    /// Limit on the topics that are warned about. A few show the mistake.
+    /// Maximum number of warnings about topics. A few warnings are enough to show the mistake.
     private static let topicWarningLimit = 4
 
     /// Warns about the topics that rows have named so far.
@@ -95,8 +95,8 @@ struct Plan {
         }
     }
 
-    /// Refuses a topic per row with a certificate, because a certificate is valid only for its own
-    /// topics.
+    /// Refuses a certificate if each row names its own topic, because a certificate is valid only
+    /// for the topics that the certificate names.
     private static func checkRowTopics(
         _ options: SendOptions, _ credential: Credential
     ) throws(BroadsideError) {

@@ -62,8 +62,8 @@ final class RunRows {
         return first
     }
 
-    /// Returns the rows that are searched for the first row to send. Later rows do not affect which
-    /// of these rows are skipped.
+    /// Returns the rows at the beginning of the list, among which `first` searches for a row to
+    /// send. Later rows do not affect which of these rows are skipped.
     private func firstSelection() throws(BroadsideError) -> ListSelection {
         var rows = try rows()
         guard let search else { return ListSelection(rows: rows) }

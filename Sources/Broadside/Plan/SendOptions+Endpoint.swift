@@ -25,8 +25,9 @@ extension SendOptions {
     /// Whether `port` decides which port connections go to, because the endpoint names none.
     var allowsPort: Bool { endpoint.map { parseEndpoint($0)?.port == nil } ?? true }
 
-    /// Replaces an endpoint that is one of Apple's hosts by the host's environment. Commands whose
-    /// requests go to other hosts of Apple then choose their host by the environment.
+    /// If the endpoint is one of Apple's hosts, removes the endpoint and sets `environment` to the
+    /// environment of that host. This is for commands that send to other hosts of Apple. They
+    /// choose the host by the environment.
     package mutating func replaceAppleEndpoint() throws(BroadsideError) {
         guard endpoint != nil, let host = appleEnvironment else { return }
         _ = try Plan.endpoint(self)

@@ -113,7 +113,7 @@ package struct WavePlan: Sendable {
         }
     }
 
-    /// All rows, for a dry run. A dry run ignores when rows are due.
+    /// All rows, for a dry run. A dry run ignores the times at which rows are due.
     var anyTime: DueRows {
         DueRows(zones) { instants[$0] == .missed ? .skip : .send }
     }
@@ -139,7 +139,7 @@ package struct WavePlan: Sendable {
     }
 
     /// Whether waves that have begun may have unsettled rows; false if all rows of these waves are
-    /// settled. If quiet hours have begun in a zone, its rows may be settled or not.
+    /// settled. Rows that wait for the end of quiet hours count as rows of these waves.
     ///
     /// - Parameters:
     ///   - rows: Number of rows of the campaign; nil: unknown.
@@ -226,7 +226,7 @@ package struct WavePlan: Sendable {
         guard rows > 0, let expiration, let last = waves.last else { return nil }
         return "broadside: warning: --expiration \(expiration.text) ends before "
             + "\(grouped(rows)) rows are due, so APNs tries to deliver each of these notifications "
-            + "only once, and does not store them for devices that are offline: write a time after "
+            + "only once, and stores none for devices that are offline: write a time after "
             + last.timeText
     }
 
@@ -268,7 +268,7 @@ package struct WavePlan: Sendable {
                     + "To send these rows with --zone-default, leave the column empty in them")
         }
         standardErrorLine(
-            "broadside: warning: --zone-column: \(text): they get --zone-default \(zone)")
+            "broadside: warning: --zone-column: \(text): such rows get --zone-default \(zone)")
     }
 
     /// Warning about a night whose waves take longer than the length of a night; nil if they take
@@ -280,13 +280,13 @@ package struct WavePlan: Sendable {
         let hours = durationText(Double(last.atMilliseconds - schedule.startedAt) / 1_000)
         return
             "broadside: warning: the last wave is due at \(last.timeText), \(hours) after the "
-            + "start, but a night lasts \(durationText(Double(length) / 1_000_000_000)): a later "
-            + "start begins the next night and does not continue this one, or it ends with exit "
-            + "code 7 while this one still waits: raise --night-length, or make one campaign per "
-            + "region with --where and --name"
+            + "start, but a night lasts \(durationText(Double(length) / 1_000_000_000)): raise "
+            + "--night-length, or make one campaign per region with --where and --name. Otherwise, "
+            + "a later start begins the next night instead of continuing this one, or ends with "
+            + "exit code 7 if this one still waits"
     }
 
-    /// Which wave has been reached at a time.
+    /// Progress through the waves at a time.
     func progress(at now: UInt64, isWaiting: Bool) -> WaveProgress {
         let begun = waves.prefix { $0.atMilliseconds <= now }.count
         return WaveProgress(

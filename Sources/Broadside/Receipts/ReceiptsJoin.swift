@@ -7,14 +7,15 @@ import BroadsideObservability
 import BroadsideRows
 public import BroadsideSupport
 
-/// Joins receipts, which devices reported, with the rows of a ledger.
+/// Joins the rows of a ledger with the receipts that devices reported. Rows and receipts get a
+/// common key and are sorted by that key. The result has each device's rows and first receipt:
 ///
 ///     ledger ▶ key, arm, time ──────┐
 ///                                   ├─▶ sorted by key ▶ each device's rows and first receipt
 ///     receipts ▶ key, time, values ─┘
 ///
-/// The key is the row's number if receipts have apns-ids, or the fingerprint of the token. The sort
-/// spills to disk, so that memory is bounded.
+/// If receipts have apns-ids, the key is the row's number. Otherwise, the key is the fingerprint of
+/// the token. The sort spills to disk, so that memory is bounded.
 enum ReceiptsJoin {
     /// Maximum number of columns to count by.
     static let columnLimit = 7
@@ -37,7 +38,9 @@ enum ReceiptsJoin {
                 "by", "names a column twice, or more than \(columnLimit) columns: correct it")
         }
         guard path != ListBytes.standardInput else {
-            throw .usage("receipts", "-: receipts are read more than once: name a file")
+            throw .usage(
+                "receipts",
+                "- is standard input, but receipts are read more than once: name a file")
         }
         let (key, isToken) = try columns.key(of: path)
         if isToken { try checkTokens(ledger, receipts: path, column: key) }
@@ -66,9 +69,9 @@ enum ReceiptsJoin {
             throw .usage(
                 "receipts",
                 "\(printable(path)): none of its \(grouped(findings.receipts)) receipts can be "
-                    + "read: \(findings.firstUnreadable ?? ""): does the column "
+                    + "read (\(findings.firstUnreadable ?? "")): does the column "
                     + "'\(printable(key))' contain the \(isToken ? "tokens" : "apns-ids") "
-                    + "(--token-column, --id-column), and '\(printable(time))' the times "
+                    + "(--token-column, --id-column), and does '\(printable(time))' contain the times "
                     + "(--time-column), such as 2030-01-31T19:00:00Z or Unix seconds?")
         }
         try records.merge { (record) throws(BroadsideError) in tally.take(record) }

@@ -28,8 +28,8 @@ public enum CampaignRun {
         }
     }
 
-    /// Whether the summary's file exists and may be that of an earlier run, because the ledger that
-    /// this run was to begin exists, too.
+    /// Whether the summary's file may be that of an earlier run. That is so if this run had to
+    /// begin a ledger, but both the ledger and the file already exist.
     private static func mayBeOfEarlierRun(_ options: SendOptions) -> Bool {
         guard !options.resumes, let ledger = options.ledger, let summary = options.summary,
             summary != "-", (try? fileExists(summary)) ?? true
@@ -73,9 +73,10 @@ public enum CampaignRun {
         }
     }
 
-    /// Refuses options that would store tokens, if the ledger must not keep any.
+    /// Refuses options with which the ledger would store tokens, if `--keep-tokens no` forbids
+    /// that.
     ///
-    /// - Returns: The options; without the command line if it contains a token.
+    /// - Returns: The options. A command line that contains a token is removed from them.
     private static func checkTokens(_ options: SendOptions) throws(BroadsideError) -> SendOptions {
         guard !options.keepsTokens else { return options }
         var options = options
@@ -147,8 +148,8 @@ public enum CampaignRun {
 
     /// - Parameters:
     ///   - spooling: Locked directory of the ledger; nil unless the list is standard input.
-    ///   - stage: If the list is standard input, signals have been deferred from the beginning, so
-    ///     that the copy of standard input is not interrupted.
+    ///   - stage: Progress of the call. If the list is standard input, signals are already
+    ///     deferred, so that they do not interrupt the copy of standard input.
     private static func run(
         _ options: SendOptions, spooling: LedgerDirectory?, _ stage: inout Stage
     ) throws(BroadsideError) -> Int32 {

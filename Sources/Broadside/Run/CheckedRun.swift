@@ -16,8 +16,8 @@ struct CheckedRun {
     /// including those that earlier runs read.
     let isBegun: Bool
     /// Whether the run covers only a byte range of the list. To find the range, the list must be
-    /// read, which may take minutes. This search and the check of the rows therefore wait until
-    /// signals are handled.
+    /// read, which may take minutes. The search and the check of the rows therefore begin only
+    /// after signals are handled, so that a signal can end them.
     let isPartSearched: Bool
 
     /// - Parameter spooling: Locked directory of the ledger; nil unless the list is standard input.

@@ -5,13 +5,15 @@ import BroadsideTLS
 internal import Glibc
 
 /// Keeps a run's credential current: renews provider tokens and reloads files. Runs on the thread
-/// that handles signals. The file of `--auth-token-file` is checked each second and read on a
-/// separate thread, because its disk may hang; commands run there, too. Keys are read on the thread
-/// that handles SIGHUP. A thread that only waits would not reuse the memory that it freed, so keys
-/// would remain in that memory.
+/// that handles signals.
+///
+/// The file of `--auth-token-file` is checked each second. A separate thread reads the file,
+/// because its disk may hang. Commands run on separate threads, too. Keys are read on the thread
+/// that handles signals. A separate thread would only wait afterwards and not reuse its freed
+/// memory, so keys would remain in that memory.
 final class CredentialWatch {
-    /// Request to read the file of `--auth-token-file` if it has changed since the mark, or to run
-    /// the command.
+    /// Request for a new provider token. The reader either runs the token's command, or reads the
+    /// file of `--auth-token-file` if the file has changed since the mark.
     private struct Job: Sendable {
         let token: ExternalProviderToken
         let mark: ExternalProviderToken.Mark?
@@ -150,8 +152,8 @@ final class CredentialWatch {
             {
                 didWarnAboutSlowReading = true
                 warn(
-                    "the file of --auth-token-file has not been read for "
-                        + "\(Self.slowReading / second) s: does its disk hang? The previous token "
+                    "reading the file of --auth-token-file has taken "
+                        + "\(Self.slowReading / second) s so far: does its disk hang? The previous token "
                         + "stays in use")
             }
             return
@@ -225,9 +227,9 @@ private struct ReloadedCredential: Sendable {
     ///   - options: Options of the run.
     ///   - headers: Headers of the campaign.
     ///   - other: Credential at the start of the run.
-    ///   - accepted: Current credential if APNs has accepted a notification from this run; nil if
-    ///     it has not, so that the credential may be wrong.
-    ///   - printed: Output of the options' command; nil: they name none.
+    ///   - accepted: Current credential, if APNs has accepted a notification from this run.
+    ///     Otherwise nil, because the credential may be wrong.
+    ///   - printed: Output of the options' command; nil if the options name no command.
     ///   - warnings: Receives the warnings.
     /// - Returns: nil if a file can't be read, or the credential is another sender's; the last
     ///   warning has the cause.

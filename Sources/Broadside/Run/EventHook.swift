@@ -121,10 +121,10 @@ final class EventHook {
         }
     }
 
-    /// Time limit for calls at the end of a run: enough for the call at its start and the one at
-    /// its end.
+    /// Time limit for the calls that the end of a run waits for. It is enough for two calls: one
+    /// for the start of the run, and one for its end.
     private static var patience: UInt64 { (2 * secondsLimit + 5) * second }
-    /// Time limit for these calls after a second signal.
+    /// The same time limit after a second signal.
     private static var urgentPatience: UInt64 { 2 * second }
 
     private static func run(_ command: String, _ call: Call, by shell: ShellCommand) {

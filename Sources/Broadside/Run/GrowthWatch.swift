@@ -9,7 +9,7 @@ struct GrowthWatch {
     private let target: ConnectionTarget
     private var threads: [ThreadUse] = []
     private var reason = ConnectionGrowth.Reason.early
-    /// Value that a rising rate had when it last counted as changed.
+    /// Limit that `judgedLimit` last returned while the rate limit rises; nil if it does not rise.
     private var rampLimit: Double?
 
     /// Creates the watch; nil if the run keeps its initial number of connections.
@@ -50,9 +50,9 @@ struct GrowthWatch {
         return take(growth.observe(sample))
     }
 
-    /// Rate limit of a measurement. Only measurements under the same limit are compared. A rising
-    /// limit counts as unchanged until it has risen by a tenth, because otherwise no two
-    /// measurements would have the same limit.
+    /// Returns the rate limit of a measurement. Only measurements with the same limit are compared.
+    /// While the limit rises, the returned limit changes only after a rise by a tenth. Otherwise no
+    /// two measurements would have the same limit.
     private mutating func judgedLimit(_ snapshot: RunSnapshot) -> Double? {
         if snapshot.ramp != nil, let last = rampLimit, let limit = snapshot.rateLimit,
             limit >= last, limit < last * 1.1

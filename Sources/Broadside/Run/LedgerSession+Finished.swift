@@ -5,9 +5,9 @@ import BroadsidePolicy
 import BroadsideSupport
 
 extension LedgerSession {
-    /// Reports a campaign without remaining rows to all outputs that the options name. The invalid
-    /// rows are checked with the options of this call, so that a list with too many of them is
-    /// reported again.
+    /// Reports that a campaign has no remaining rows. The report goes to all outputs that the
+    /// options name. The number of invalid rows is checked with the options of this call, so that a
+    /// list with too many invalid rows is reported again.
     ///
     /// - Returns: The exit code.
     func reportFinished(
@@ -74,8 +74,8 @@ extension LedgerSession {
         return code
     }
 
-    /// Cause of the end: too many invalid rows for `--max-invalid`, a part in which each row was
-    /// refused, or `complete`.
+    /// Cause of the campaign's end. It is `complete`, unless the list has too many invalid rows for
+    /// `--max-invalid`, or the list is a part of a campaign and all its rows were refused.
     private var finishedCause: StopCause {
         let sent = SentRows(earlier)
         if manifest.identity.part != nil, sent.areAllRefused {

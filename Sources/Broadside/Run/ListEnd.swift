@@ -13,8 +13,8 @@ final class ListEnd {
     /// Whether the list thread has ended.
     private var isFree: Bool
 
-    /// Time limit in milliseconds for a read that makes no progress, and for waiting at the end of
-    /// a run for another thread's disk access.
+    /// Time limit in milliseconds for a read that makes no progress. At the end of a run, also the
+    /// time limit for another thread's disk access.
     static var diskPatience: Int { 5000 }
 
     /// Waits until the list thread releases the list. The wait is limited, because the list's disk

@@ -444,9 +444,9 @@ struct LiveRun {
         FinalWrites(session, coordinator, passes.requests, trace: outlets.trace, signals)
     }
 
-    /// Reads the ledger if rows remain, because only the ledger shows which rows are in doubt and
-    /// which rows this run should have reopened but did not. After a second signal, a campaign's
-    /// first run skips this.
+    /// Reads the ledger if rows remain. Only the ledger shows which rows are in doubt, and which
+    /// rows this run should have reopened but did not. After a second signal, a campaign's first
+    /// run does not read the ledger.
     private func takeOpenRows(
         _ summary: inout Summary, stop: StopCause?, endRow: UInt64?
     ) throws(BroadsideError) {

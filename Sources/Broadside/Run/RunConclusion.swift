@@ -132,9 +132,9 @@ struct RunConclusion {
 }
 
 extension Plan {
-    /// Whether an existing ledger is needed even if nothing was sent. A script that began with
-    /// `--resume-or-begin` may continue with `--resume`, other parts of a campaign may need the
-    /// ledger, or the ledger has the only copy of a list from standard input.
+    /// Whether an existing ledger is needed even if nothing was sent. There are three cases: a
+    /// script that began with `--resume-or-begin` may continue with `--resume`; other parts of the
+    /// campaign may need the ledger; the ledger has the only copy of a list from standard input.
     var expectsLedger: Bool {
         options.ledgerUse != .begin || options.part != nil || isOfStandardInput
     }

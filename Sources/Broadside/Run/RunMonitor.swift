@@ -271,13 +271,13 @@ final class RunMonitor {
         !coordinator.anyAccepted || coordinator.canary?.isPending == true || phase != .running
     }
 
-    /// Warns that the claim at the end of the run was not made, for operators who keep copies of
-    /// ledgers.
+    /// Warns that the ledger's claim could not be renewed at the end of the run. This matters to
+    /// operators who keep copies of ledgers.
     func reportEndClaim(_ problem: String, _ now: Now) {
         let warning =
             "the ledger could not renew its claim at the end: \(problem). The recorded outcomes "
-            + "are correct, but broadside can't detect that a copy of the ledger made during this "
-            + "run is old: do not resume such a copy"
+            + "are correct, but do not resume a copy of the ledger that was made during this run, "
+            + "because broadside can't detect that such a copy is old"
         standardErrorLine("broadside: warning: \(warning)")
         guard plan.options.log != nil else { return }
         report(
@@ -445,7 +445,7 @@ final class RunMonitor {
 }
 
 extension LedgerSession {
-    /// Description of the campaign for a sampler of a pass that starts now.
+    /// Describes the campaign to the sampler of a pass. The pass starts now.
     fileprivate func surroundings(
         _ plan: Plan, source: ListSource, _ passes: RunPasses, _ now: Now
     ) -> RunSampler.Context {

@@ -111,9 +111,9 @@ struct RunNotices {
         let inFlight = services.report.statistics.inFlight
         guard inFlight > 0, !coordinator.isStoppingAtOnce else { return cause }
         return
-            "\(cause); \(grouped(UInt64(inFlight))) in flight: waiting up to "
-            + "\(requestTimeout / second) s for their responses; a second signal (Ctrl-C) ends the "
-            + "wait and leaves them unknown"
+            "\(cause); \(grouped(UInt64(inFlight))) in flight, so waiting up to "
+            + "\(requestTimeout / second) s for responses; a second signal (Ctrl-C) ends the run at "
+            + "once, and rows in flight become unknown"
     }
 
     private mutating func sum(of retries: UInt64, _ now: Now) -> RunEvent? {
@@ -147,8 +147,8 @@ struct RunNotices {
         guard let until, !didReportHeldToken else { return nil }
         return RunEvent(
             .tokenHeld, .warning,
-            "no request is made until \(timeText(until * 1000)): APNs said "
-                + "TooManyProviderTokenUpdates, and the previous provider token is "
+            "no request is made until \(timeText(until * 1000)), because APNs responded "
+                + "TooManyProviderTokenUpdates and the previous provider token is "
                 + "too old: do other senders sign tokens with the same key?",
             milliseconds: now.wallMilliseconds)
     }

@@ -5,13 +5,12 @@ package import BroadsidePolicy
 package import BroadsideSupport
 
 /// Passes of a process over its list. Usually, one pass sends all rows. If rows are sent at their
-/// local time, each wave is a separate pass, and the ledger treats it like a run with `--resume`.
-/// The pass sends the rows that are due and leaves all others unsent.
+/// local time, each wave is a separate pass. The ledger treats a pass like a run with `--resume`.
 ///
-///     waits ──its time comes──▶ sends ──all due rows are settled──▶ next pass, or the end
-///       │                        │ ▲
-///       │                        │ └──quiet hours end── waits ◀──quiet hours begin──┐
-///       └────stop───▶ the end ◀──┴──────────────────────────────────────────────────┘
+/// - A pass waits for its time. Then it sends the rows that are due and leaves all others unsent.
+/// - A pass ends when all due rows are settled, or when quiet hours begin in a zone.
+/// - The next pass follows if more rows become due later. Otherwise, the run ends.
+/// - A stop ends the run, whether a pass waits or sends.
 package final class RunPasses {
     /// Waves; nil: all rows are sent in one pass.
     package let waves: WavePlan?
@@ -38,8 +37,8 @@ package final class RunPasses {
     /// Statistics of the passes that have ended.
     private(set) var statistics = RunStatistics()
     private(set) var latency = LatencyCounts()
-    /// Total time during which the passes that have ended were sending. Their waits for their waves
-    /// do not count.
+    /// Total time during which the passes that have ended were sending. Time spent waiting for
+    /// waves does not count.
     private(set) var sendingSeconds = 0.0
     /// Number of responses in the passes that have ended.
     var responses: UInt64 { latency.count + statistics.untimedResponses }
@@ -62,7 +61,7 @@ package final class RunPasses {
         dueAt = next
     }
 
-    /// Returns the work of this process in passes that have ended, for a pass that starts now.
+    /// Returns the work of the passes that have ended. The caller starts a pass now.
     func earlierWork(_ now: Now) -> RunSnapshot.EarlierPasses {
         let start = startedAt ?? now
         startedAt = start
@@ -74,7 +73,7 @@ package final class RunPasses {
     /// Rows of the pass; nil: all.
     package var due: DueRows? { waves?.due(at: dueAt) }
 
-    /// Which wave has been reached; nil if there are no waves.
+    /// Progress through the waves; nil if there are no waves.
     func progress(_ now: Now, isWaiting: Bool) -> WaveProgress? {
         waves?.progress(at: isWaiting ? now.wallMilliseconds : dueAt, isWaiting: isWaiting)
     }
@@ -99,16 +98,17 @@ package final class RunPasses {
         waves != nil && requests.stop == nil && (stop == nil || isQuiet && stop == .control)
     }
 
-    /// Whether refusals of the credential, or responses of a server that is not APNs, prevent another
-    /// pass. If other rows of the process were accepted, they concern single rows, which the next
-    /// pass sends again. If they concern all rows of a later pass, `--abort-after` ends the run.
+    /// Whether no other pass may follow, because APNs refused the credential, or because a server
+    /// that is not APNs responded. If any row of the process was accepted, these responses concern
+    /// single rows, and the next pass sends those rows again. If a later pass gets only such
+    /// responses, `--abort-after` ends the run.
     ///
     /// - Parameters:
-    ///   - refused: Rows of the pass that remain because of such responses.
+    ///   - refused: Rows of the pass that remain because of these responses.
     ///   - accepted: Rows of this pass and earlier ones that were accepted.
     static func endsRun(refused: UInt64, accepted: UInt64) -> Bool { refused > 0 && accepted == 0 }
 
-    /// Cause of the run's end if no other pass follows a pass that has ended.
+    /// Cause of the run's end. The pass that has ended was the last one.
     ///
     /// - Parameter stop: Cause that stopped the pass; nil if nothing stopped it.
     func finalStop(after stop: StopCause?) -> StopCause? {

@@ -28,15 +28,16 @@ extension Summary {
 }
 
 extension Summary {
-    /// Writes the summary of a run that ended with an error before it counted its rows, so that no
-    /// reader takes an earlier run's summary for this run's.
+    /// Writes the summary of a run that ended with an error before it counted its rows. Without
+    /// this summary, a reader could mistake an earlier run's summary for the summary of this run.
     ///
-    /// If another process uses the ledger, that process may have a summary of the same name. The
-    /// file is then left unchanged. A failure is ignored, because the error that ended the run is
-    /// reported.
+    /// If another process uses the ledger, nothing is written, because the summary of that process
+    /// may have the same name. An error of the write is ignored, because the error that ended the
+    /// run is reported.
     ///
     /// - Parameters:
-    ///   - isNew: Whether the campaign is known to have no ledger. Otherwise its counts are unknown.
+    ///   - isNew: Whether the campaign is known to have no ledger. Otherwise its counts are
+    ///     unknown.
     ///   - signals: Takes signals during the write; nil if no thread defers them.
     static func write(
         _ error: BroadsideError, isNew: Bool, to options: SendOptions, _ signals: SignalWatch?

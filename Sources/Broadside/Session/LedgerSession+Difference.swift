@@ -5,8 +5,8 @@ import BroadsideSupport
 
 extension LedgerSession {
     /// Describes the first difference between a ledger's campaign and that of a run; nil if it is
-    /// the same campaign. Folders of earlier ledgers are the same under any path that leads to
-    /// them.
+    /// the same campaign. If two paths lead to the same folder of earlier ledgers, that is not a
+    /// difference.
     ///
     /// - Parameters:
     ///   - known: Identity with which the campaign began.
@@ -36,7 +36,9 @@ extension LedgerSession {
         return known.firstDifference(from: own)
     }
 
-    /// Number of devices that may have got a night's notification, as a sentence.
+    /// Returns a clause about how many devices may have got the notification of a night.
+    ///
+    /// - Parameter night: Ledger of the night; nil: it can't be read.
     static func reached(by night: LedgerReader?) -> String {
         switch try? night?.statistics() {
         case nil: "devices may have got this night's notification already"

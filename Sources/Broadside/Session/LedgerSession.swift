@@ -19,13 +19,15 @@ final class LedgerSession {
     private let index: LedgerIndex?
     /// Counts of the ledger at the start.
     let earlier: LedgerSummary
-    /// Counts of rows that earlier runs of this process settled in states that `--retry` names.
+    /// Counts of rows that this process has already settled in states that `--retry` names. This
+    /// run does not reopen these rows.
     private let keptOfProcess: RowCounts
     let isFinishedAlready: Bool
     private let plan: Plan
     /// Limit on row numbers. Only rows with smaller numbers are processed; nil: all.
     let rowsLimit: UInt64?
-    /// Problem in claiming the ledger that does not prevent the run; nil if there was none.
+    /// Warning about the claim on the ledger; nil if there was none. The run continues after the
+    /// warning.
     let claimWarning: String?
     /// Rows that are settled without being sent.
     let skips: ExclusionIndex?
@@ -127,8 +129,8 @@ final class LedgerSession {
         try directory.save(manifest)
     }
 
-    /// Returns the rows to skip. Ignores reports in earlier ledgers that are later than the
-    /// campaign's first start.
+    /// Returns the rows to skip. Ignores reports that another ledger recorded after the campaign's
+    /// first start.
     private static func skips(
         _ search: ExclusionScan?, _ manifest: Manifest, _ directory: LedgerDirectory,
         _ list: TokenList, isNew: Bool
@@ -146,8 +148,8 @@ final class LedgerSession {
         return warning
     }
 
-    /// Claims the ledger once more at the end of the run, so that a copy of the ledger that was
-    /// made during the run counts as old. If that fails, the recorded verdicts are still valid.
+    /// Claims the ledger once more at the end of the run. A copy of the ledger that was made during
+    /// the run then counts as old. If the claim fails, the recorded verdicts are still valid.
     ///
     /// - Returns: Description of the failure; nil if the claim was made.
     func claimEnd() -> String? {
@@ -192,8 +194,9 @@ final class LedgerSession {
                 + "campaign began")
     }
 
-    /// Describes a night whose campaign has changed since the night began. The command of a night
-    /// names no ledger, so the advice suggests other remedies.
+    /// Returns the error for a night that began with a different list, payload or options.
+    /// `broadside night` has no option for the ledger, so the message does not suggest another
+    /// ledger.
     private static func otherNight(
         _ directory: LedgerDirectory, _ difference: String
     ) -> BroadsideError {
@@ -204,16 +207,17 @@ final class LedgerSession {
         let rest =
             isFinished
             ? ""
-            : "to send its rest, restore the list, payload and options with which it began; or "
+            : "restore the list, payload and options with which the night began, or "
         return .request(
             "the night of \(date) \(isFinished ? "is finished, but " : "")began with different input "
-                + "(\(difference)), so nothing is sent: \(rest)send the present input to its whole "
-                + "list, as a separate campaign with --name NAME: \(reached(by: night)) (\(path))")
+                + "(\(difference)), so nothing is sent: \(rest)send the present input as a "
+                + "separate campaign with --name NAME. That campaign goes to its whole list, and "
+                + "\(reached(by: night)) (\(path))")
     }
 
-    /// Checks that the list is the campaign's list. Compares its size and header. If the whole
-    /// content was hashed before, its hash is compared, too; if not, each part that was begun is
-    /// compared.
+    /// Checks that the list is the campaign's list. Compares size and header. If the ledger has a
+    /// hash of the whole content, compares the hash, too. If it has none, compares each part
+    /// that was begun.
     static func check(
         _ list: TokenList, _ manifest: Manifest, _ index: LedgerIndex,
         _ directory: LedgerDirectory, _ options: SendOptions

@@ -14,7 +14,8 @@ struct LedgerState {
     let rowsLimit: UInt64?
     /// Counts of the ledger.
     let summary: LedgerSummary
-    /// Counts of rows that earlier runs of this process settled in states that `--retry` names.
+    /// Counts of rows that this process has already settled in states that `--retry` names. This
+    /// run does not reopen these rows.
     let keptOfProcess: RowCounts
     /// Whether the run has nothing to send, whatever the ledger's counts are.
     let sendsNothing: Bool

@@ -64,9 +64,11 @@ final class BenchChild {
             &identifier, program ?? "/proc/self/exe", &actions, &attributes, words, environment)
         guard code == 0 else {
             throw BroadsideError(
-                program.map { "\($0) can't be started: error \(code) of posix_spawn" }
-                    ?? "broadside can't start itself: error \(code) of posix_spawn: is /proc "
-                    + "mounted?", exitCode: 1)
+                program.map {
+                    "\($0) can't be started (posix_spawn error \(code)): check that it runs"
+                }
+                    ?? "broadside can't start a copy of itself (posix_spawn error \(code)): check "
+                    + "that /proc is mounted", exitCode: 1)
         }
     }
 
@@ -133,7 +135,7 @@ final class BenchChild {
 struct BenchSignals {
     private let signals = SignalSet([SIGINT, SIGTERM, SIGHUP, SIGCHLD])
 
-    /// Blocks the signals, so that they wait until they are taken.
+    /// Blocks the signals. Each signal then stays pending until `take` receives it.
     init() { signals.block() }
 
     /// Waits for 20 ms, or until a child ends.
@@ -147,7 +149,7 @@ struct BenchSignals {
     private func take(nanoseconds: Int) throws(BroadsideError) {
         guard let signal = signals.take(nanoseconds: nanoseconds), signal != SIGCHLD else { return }
         throw BroadsideError(
-            "stopped before the benchmark's end: start it again",
+            "the benchmark was stopped before its end: start it again",
             exitCode: ExitCode.failure)
     }
 }

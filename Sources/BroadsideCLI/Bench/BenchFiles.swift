@@ -20,7 +20,7 @@ final class BenchFiles {
         // letters.
         guard unsafe mkdtemp(&template) != nil else {
             throw BroadsideError(
-                "no directory can be made in \(parent): set TMPDIR to another one",
+                "no directory can be made in \(parent): set TMPDIR to another directory",
                 exitCode: 5)
         }
         path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)

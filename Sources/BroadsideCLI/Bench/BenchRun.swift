@@ -31,8 +31,8 @@ struct BenchRun {
     /// Maximum number of attempts of a run that must last for a minimum time.
     private static let sampleLimit = 3
 
-    /// Both runs are extended by this many latencies, because connections accept more requests only
-    /// after their first responses.
+    /// The run that counts bytes and the run that finds the rate each last this many latencies
+    /// longer, because connections accept more requests only after their first responses.
     private static let latencies = 4
 
     init(_ options: BenchOptions) throws(BroadsideError) {
@@ -67,8 +67,8 @@ struct BenchRun {
         if measured.summary.rejected > 0 {
             standardErrorLine(
                 "broadside: warning: \(measured.summary.rejected) of "
-                    + "\(Int(measured.answered)) notifications were refused: a server "
-                    + "may handle refused ones faster than others")
+                    + "\(Int(measured.answered)) notifications were refused, and a server may "
+                    + "handle refused notifications faster than accepted ones: check the endpoint")
         }
         return BenchResult(
             measured, options, bytesEach: bytes, reference: try reference(for: measured))

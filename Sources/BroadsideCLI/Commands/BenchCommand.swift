@@ -8,20 +8,20 @@ enum BenchCommand {
         summary: "measure the throughput of this machine, against a simulator or an endpoint",
         usage: "[OPTIONS]",
         discussion: """
-            Needs no files: it starts a simulator in a separate process, generates device tokens and a
-            payload, runs 'broadside send' with a ledger, and removes everything afterwards. Until then
-            the files are in TMPDIR: a list of at most 20 million rows (1.3 GB) and ledgers. Simulator
-            and sender share this machine's cores; the simulator's CPU time is shown separately. With
-            --endpoint it measures another server, never Apple's, because the tokens are made up.
+            Needs no files. It starts a simulator in a separate process, generates device tokens and a
+            payload, runs 'broadside send' with a ledger, and removes everything at the end. Until then,
+            TMPDIR holds the list, with at most 20 million rows (1.3 GB), and the ledgers. Simulator and
+            sender share this machine's cores; the simulator's CPU time is shown separately. With
+            --endpoint, it measures another server, but never Apple's, because the tokens are made up.
 
-            A short warm-up (at most one second plus four times the latency) measures the rate and from
-            it computes the number of rows, so --duration is approximate. A run that takes less than half
-            of it is repeated with more rows, at most twice. A separate short run counts bytes: those of
-            HEADERS and DATA frames, without TLS.
+            A short warm-up (at most one second plus four times the latency) measures the rate, which
+            determines the number of rows. So --duration is approximate. A run that takes less than half
+            of --duration is repeated with more rows, at most twice. A separate short run counts the bytes
+            of HEADERS and DATA frames, without TLS.
 
-            If h2load (of nghttp2) is installed, it sends as many requests with the same payload to a
-            simulator of the same kind, and bench prints its CPU time per request beside Broadside's.
-            h2load reads no list and writes no ledger.
+            If h2load (of nghttp2) is installed, bench also runs h2load, with the same payload, the same
+            number of requests and a simulator of the same kind, and prints the CPU time per request of
+            both. h2load reads no list and writes no ledger.
             """,
         sections: [
             howMuch.section, againstWhat.section, CredentialOptions.credentials.section,
@@ -32,7 +32,7 @@ enum BenchCommand {
         examples: [
             .init("The throughput of this machine", "broadside bench"),
             .init(
-                "The same if each response takes 200 ms, as JSON",
+                "The same with responses that take 200 ms, as JSON",
                 "broadside bench --latency 200ms --connections 50 --json"),
         ],
         essentials: [
@@ -51,7 +51,9 @@ enum BenchCommand {
                     throw .usage("duration", ParsedArguments.noDuration(text))
                 }
                 guard BenchOptions.durations.contains(duration) else {
-                    throw .usage("duration", "'\(text)' is not from 100ms to 10m: write it like 5s")
+                    throw .usage(
+                        "duration",
+                        "'\(text)' is not a duration from 100ms to 10m: write it like 5s")
                 }
                 options.durationNanoseconds = duration
             },
@@ -79,9 +81,9 @@ enum BenchCommand {
             ) { (_, _) throws(BroadsideError) in },
             .custom(
                 "ca-file", .file(.read), "FILE",
-                "certificates to trust; goes with --endpoint"
+                "with --endpoint: certificates to trust"
             ) { (_, _) throws(BroadsideError) in },
-            .custom("topic", .text, "TOPIC", "apns-topic; goes with --endpoint") {
+            .custom("topic", .text, "TOPIC", "with --endpoint: apns-topic") {
                 (_, _) throws(BroadsideError) in
             },
         ])
@@ -104,19 +106,20 @@ enum BenchCommand {
             if let name = forEndpoint.first(where: arguments.has) {
                 throw .usage(
                     name,
-                    "requires --endpoint: add it, or remove this option; the "
-                        + "simulator has its own")
+                    "requires --endpoint: add --endpoint HOST:PORT, or remove --\(name) to use "
+                        + "the simulator's own value")
             }
             return options
         }
         guard !arguments.has("latency") else {
-            throw .usage("latency", "configures the simulator: remove it, or --endpoint")
+            throw .usage(
+                "latency", "configures the simulator, but --endpoint replaces it: remove one")
         }
         guard !BenchOptions.isApples(endpoint) else {
             throw .usage(
                 "endpoint",
                 "\(endpoint) is Apple's server, which must not get the made-up tokens of a benchmark: "
-                    + "name another server, or leave --endpoint out to use the simulator")
+                    + "name another server, or remove --endpoint to use the simulator")
         }
         _ = try arguments.required("ca-file", "FILE")
         for name in ["endpoint"] + forEndpoint {

@@ -10,17 +10,17 @@ enum BroadcastCommand {
         usage: "--app BUNDLE --channel ID --payload FILE CREDENTIAL --ledger DIR [OPTIONS]",
         discussion: """
             Sends one request, which updates or ends the Live Activities that subscribed to the channel.
-            APNs does not say how many devices that are. The ledger has one row with the request's ID,
-            status and reason, and ledger stats, ledger find, report and status read it.
+            APNs does not report the number of these devices. The ledger has one row with the request's
+            ID, status and reason, which ledger stats, ledger find, report and status show.
 
             The broadcast is sent again only if APNs certainly did not process it: after 429, 500 or
-            503, or if the request was refused unprocessed. If the response is lost, the outcome is
-            unknown, and only --retry unknown sends it again. A start with the ledger of a broadcast that
-            was accepted or refused sends nothing.
+            503, or if the request was refused before it was processed. If the response is lost, the
+            outcome is unknown, and only --retry unknown sends the broadcast again. If the ledger shows
+            that the broadcast was accepted or refused, a further start sends nothing.
 
-            Exit codes: 0 accepted, now or earlier; 1 APNs can't be reached; 2 the request is wrong; 4
-            APNs refuses it; 5 the ledger can't be written; 6 failed, or unknown; 7 another process uses
-            the ledger.
+            Exit codes: 0 accepted, now or earlier; 1 APNs can't be reached; 2 the request is wrong;
+            4 APNs refuses the broadcast; 5 the ledger can't be written; 6 failed, or unknown; 7
+            another process uses the ledger.
             """,
         sections: [
             group.section.adding([CampaignOptions.file("credential, environment and endpoint")])
@@ -83,7 +83,7 @@ enum BroadcastCommand {
                 "apns-priority: 10 at once, 5 when power allows, 1 lowest (default: 10)"
             ) { (priority, options) in options.priority = priority },
             .expiration(
-                "until when APNs keeps the broadcast for subscribers that are away: 0, Unix seconds, a date (ISO 8601, UTC unless it has an offset), or +2h after the first start; at most 8 hours, and 0 only if the channel stores nothing (default: 0)"
+                "until when APNs keeps the broadcast for subscribers that are away: 0, Unix seconds, a date (ISO 8601, UTC unless it has an offset), or +2h after the first start; at most 8 hours; must be 0 if the channel stores nothing (default: 0)"
             ) { (expiration, options) in options.expiration = expiration },
             .custom(
                 "retry", .choice(["failed", "unknown", "failed,unknown"]), "STATES",
@@ -93,7 +93,8 @@ enum BroadcastCommand {
             },
             .integer(
                 "max-attempts", 1...100, \.attemptsMax,
-                "attempts if APNs is overloaded, after 1, 2, 4 and more seconds"),
+                "maximum number of attempts if APNs is overloaded; the first waits are 1, 2 and 4 seconds"
+            ),
             .choice(
                 "payload-check", \.payloadCheck,
                 "refuse a payload with errors, or send it all the same"),

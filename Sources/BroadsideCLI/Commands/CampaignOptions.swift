@@ -22,7 +22,7 @@ enum CampaignOptions {
         .init(
             "campaign", .file(.read), "FILE",
             (subcommand.map { "\($0): " } ?? "")
-                + "read \(what) from the campaign file of a send; an option here overrides it")
+                + "read \(what) from the campaign file of a send; the command line overrides it")
     }
 
     /// Sets of options that exclude each other. An option on the command line discards its
@@ -86,8 +86,8 @@ enum CampaignOptions {
         if !passedOver.isEmpty, arguments.string("progress") != "none" {
             standardErrorLine(
                 "broadside: --campaign \(path): "
-                    + "\(passedOver.joined(separator: ", ")) ignored: a "
-                    + "\(command.name) has its own")
+                    + "\(command.name) ignores \(passedOver.joined(separator: ", ")), because it has "
+                    + "values of its own")
         }
     }
 
@@ -101,7 +101,7 @@ enum CampaignOptions {
         return names
     }
 
-    /// Options in the file that the server on the command line replaces.
+    /// Options of the file that do not apply because the command line names another server.
     private static func replacedServer(
         _ file: CampaignFile, _ arguments: ParsedArguments
     ) -> Set<String> {
@@ -121,7 +121,7 @@ enum CampaignOptions {
         return names
     }
 
-    /// Whether an endpoint is Apple's, but not that of an environment.
+    /// Whether an endpoint is an Apple host of an environment other than the given one.
     private static func contradicts(_ endpoint: String?, _ environment: String?) -> Bool {
         guard let endpoint, let host = SendOptions.appleEnvironment(ofEndpoint: endpoint),
             let environment,

@@ -12,14 +12,14 @@ enum ChannelCommand {
             create  makes a channel and prints its ID, which the app's Live Activities subscribe to
             read    prints what APNs stores for a channel
             list    prints the IDs of all channels of the app, one per line
-            delete  deletes a channel, which can't be undone; asks first, or takes --yes
+            delete  deletes a channel for good; asks first, unless --yes is given
 
             A channel belongs to one app and one environment. Its storage never changes. An app has
-            at most 10,000 channels; broadside broadcast sends to one of them. A create whose response is
-            lost is not repeated, because a channel may exist that is recorded nowhere.
+            at most 10,000 channels; broadside broadcast sends to one of them. If the response to create
+            is lost, the request is not repeated, because APNs may already have created the channel.
 
             Exit codes: 0 done; 1 APNs can't be reached, or is overloaded; 2 the request is wrong; 4 APNs
-            refuses it; 6 it is unknown whether a channel was created.
+            refuses the request; 6 it is unknown whether a channel was created.
             """,
         sections: [
             group.section.adding([CampaignOptions.file("credential, environment and endpoint")])

@@ -8,8 +8,8 @@ enum ControlCommand {
         summary: "control a running send: status | rate N | pause | resume | stop",
         usage: "--ledger DIR REQUEST [--json]",
         discussion: """
-            Sends one request to the run that is writing the ledger in DIR, and prints its response.
-            Every run listens as soon as it sends; no option is needed. Requests:
+            Sends one request to the run that is writing the ledger in DIR, and prints the response.
+            Every run accepts requests once it sends; no option is needed. Requests:
 
             status   show the progress
             rate N   from now on at most N requests per second; rate unlimited removes the limit;
@@ -19,8 +19,8 @@ enum ControlCommand {
             stop     end cleanly, as after Ctrl-C: wait for responses in flight;
                      send --resume continues later
 
-            Instead of --ledger DIR you can name the socket of a simulator or a send that was started
-            with --control PATH.
+            Instead of --ledger DIR, you can give PATH, the socket of a simulator or send that was
+            started with --control PATH.
 
             Exit codes: 0 done; 1 no run is writing DIR, nothing listens on PATH, or no response comes
             within 10 s; 2 the request is wrong, or DIR is not a ledger.

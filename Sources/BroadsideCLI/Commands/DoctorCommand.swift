@@ -8,16 +8,15 @@ enum DoctorCommand {
         summary: "check this machine, the credentials and the connection to APNs",
         usage: "--topic TOPIC CREDENTIAL [OPTIONS]",
         discussion: """
-            Checks this machine (io_uring, open files, locked memory, whether OpenSSL uses the
-            processor's VAES, space and speed of the ledger's disk), then resolves the host, connects,
-            does the TLS handshake, and sends one request to a device token that no device can have.
-            The response shows whether credential, topic, environment and clock are right; for each
-            that is wrong, doctor says what to do. No device receives anything.
+            Checks this machine: io_uring, open files, locked memory, whether OpenSSL uses the
+            processor's VAES, and space and speed of the ledger's disk. Then it resolves the host,
+            connects, does the TLS handshake, and sends one request to a device token that no device can
+            have. The response shows whether credential, topic, environment and clock are right. For each
+            mistake, doctor prints what to do. No device receives anything.
 
-            With --survey or --compare it sends a list of harmless requests instead (wrong paths,
-            methods, header fields, payloads and credentials, all to a token of zeros), and notes
-            status, reason, header fields and body of each response. The file names no secret, no
-            address and no device.
+            With --survey or --compare, it sends harmless requests instead: wrong paths, methods, header
+            fields, payloads and credentials, all to a token of zeros. It records status, reason, header
+            fields and body of each response. The file contains no secret, no address and no device token.
 
             Exit codes: 0 all is well; 1 APNs can't be reached, this machine can't run a campaign, or
             two surveys differ; 2 the request is wrong; 4 APNs refuses credential, topic or environment.
@@ -37,8 +36,8 @@ enum DoctorCommand {
                                 + "output"),
                         .init(
                             "compare", .file(.read), "FILE",
-                            "name the differences between the endpoint's responses and FILE, a survey; "
-                                + "given twice: between two surveys, without connecting",
+                            "list the differences between the endpoint's responses and the survey FILE; "
+                                + "given twice: compare two surveys without connecting",
                             isRepeatable: true),
                         .init(
                             "print-token", .flag, nil,
@@ -89,8 +88,8 @@ enum DoctorCommand {
                 guard !arguments.has("survey") else {
                     throw .usage(
                         "survey",
-                        "needs an endpoint, but two files are compared without one: give --compare "
-                            + "once")
+                        "needs an endpoint, but two --compare files are compared without connecting: "
+                            + "remove --survey, or one --compare")
                 }
                 return try SurveyRun.compare(compared[0], compared[1], asJSON: isJSON)
             }

@@ -9,9 +9,9 @@ enum FeedbackCommand {
         usage: "--endpoint HOST[:PORT] --certificate FILE --ledger DIR [OPTIONS]",
         discussion: """
             Reads the whole list of tokens whose app was removed, and records each token as Unregistered
-            with the service's timestamp; broadside prune --ledger DIR then uses it. The service clears
-            its list as it is read, so each tuple is synced to disk as it arrives: if the connection
-            breaks, all complete tuples are in the ledger.
+            with the service's timestamp. Then broadside prune --ledger DIR can remove these tokens from
+            a list. The service clears its list while the list is read, so each tuple is synced to disk
+            as it arrives. If the connection breaks, all complete tuples are in the ledger.
 
             Exit codes: 0 read to the end; 1 the service can't be reached, or the list is incomplete; 2
             the request is wrong; 5 a disk error.

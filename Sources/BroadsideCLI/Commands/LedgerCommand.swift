@@ -17,22 +17,23 @@ enum LedgerCommand {
             verify  checks every checksum, and that every row is settled once; exit 5 names the first
                     bad record
             find    one row by --apns-id, or the rows of a --token, in one or several ledgers; DIR may
-                    have ledgers up to three levels below it; exit 1 if there is none; if a ledger
-                    can't be searched, it is named, and exit 5 or 2 follows the rows of the others
+                    have ledgers up to three levels below it. If no row is found, the exit code is 1.
+                    If a ledger can't be searched, a message names it, the rows of the other ledgers
+                    are printed, and the exit code is 5 or 2
             merge   copies the ledgers of all shards of a list, or of all parts of a campaign, into one,
                     after verifying each and checking that they belong together
             repair  copies the provably intact part of a damaged ledger; all other rows become in doubt
-            forget  erases devices from ledgers, for good: their tokens and fingerprints are replaced by
-                    a hash with a key that is thrown away. Counts and states stay, exports show
-                    forgotten- and the hash, and prune, --skip-dead, --cap and find do not know the
-                    devices any more. A person at a terminal is asked first. DIR may have ledgers
-                    up to three levels below it. A ledger in use is exit 7. Lists, exports,
-                    summaries and backups elsewhere are not touched
+            forget  erases devices from ledgers for good: replaces their tokens and fingerprints by a
+                    hash with a random key, and discards the key. Counts and states stay. Exports show
+                    forgotten- and the hash. prune, --skip-dead, --cap and find do not find the
+                    devices. At a terminal, forget asks first. DIR may have ledgers up to three
+                    levels below it. If a ledger is in use, the exit code is 7. Lists, exports,
+                    summaries and backups elsewhere stay unchanged
 
-            The list is read from where the run read it, or from --tokens. If that file is gone or is
-            another list, exports warn, and lack line numbers and the tokens of accepted rows. Each
-            part of a merged campaign has its own list and is a ledger itself: DIR/part-0001 and so
-            on.
+            The list is read from where the run read it, or from --tokens. If that file is missing or is
+            another list, an export prints a warning, and lacks line numbers and the tokens of accepted
+            rows. In a merged campaign, each part has its own list and is a ledger itself:
+            DIR/part-0001 and so on.
             """,
         sections: [group.section],
         examples: [
@@ -101,7 +102,7 @@ enum LedgerCommand {
             ) { (text, values) throws(BroadsideError) in values.columns = try columns(text) },
             .file(
                 "output", \.output, use: .written,
-                "export: output file, readable by its owner alone, compressed if it ends with .gz or .zst (default: standard output); merge, repair: the new directory"
+                "export: output file (default: standard output), readable only by its owner, and compressed if its name ends with .gz or .zst; merge, repair: the new directory"
             ),
             .flag(
                 "follow", \.follows,
@@ -119,7 +120,7 @@ enum LedgerCommand {
                 "token-column", "NAME", \.tokenColumn,
                 "forget: column of --tokens with the device tokens (default: token)"),
             .flag(
-                "dry-run", \.isDryRun, "forget: say what would be erased, and change nothing"),
+                "dry-run", \.isDryRun, "forget: print what would be erased, and change nothing"),
             .flag("yes", \.isConfirmed, "forget: do not ask for confirmation"),
         ])
 
@@ -129,8 +130,8 @@ enum LedgerCommand {
         else {
             throw .usage(
                 "columns",
-                "'\(printable(text))' is unknown: an export always has its usual columns, and "
-                    + "+unique_id adds one")
+                "'\(printable(text))' is not a column that can be added: write +unique_id, or "
+                    + "leave out --columns")
         }
         return [column]
     }
@@ -282,7 +283,7 @@ enum LedgerCommand {
         if parts <= 0 { try reportNoRow(ledger, values) }
     }
 
-    /// Reports that an export has no row, and which rows the ledger has.
+    /// Reports that an export has no row, and adds a hint about the rows that the ledger has.
     private static func reportNoRow(
         _ ledger: LedgerReader, _ values: Values
     ) throws(BroadsideError) {
@@ -321,8 +322,9 @@ enum LedgerCommand {
         request.cursor = values.cursor
         if try LedgerFollower(request).run() == .rowsAreLeft {
             standardErrorLine(
-                "broadside: the run has ended, but rows remain: follow again after a resume, with "
-                    + (values.cursor == nil ? "a" : "the same") + " --cursor to get each row once")
+                "broadside: the run has ended, but rows remain: after a resume, follow again "
+                    + "with \(values.cursor == nil ? "a" : "the same") --cursor to get each row once"
+            )
         }
         return 0
     }
@@ -363,7 +365,7 @@ enum LedgerCommand {
                 : ledgers.paths.count == 1 ? "this ledger" : "these ledgers"
             standardErrorLine(
                 "broadside: no such row in \(searched)"
-                    + (otherPart(values.notificationID).map { ": \($0)" } ?? ""))
+                    + (otherPart(values.notificationID).map { " \($0)" } ?? ""))
         }
         return failure != 0 ? failure : rows.isEmpty ? 1 : 0
     }
@@ -373,8 +375,7 @@ enum LedgerCommand {
         guard let text, let identifier = NotificationID(parsing: Array(text.utf8).rawSpan),
             identifier.part > 0
         else { return nil }
-        return "this apns-id belongs to row \(identifier.row) of part "
-            + "\(identifier.part) of campaign \(hexadecimal(identifier.campaign)): "
-            + "name that part's ledger"
+        return "(the apns-id belongs to row \(identifier.row) in part \(identifier.part) of "
+            + "campaign \(hexadecimal(identifier.campaign))): name the ledger of this part"
     }
 }

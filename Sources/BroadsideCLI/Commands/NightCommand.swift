@@ -10,24 +10,24 @@ enum NightCommand {
         summary: "the nightly campaign in one command, for cron, systemd and Kubernetes",
         usage: "--campaign FILE --ledgers DIR [--date DATE] [OPTIONS OF send]",
         discussion: """
-            Sends the night's campaign once, however often it is started. NAME is the campaign's name,
-            or else the name of FILE; the ledger is DIR/NAME/DATE, with today's local date. A start
-            begins that ledger, continues it if rows remain, or sends nothing if it is finished. A
-            night that was stopped continues after midnight too, unless it began --night-length ago.
+            Sends the night's campaign once, however often you start the command. The ledger is
+            DIR/NAME/DATE: NAME is the campaign's name, or else the name of FILE; DATE is today's local
+            date. A start begins that ledger, continues it if rows remain, or sends nothing if it is
+            finished. A stopped night continues after midnight too, unless it began --night-length ago.
             DIR must exist; DIR/NAME is created. If a finished night is started for other rows, another
-            app or another server (other values of --tokens, --where, --shard, --part, --split, --topic,
-            --push-type, --environment or --endpoint), nothing is sent (exit 2).
+            app or another server, nothing is sent (exit 2). The options compared are --tokens, --where,
+            --shard, --part, --split, --topic, --push-type, --environment and --endpoint.
 
-            DIR/NAME/nights notes which dates were begun. A night whose ledger was lost is never begun
-            again (exit 2). An earlier night with rows remaining is named in a warning, and continues
-            only with --date. --retry never begins a night (exit 2). A --date that was never started and
-            is earlier than one that has begun is a warning. With --deliver-at, rows are due on the date
-            of --on, whose default is not DATE. Each start writes the pages DIR/NAME/DATE/report.html
-            and DIR/NAME/index.html.
+            The file DIR/NAME/nights records which dates were begun. If the ledger of such a date is
+            lost, that night is not begun again (exit 2). A warning names an earlier night that has rows
+            remaining; it continues only with --date. --retry never begins a night (exit 2). A --date
+            that was never started, although a later date was, causes a warning. With --deliver-at, rows
+            are due on the date of --on, whose default is not DATE. Each start writes the pages
+            DIR/NAME/DATE/report.html and DIR/NAME/index.html.
 
             Exit codes are those of send: 0 also if the night is finished already, 6 if rows of it are
-            failed or unknown, 7 if another process is at work on it or on another night. Started
-            again until the code is 0, 2, 4 or 6, a night is sent completely, and no row twice.
+            failed or unknown, 7 if another process is at work on it or on another night. You can
+            repeat the command until the code is 0, 2, 4 or 6: no row is sent twice.
             """,
         sections: [section] + sendSections,
         examples: [
@@ -65,14 +65,14 @@ enum NightCommand {
                 "folder of the nights' ledgers, DIR/NAME/DATE; it must exist"),
             .text(
                 "date", "DATE", \.date,
-                "the night's date, such as 2026-11-20 (default: today, or that of a night that continues after midnight)"
+                "the night's date, such as 2026-11-20 (default: today, or the date of a night that continues after midnight)"
             ),
             .duration(
                 "night-length", \.nightLength, least: 1,
-                "how long after its start a night continues on the next day; at most 20h"),
+                "how long after its start a night may continue on the next day; at most 20h"),
             .custom(
                 "keep", .number, "N",
-                "after a finished night, remove the ledgers of finished nights beyond the N newest dates (default: keep all)"
+                "after a finished night, keep the N newest dates and remove the ledgers of older finished nights (default: keep all)"
             ) { (text, options) throws(BroadsideError) in
                 guard let count = Int(text), (1...NightOptions.keepLimit).contains(count) else {
                     throw .usage(
@@ -92,8 +92,8 @@ enum NightCommand {
     /// Options that apply to a single start, so a campaign file can't have them.
     static let startNames: Set<String> = ["date"]
 
-    /// Options of `send` that `night` lacks. It determines the ledger itself. With `--to`, a
-    /// rehearsal on one device would make the date count as sent.
+    /// Options of `send` that `night` lacks. `night` determines the ledger itself. `--to` sends
+    /// only a rehearsal to one device, but `night` would then record the date as sent.
     private static let excluded: Set<String> = [
         "ledger", "resume", "resume-or-begin", "must-resume", "to",
     ]

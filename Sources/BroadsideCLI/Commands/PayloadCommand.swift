@@ -12,7 +12,7 @@ enum PayloadCommand {
             Reports problems with line and column: invalid JSON, duplicate keys, the size, wrong keys and
             types in aps and alert, content that the push type does not allow, and keys that look
             misspelt. Anything that is only suspicious is a warning. With --broadcast the rules are
-            those of broadcast channels, and those of push type liveactivity.
+            those of broadcast channels and of push type liveactivity.
 
             The push types, with their topics, priorities and largest payloads:
 
@@ -110,7 +110,7 @@ enum PayloadCommand {
         guard !arguments.has("push-type") || values.pushType == .liveActivity else {
             throw .usage(
                 "push-type",
-                "\(values.pushType.rawValue) does not work with --broadcast: remove it")
+                "\(values.pushType.rawValue) does not work with --broadcast: remove --push-type")
         }
         values.pushType = .liveActivity
     }

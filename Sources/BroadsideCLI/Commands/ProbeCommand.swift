@@ -16,8 +16,8 @@ enum ProbeCommand {
         discussion: """
             Sends a background push of priority 5 that is never stored (expiration 0) to every token:
             devices show nothing, and APNs reports which tokens are dead. Ledger, resume and exit codes
-            work as in send. You can use the campaign file of a send, but name another ledger; its
-            payload and headers are ignored.
+            work as in send. You can use the campaign file of a send: its payload and headers are
+            ignored. Name another ledger for the probe.
             """,
         sections: [whatToProbe.section, ListOptions.whichRows.section] + SendCommand.commonSections,
         examples: [
@@ -29,7 +29,7 @@ enum ProbeCommand {
                 """#
             ),
             .init(
-                "Probe the first of two lists as one campaign; the other one gets --part 2/2",
+                "Probe the first of two lists of one campaign; the second list gets --part 2/2",
                 #"""
                 broadside probe --campaign evening.json5 --part 1/2 \
                     --campaign-id 5f0c8a1be2d34796 --label country=de --ledger list1
@@ -83,8 +83,8 @@ enum ProbeCommand {
         // about their tokens, so these tokens stay in the list.
         guard code == ExitCode.complete || code == ExitCode.openRows else {
             standardErrorLine(
-                "broadside: warning: --then-prune \(options.output): not written, because the "
-                    + "probe is not complete: continue with --resume")
+                "broadside: warning: --then-prune \(options.output) is not written, because the "
+                    + "probe is not complete: continue the probe with --resume")
             return code
         }
         do throws(BroadsideError) {

@@ -10,16 +10,17 @@ enum PruneCommand {
         usage: "--ledger DIR [--ledger DIR]... --tokens FILE --output FILE|--dry-run [OPTIONS]",
         discussion: """
             Copies a list byte for byte, except the rows whose token APNs reported as dead. For each
-            token the newest response in all ledgers counts: one dead on Monday, accepted on Tuesday, is
-            kept. The list need not be the one that was sent. A token that is dead for one topic may be
-            alive for another: if the rows of the ledgers have several topics, --topic decides. A legacy
-            gateway (send --protocol binary) also accepts dead tokens, so a row that it accepted does not
-            prove that a token is alive.
+            token, the newest response in all ledgers counts: a token that was dead on Monday, but
+            was accepted on Tuesday, is kept. The list need not be the one that was sent. A token
+            that is dead for one topic may be alive for another: if the rows of the ledgers have
+            several topics, --topic decides. A legacy gateway (send --protocol binary) also accepts
+            dead tokens, so a row that it accepted does not prove that a token is alive.
 
-            A time of registration before 2009, or more than a day ahead, counts as unreadable, as do seconds
-            since 2001. A row with an unreadable time is kept and counted; if no time can be read, nothing
-            is written. With --reasons BadDeviceToken or DeviceTokenNotForTopic, a ledger is refused if
-            nearly all its responses are these: its run was for another environment or topic.
+            A time of registration counts as unreadable if it is before 2009, is more than a day in the
+            future, or is in seconds since 2001. A row with an unreadable time is kept and counted; if no
+            time can be read, nothing is written. With --reasons BadDeviceToken or DeviceTokenNotForTopic,
+            a ledger is refused if nearly all of its responses have such a reason, because its run was
+            for another environment or topic.
 
             The output is written completely or not at all, and never replaces the input. Exit codes:
             0 done; 2 the request is wrong, or too many rows would be removed; 5 a file or disk error.
@@ -76,11 +77,11 @@ enum PruneCommand {
             ) { (text, options) throws(BroadsideError) in options.reasons = try reasons(text) },
             .text(
                 "topic", "TOPIC", \.topic,
-                "topic of the list's rows, or {{column}}: what ledgers report for another topic does not count (default: the column of the ledgers' own --topic, else any topic)"
+                "topic of the list's rows, or {{column}}; responses for other topics do not count (default: the column of the ledgers' own --topic, else any topic)"
             ),
             .text(
                 "registered-column", "NAME", \.registeredColumn,
-                "column with the time of registration (Unix time from seconds to nanoseconds, ISO 8601): a row is kept if this time is later than APNs' timestamp, or can't be read"
+                "column with the time of registration (Unix time in seconds to nanoseconds, or ISO 8601); a row is kept if this time is later than APNs' timestamp, or can't be read"
             ),
             .percentage(
                 "max-removed", \.maxRemovedPercent,
@@ -110,7 +111,8 @@ enum PruneCommand {
                 throw .usage(
                     "reasons",
                     "'\(name)' is not a reason of APNs: "
-                        + (nearest.map { "did you mean \($0)?" } ?? "such as Unregistered"))
+                        + (nearest.map { "did you mean \($0)?" } ?? "write one such as Unregistered")
+                )
             }
             reasons.insert(reason)
         }

@@ -9,25 +9,27 @@ enum ReportCommand {
         usage:
             "--ledger DIR [--receipts FILE [--token-column NAME | --id-column NAME] [--time-column NAME] [--by COLUMN] [--json]] [--output FILE.html] | --all DIR... [--json] [--output FILE]",
         discussion: """
-            Writes one HTML page about a campaign, over all its runs: the outcome in one sentence and
-            one bar, what needs a decision, what to do next, reasons, curves, the bottleneck. The page
-            is self-contained. You can write it at any time, also while the campaign is running. Clock
+            Writes one HTML page about all runs of a campaign: the outcome in one sentence and one bar,
+            what needs a decision, what to do next, reasons, curves, the bottleneck. The page is
+            self-contained. You can write it at any time, also while the campaign is running. Clock
             times are this machine's (TZ sets the zone); start and end are also shown in UTC.
 
-            With --receipts, the page shows how many devices opened: for each arm of --split with its
-            95% interval (Wilson), and each difference, also from the holdout (Newcombe), or that the
-            sample is too small to tell. The file is CSV, TSV or JSON Lines with a column of apns-ids, or
-            of tokens, which also compares with the holdout; and a column of times (Unix seconds or
-            milliseconds, or ISO 8601). A device counts once, with its first receipt.
+            With --receipts, the page shows how many devices opened. For each arm of --split, it shows
+            the 95% interval (Wilson) and the differences from the other arms and from the holdout
+            (Newcombe), or that the sample is too small to tell. The file is CSV, TSV or JSON Lines. It
+            has a column of times (Unix seconds or milliseconds, or ISO 8601), and a column of apns-ids
+            or of tokens; only tokens allow the comparison with the holdout. A device counts once, with
+            its first receipt.
 
             With --all, the page is about many nights: one row for each, newest first, and charts of
-            list, dead tokens, speed, duration and failures. A night is marked if its list, dead tokens,
-            accepted share or speed differs much from earlier nights of the same campaign. Numbers and
-            dates in a name do not count: 'Evening 1' and 'Evening 2' are one campaign. With --json,
-            each night is one line of JSON instead. Each DIR is a ledger, or a directory with ledgers
-            up to three levels below it; other directories are named and ignored. At most 4,096
-            ledgers are read. A night links to its own page if its last run wrote one with --report, or if there is
-            a report.html in the ledger's directory, or a DIR.html beside DIR.
+            list size, dead tokens, speed, duration and failures. A night is marked if its list,
+            dead tokens, accepted share or speed differs much from earlier nights of the same
+            campaign. Numbers and dates in a name do not count: 'Evening 1' and 'Evening 2' are one
+            campaign. With --json, each night is one line of JSON instead. Each DIR is a ledger, or
+            a directory with ledgers up to three levels below it; other directories are named and
+            ignored. At most 4,096 ledgers are read. A night links to its own page if its last run
+            wrote one with --report, or if there is a report.html in the ledger's directory, or a
+            DIR.html beside DIR.
 
             If a ledger can't be read, its row shows the cause, the page is still written, and the exit
             code is 5. The exit code is 2 if a DIR has no ledger.
@@ -84,7 +86,7 @@ enum ReportCommand {
             if arguments.has("json"), !arguments.has("receipts") {
                 throw .usage(
                     "json",
-                    "is only for several nights: add --all, or use broadside "
+                    "needs --all or --receipts: add one of them, or use broadside "
                         + "ledger stats --json")
             }
             try arguments.rejectWords(of: description)

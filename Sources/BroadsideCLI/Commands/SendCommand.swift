@@ -12,7 +12,7 @@ enum SendCommand {
         discussion: """
             Sends one notification to every device token in a list, and records the outcome of each row
             in the ledger. It is safe to kill at any time: --resume continues where it stopped.
-            Durations are written 500ms, 30s, 15m, 2h, 1d.
+            Write durations like 500ms, 30s, 15m, 2h or 1d.
 
             Exit codes: 0 no row is remaining, failed or unknown; 1 failed; 2 the request
             is wrong, nothing was sent; 3 rows remain, --resume continues; 4 the campaign as a whole
@@ -71,7 +71,7 @@ enum SendCommand {
             Option(
                 .init(
                     "keep-tokens", .choice(TokenKeeping.allCases.map(\.rawValue)), "yes|no",
-                    "no: the ledger stores neither tokens nor hashes of them (default: yes). Then prune, --skip-dead and --cap can't use it; export and ledger find need the list; report --receipts needs apns-ids; a list from standard input is refused"
+                    "no: the ledger stores neither tokens nor hashes of them (default: yes). Without tokens, prune, --skip-dead and --cap can't use the ledger; ledger export and ledger find need the list; report --receipts needs apns-ids; a list from standard input is refused"
                 )
             ) { (arguments, options) throws(BroadsideError) in
                 if let keeping = try arguments.choice("keep-tokens", TokenKeeping.self) {
@@ -92,16 +92,16 @@ enum SendCommand {
             },
             .file(
                 "payload", \.payload,
-                "JSON payload; {{column}} in its strings is replaced per row; a string that is only {{column:int}} or {{column:bool}} becomes a number or a boolean; {{column:fit}} is shortened so that the payload fits; {{column|text}} has a default; {{{{ writes {{"
+                "JSON payload; in its strings, {{column}} is replaced per row, and {{column|text}} has a default; a string that is only {{column:int}} or {{column:bool}} becomes a number or a boolean; {{column:fit}} is shortened so that the payload fits; write {{{{ for {{"
             ),
             .custom(
                 "payload-by", .columnDirectory, "COLUMN=DIR",
-                "a payload for each value of a column: DIR/pt-BR.json, then pt.json, default.json, --payload"
+                "a payload for each value of a column; for pt-BR, the first that exists: DIR/pt-BR.json, DIR/pt.json, DIR/default.json, --payload"
             ) { (text, options) throws(BroadsideError) in options.payloadBy = text },
             .text(
                 "topic", "TOPIC", \.topic,
-                "apns-topic: the app's bundle ID, with the push type's suffix; {{column}} is replaced "
-                    + "(with a provider token, at most 256 topics, each with guards of its own)"),
+                "apns-topic: the app's bundle ID, with the push type's suffix; {{column}} is replaced, "
+                    + "only with a provider token; at most 256 topics, each with its own guards"),
             pushType,
             .priority(["1", "5", "10"], "apns-priority (default: 10; 5 for background)") {
                 (priority, options) in options.priority = priority
@@ -129,7 +129,7 @@ enum SendCommand {
                 "provider API, or a legacy gateway at --endpoint"),
             .custom(
                 "binary-command", .choice(["0", "1", "2"]), "0|1|2",
-                "form of the gateway's notifications: simple, enhanced, frame "
+                "form of the gateway's notifications: 0 simple, 1 enhanced, 2 frame "
                     + "(default: \(SendOptions.defaults.binaryCommand.rawValue))"
             ) { (text, options) throws(BroadsideError) in
                 guard let command = UInt8(text).flatMap(BinaryCommand.init(rawValue:)) else {
@@ -168,8 +168,9 @@ enum SendCommand {
                 "event-loop threads (default: 1, and more if that is faster)"),
             .sendRate(
                 "rate", \.rate,
-                "requests per second in all, retries counted (default: unlimited); A..B/D, such as "
-                    + "100..5000/10m: rises evenly from A to B within D of sending, then stays"),
+                "requests per second in all, retries included (default: unlimited); A..B/D, such as "
+                    + "100..5000/10m, rises evenly from A to B within D of sending, then stays at B"
+            ),
             .rate("rate-per-connection", \.ratePerConnection, "requests per second per connection"),
             .choice(
                 "pace", \.pace,
@@ -177,9 +178,9 @@ enum SendCommand {
                     + "--protocol binary, which has no responses"),
             .choice(
                 "hpack", \.headerIndexing,
-                "headers in APNs' HPACK table; strict: apns-id, -expiration and -collapse-id, once; "
-                    + "compact: also constant headers and the provider token; current: also constant "
-                    + "headers (Apple's present text)"),
+                "headers in APNs' HPACK table; strict: the first apns-id, apns-expiration and "
+                    + "apns-collapse-id; compact: also constant headers and the provider token; "
+                    + "current (Apple's present text): also constant headers"),
         ])
 
     private static let whenThingsGoWrong = OptionGroup<SendOptions>(
@@ -196,10 +197,10 @@ enum SendCommand {
                 "a row whose response was lost: record it as unknown, or send it again"),
             .duration(
                 "request-timeout", \.requestTimeout, least: 1,
-                "longest wait for a response; after that it counts as lost"),
+                "longest wait for a response; after that, the response counts as lost"),
             .duration(
                 "give-up-after", \.giveUpAfter, default: SendOptions.defaultGiveUpAfter, least: 1,
-                "stop after this long without a response; pauses, and long waits for --rate, do not count"
+                "stop after this time without a response; pauses and long waits for --rate do not count"
             ),
             .integer(
                 "abort-after", 1...1_000_000, \.abortAfter,
@@ -210,11 +211,12 @@ enum SendCommand {
                 "stop when more than P percent of the last 10,000 responses are BadDeviceToken"),
             .percentage(
                 "max-invalid", \.maxInvalid,
-                "stop when more than P percent of the rows read so far are invalid; checked after 1,000 rows before anything is sent, then every 10,000 rows and at the end; 100: never"
+                "stop when more than P percent of the rows read so far are invalid; checked for the first 1,000 rows before anything is sent, then every 10,000 rows and at the end; 100: never stop"
             ),
             .integer(
                 "canary", 1...1_000_000, \.canary,
-                "send N rows first, spread over an uncompressed file, and wait for their responses"),
+                "send N rows first, and wait for their responses; if the file is not compressed, these rows are spread over it"
+            ),
             .percentage(
                 "canary-max-rejected", \.canaryMaxRejected,
                 "stop when more than P percent of the canary's rows are refused, invalid or without a response; 410 does not count"
@@ -222,11 +224,11 @@ enum SendCommand {
             FleetOptions.assumeCanary,
             .duration(
                 "deadline", \.deadline,
-                "stop this long after the first start; --resume without this option continues later"
+                "stop this time after the first start; to continue later, use --resume without this option"
             ),
             .choice(
                 "payload-check", \.payloadCheck,
-                "error: do not send a payload that payload check rejects; warnings go to stderr"),
+                "error: do not send a payload that 'payload check' rejects; warnings go to stderr"),
             .integer(
                 "preview", 1...SendOptions.previewLimit, \.preview,
                 "print the first N requests for each payload, without connecting or writing"

@@ -14,11 +14,12 @@ enum SimulateCommand {
             line 'listening on HOST:PORT', then the 'broadside send' line that connects to it. SIGTERM or
             SIGINT end it with exit code 0; a summary of requests and responses then goes to stderr.
 
-            The response for a token can be computed: h = splitmix64(first 8 bytes of the token,
-            big-endian, padded with zeros at the end, XOR seed), u = h / 2^64; BadDeviceToken if
-            u < bad-token, Unregistered if u < bad-token + unregistered, else 200. The timestamp of
-            Unregistered is 1700000000000 + h mod 86400000; with --issue-tokens, a millisecond after
-            tokens.txt was written; with --gone-at, at that time.
+            The response for a token can be computed. Let x be the first 8 bytes of the token, as a
+            big-endian number, padded with zeros at the end; h = splitmix64(x XOR seed), u = h / 2^64.
+            The response is BadDeviceToken if u < bad-token, Unregistered if
+            u < bad-token + unregistered, else 200. The timestamp of Unregistered is the time of
+            --gone-at. If --gone-at is not given, it is a millisecond after --issue-tokens wrote
+            tokens.txt, and without --issue-tokens, it is 1700000000000 + h mod 86400000.
             """,
         sections: groups.map(\.section),
         examples: [
@@ -125,13 +126,13 @@ enum SimulateCommand {
                 .share("bad-token", \.badToken, "share of bad tokens"),
                 .custom(
                     "gone-at", .text, "WHEN",
-                    "the time in the 410 of unregistered tokens: 'request' for the time of each "
-                        + "request, 'start' for that of the simulator's start, Unix seconds or a "
-                        + "date (default: when the tokens were issued, else a day of November 2023)"
+                    "the timestamp in the 410 of unregistered tokens: 'request' (time of each "
+                        + "request), 'start' (start of the simulator), Unix seconds or a date "
+                        + "(default: when the tokens were issued, else a day of November 2023)"
                 ) { (text, options) throws(BroadsideError) in options.goneAt = try goneAt(text) },
                 .custom(
                     "seed", .number, "N",
-                    "another seed gives the same tokens other responses (default: 0)"
+                    "with another seed, the same tokens get other responses (default: 0)"
                 ) { (text, options) throws(BroadsideError) in
                     guard let seed = UInt64(text) else {
                         throw .usage(
@@ -143,9 +144,9 @@ enum SimulateCommand {
                 },
                 .file(
                     "replay", \.replay,
-                    "respond as FILE says, a recording or your own: the Nth request of a token gets the "
-                        + "Nth line of that token, later ones its last line; other tokens are judged "
-                        + "as usual"),
+                    "take responses from FILE, a recording or your own: the Nth request of a token gets "
+                        + "the token's Nth line, later requests its last line; tokens without lines "
+                        + "get the usual responses"),
                 .choice(
                     "environment", \.environment,
                     "tokens, keys and certificates of the other environment are refused"),

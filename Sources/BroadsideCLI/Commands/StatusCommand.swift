@@ -24,7 +24,7 @@ enum StatusCommand {
             aborted      APNs refused the campaign as a whole
             error        a file, a disk or the network failed
 
-            Directories below a DIR that you may not read are named and skipped.
+            If you may not read a directory below a DIR, it is named and skipped.
 
             Exit codes: 0 done; 2 a DIR has no ledger; 5 a ledger can't be read.
             """,

@@ -8,11 +8,11 @@ enum TokensCommand {
         summary: "check | dedupe: check a token list before it is sent",
         usage: "check|dedupe --tokens FILE [OPTIONS]",
         discussion: """
-            check   reads a list once, and reports rows, tokens, digits, capitals, and invalid rows with
-                    their line numbers, as send would see them; warns of a token that may be two joined ones, and
-                    of words such as NULL
-            dedupe  writes the list with one row per token, or with --by one per user; keeps the first or
-                    the newest row, the order, all bytes, and rows without a token
+            check   reads a list once, as send does, and reports rows, tokens, digits, capitals, and
+                    invalid rows with their line numbers; warns of words such as NULL, and of a token
+                    that may be two tokens joined
+            dedupe  writes the list with one row per token, or with --by one per user: the first or the
+                    newest row; keeps the order, all bytes, and rows without a token
 
             Nothing is sent. Exit codes: 0 done; 2 the list can't be read, or send would refuse it: no
             valid row, or more than --max-invalid percent invalid rows; 5 a file or disk error.
@@ -113,7 +113,7 @@ enum TokensCommand {
                 "dedupe: write the list here, completely or not at all"),
             .text(
                 "registered-column", "NAME", \.registeredColumn,
-                "dedupe: column with the time of registration (Unix time from seconds to nanoseconds, ISO 8601): keep the newest row of each token; unreadable times count as the oldest"
+                "dedupe: column with the time of registration (Unix time in seconds to nanoseconds, or ISO 8601); keep the newest row of each token; unreadable times count as the oldest"
             ),
             .text(
                 "by", "COLUMN", \.byColumn,

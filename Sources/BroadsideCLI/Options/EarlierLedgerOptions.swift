@@ -57,8 +57,8 @@ enum EarlierLedgerOptions {
         else {
             throw .usage(
                 "cap",
-                "'\(text)' is not a cap: write N/D, N from \(counts.lowerBound) to "
-                    + "\(counts.upperBound) and a duration above 0, such as 3/7d")
+                "'\(text)' is not a cap: write N/D with N from \(counts.lowerBound) to "
+                    + "\(counts.upperBound) and a duration D above 0, such as 3/7d")
         }
         return FrequencyCap(count: count, milliseconds: nanoseconds / 1_000_000)
     }
@@ -83,8 +83,8 @@ enum EarlierLedgerOptions {
         if options.cap != nil, options.history.isEmpty {
             throw .usage(
                 "cap",
-                "requires --history: add --history DIR, the ledgers in which "
-                    + "acceptances are counted")
+                "requires --history: add --history DIR, the ledgers whose accepted rows are "
+                    + "counted")
         }
         if options.cap == nil, !options.history.isEmpty {
             throw .usage("history", "requires --cap: add --cap N/D, such as --cap 3/7d")

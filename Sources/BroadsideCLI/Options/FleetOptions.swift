@@ -5,7 +5,7 @@ import BroadsideSupport
 enum FleetOptions {
     static let part = Option<SendOptions>.custom(
         "part", .text, "K/N",
-        "this list is the Kth of N lists of one campaign; with --campaign-id"
+        "this list is the Kth of N lists of one campaign; requires --campaign-id"
     ) { (text, options) throws(BroadsideError) in
         guard let part = CampaignPart(text) else {
             throw .usage(
@@ -18,7 +18,7 @@ enum FleetOptions {
 
     static let campaignID = Option<SendOptions>.custom(
         "campaign-id", .text, "ID",
-        "the campaign's number, 16 hexadecimal digits, the same for all of its parts; with --part"
+        "the campaign's number, 16 hexadecimal digits, the same for all of its parts; requires --part"
     ) { (text, options) throws(BroadsideError) in
         guard text.utf8.count == 16, text.allSatisfy(\.isHexDigit),
             let number = UInt64(text, radix: 16)

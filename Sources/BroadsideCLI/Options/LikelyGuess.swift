@@ -104,7 +104,8 @@ struct LikelyGuess {
             "write --cap N/D with --history DIR, such as --cap 3/7d"),
         .init(
             "webhook slack callback on-complete on-finish", "hook",
-            "write --hook COMMAND, such as a curl to the webhook, which gets each event as JSON"),
+            "write --hook COMMAND, such as a curl call to the webhook; the command reads each event as JSON"
+        ),
         .init("key-command", "auth-key-command", "write --auth-key-command COMMAND"),
         .init(
             "token-command jwt-command", "auth-token-command",
@@ -120,7 +121,7 @@ struct LikelyGuess {
             "write --ledgers DIR: the ledger of each night is DIR/NAME/DATE"),
         .init(
             "resume resume-or-begin must-resume", "ledgers",
-            "a night continues without it: leave it out"),
+            "a night continues without this option: remove it"),
         .init(
             "to", "ledgers",
             "a night sends to a list, not to one device: write broadside send --to TOKEN, with a ledger of its own"
@@ -143,7 +144,8 @@ struct LikelyGuess {
         .init("continue", "resume", "write --resume"),
         .init(
             "begin start-or-resume begin-or-resume resume-or-start", "resume-or-begin",
-            "write --resume-or-begin: it continues the ledger, or begins if there is none"),
+            "write --resume-or-begin: it continues the ledger, or begins a new one if there is none"
+        ),
         .init("tail watch", "follow", "write --follow: rows are written as they settle"),
         .init(
             "opens clicks receipt", "receipts",

@@ -63,7 +63,7 @@ enum ListOptions {
             filter,
             .file(
                 "suppress", \.suppress,
-                "suppression list, in any list format: rows with these tokens end as skipped, Suppressed"
+                "suppression list, in any list format: rows with these tokens end as skipped (Suppressed)"
             ),
             duplicates,
         ])
@@ -71,7 +71,7 @@ enum ListOptions {
     private static let filter = Option<SendOptions>(
         OptionDescription(
             "where", .text, "'COLUMN OP VALUES'",
-            "send only rows that meet this condition, such as 'country = FR,BE' or 'version >= 5.2.0'; the others end as skipped, Filtered; OP is =, !=, <, <=, > or >=; may be repeated: a row has to meet all",
+            "send only rows that meet this condition, such as 'country = FR,BE' or 'version >= 5.2.0'; other rows end as skipped (Filtered); OP is =, !=, <, <=, > or >=; may be repeated, and a row must then meet all conditions",
             isRepeatable: true)
     ) { (arguments, options) throws(BroadsideError) in
         let conditions = arguments.strings("where")
@@ -92,7 +92,8 @@ enum ListOptions {
     private static let duplicates = Option<SendOptions>(
         OptionDescription(
             "duplicates", .choice(DuplicatePolicy.allCases.map(\.rawValue)), "send|skip",
-            "skip: later rows with the same token end as skipped, Duplicate (default: send)")
+            "skip: later rows with the same token end as skipped (Duplicate); send: they are sent (default: send)"
+        )
     ) { (arguments, options) throws(BroadsideError) in
         if let policy = try arguments.choice("duplicates", DuplicatePolicy.self) {
             options.skipsDuplicates = policy == .skip

@@ -277,7 +277,8 @@ private func shortText(_ value: Double) -> String {
     value == value.rounded() ? "\(Int(value))" : "\(value)"
 }
 
-/// Duration such as `90s` or `15m`, as a whole number of at least 2 in the largest possible unit.
+/// Text of a duration, such as `90s` or `15m`. Uses the largest unit in which the duration is a
+/// whole number of at least 2.
 private func durationText(nanoseconds: UInt64) -> String {
     let units: [(String, UInt64)] = [
         ("d", 86_400_000_000_000), ("h", 3_600_000_000_000), ("m", 60_000_000_000),

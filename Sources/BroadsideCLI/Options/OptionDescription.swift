@@ -30,8 +30,8 @@ struct OptionDescription: Sendable {
     /// Option with its placeholder, such as `--ledger DIR`.
     var call: String { "--\(name)" + (placeholder.map { " \($0)" } ?? "") }
 
-    /// Whether a value of this option may be empty. It must not be empty if it is a path, or if the
-    /// option may be repeated, because it would then select nothing.
+    /// Whether a value of this option may be empty. False for paths and repeatable options, because
+    /// their empty values would select nothing.
     var mayBeEmpty: Bool { !isPath("") && !isRepeatable }
 
     /// Whether a value of this option is a path of a file or directory.

@@ -46,7 +46,7 @@ extension ParsedArguments {
             })
         {
             return "\(path) takes no further arguments, and the value of --\(secret) is not the "
-                + "name of a file: name one, in quotes if its name contains spaces"
+                + "name of a file: name a file, in quotes if its name contains spaces"
         }
         func has(_ name: String) -> Bool { command.options.contains { $0.name == name } }
         let advice: String

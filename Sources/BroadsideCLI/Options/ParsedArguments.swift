@@ -213,8 +213,8 @@ struct ParsedArguments {
         guard let text = string(name) else { return nil }
         guard let value = decimalNumber(text), value > 0, value <= Self.largestNumber else {
             throw .usage(
-                name, "'\(text)' is not a number above 0, at most 1,000,000,000: write it like 5000"
-            )
+                name,
+                "'\(text)' is not a number above 0 and up to 1,000,000,000: write it like 5000")
         }
         return value
     }

@@ -40,15 +40,15 @@ enum SplitOptions {
     private static let split = Option<SendOptions>(
         OptionDescription(
             "split", .text, "ARM=PERCENT,...",
-            "put each device into an arm, chosen by its token and --split-salt; the rest up to 100 percent, or an arm named holdout, ends as skipped, Holdout"
+            "put each device into an arm, chosen by its token and --split-salt; the rest up to 100 percent, or an arm named holdout, gets nothing: its rows end as skipped (Holdout)"
         )
     ) { (arguments, options) throws(BroadsideError) in
         guard let text = arguments.string("split") else { return }
         guard let salt = arguments.string("split-salt") else {
             throw .usage(
                 "split",
-                "requires --split-salt: add --split-salt TEXT; the same text puts each device into "
-                    + "the same arm again, another text into other arms")
+                "requires --split-salt: add --split-salt TEXT (with the same text, each device gets "
+                    + "the same arm again)")
         }
         try checkSalt(salt)
         do throws(ArmSplit.Problem) {

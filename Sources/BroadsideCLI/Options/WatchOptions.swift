@@ -30,7 +30,7 @@ enum WatchOptions {
             ),
             .custom(
                 "hook", .text, "COMMAND",
-                "shell command that runs when the run has started, at each wave, and when it has stopped or finished; it reads the event as JSON from standard input; at most 30 s; sending does not wait for it"
+                "shell command that runs when the run starts, at each wave, and when the run has stopped or finished; gets the event as JSON on standard input; is killed after 30 s; sending does not wait for it"
             ) { (text, options) throws(BroadsideError) in
                 try SendOptions.checkSecretCommand(text, option: "hook")
                 options.hook = text

@@ -106,7 +106,7 @@ final class AddressHealth: Sendable {
 
     /// Marks the address as healthy after the first response on a new connection. If the address
     /// was paused in the meantime, the pause continues, but the connection gives up its trial.
-    /// Others may then try the address after the pause.
+    /// Other connections may try the address after the pause.
     func succeeded(_ address: SocketAddress, _ owner: Owner, now: UInt64) {
         guard hasTrouble else { return }
         change { entries in
@@ -119,8 +119,8 @@ final class AddressHealth: Sendable {
         }
     }
 
-    /// Ends the trials that a connection owns, because the connection sends no more requests or has
-    /// none to send now.
+    /// Ends the trials that a connection owns, because the connection has no requests to send now,
+    /// or will send none at all.
     func release(_ owner: Owner) {
         guard hasTrouble else { return }
         change { entries in
@@ -139,8 +139,8 @@ final class AddressHealth: Sendable {
     /// Pauses an address after a failed connection or a report of trouble.
     ///
     /// - Parameters:
-    ///   - retryAfter: Nanoseconds that the server asked for, if any; they replace the doubled
-    ///     backoff.
+    ///   - retryAfter: Delay that the server asked for, nanoseconds; nil: none. It replaces the
+    ///     doubled backoff.
     ///   - isOutage: Whether the server reported the trouble itself, in a response.
     ///   - draw: Random number for the jitter.
     func failed(

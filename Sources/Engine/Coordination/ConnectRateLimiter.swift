@@ -1,9 +1,9 @@
 import BroadsideSupport
 internal import Synchronization
 
-/// Limits new connections to ten in any second, over all reactors and addresses. Without the limit,
-/// a server that ends each connection soon would be flooded, and Apple would treat the rapid
-/// reconnecting as an attack.
+/// Limits new connections to ten in any second, over all reactors and addresses. If a server ended
+/// each connection early, reconnecting without this limit would flood the server, and Apple would
+/// treat that as an attack.
 final class ConnectRateLimiter: Sendable {
     /// Start times of the last connections, monotonic nanoseconds, oldest first.
     private let begun = Mutex<[UInt64]>([])

@@ -12,7 +12,7 @@ package final class ConnectionTarget: Sendable {
     /// - Parameters:
     ///   - connections: Initial total.
     ///   - reactors: Number of reactors in the run.
-    ///   - active: Number of reactors with connections from the start, at most `connections`.
+    ///   - active: Number of reactors that have connections from the start; at most `connections`.
     package init(connections: Int, reactors: Int, active: Int) {
         precondition(active >= 1 && active <= reactors && connections >= active)
         first = (0..<reactors).map { reactor in
@@ -32,8 +32,8 @@ package final class ConnectionTarget: Sendable {
     /// Number of connections that all reactors keep open.
     package var total: Int { shares.withLock { $0.reduce(0, +) } }
 
-    /// Raises the run's total number of connections. Each additional connection goes to the reactor
-    /// with the fewest, among the first `active` reactors.
+    /// Raises the run's total number of connections. Of the first `active` reactors, the one with
+    /// the fewest connections gets the next one.
     package func grow(to connections: Int, reactors active: Int) {
         shares.withLock { shares in
             precondition(active >= 1 && active <= shares.count)

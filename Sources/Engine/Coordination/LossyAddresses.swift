@@ -1,14 +1,14 @@
 import BroadsideRing
 internal import Synchronization
 
-/// Addresses on which a connection ended early and lost many requests in flight, compared with its
-/// number of responses. On a new connection to such an address, the limit on requests in flight
-/// grows with the number of responses. Otherwise, a server that ends each connection could put all
-/// rows of the list in doubt.
+/// Lossy addresses: a connection to the address ended early, and lost more requests than a quarter
+/// of the responses that it got. On a new connection to such an address, the limit on requests in
+/// flight grows with the number of responses. Without this limit, a server that ends each
+/// connection could put all rows of the list in doubt.
 ///
-///     good --a connection loses more than a quarter of its responses--> lossy
-///       ^                                                                 |
-///       '------ a connection's responses justify all its streams -------'
+///     good -- a connection loses more than a quarter of its responses --> lossy
+///       ^                                                                   |
+///       '-- a connection has enough responses to use all of its streams ----'
 final class LossyAddresses: Sendable {
     /// Number of responses that raises a connection's limit on requests in flight by one.
     static let responsesEach: UInt64 = 4

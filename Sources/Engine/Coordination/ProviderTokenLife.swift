@@ -2,15 +2,16 @@ import BroadsideAPNs
 import BroadsideTLS
 
 /// Rules for the age of a process's provider token: when it is renewed, and when no new one may be
-/// made. A value type: the time is a parameter, and the caller signs. `ProviderTokenAge` defines
-/// the time windows.
+/// made. A value type: the time is a parameter, and the caller signs the tokens. `ProviderTokenAge`
+/// defines the time windows.
 ///
-///     of this window -- five minutes into the next --> wanted ------------------------------.
-///       |                                                                                   v
-///       |-- ExpiredProviderToken, of an earlier window --> stale: nothing is sent --------> taken
-///       '-- 55 minutes old: nothing is sent ------------------------------------------------^
-///
-///     TooManyProviderTokenUpdates: back to the previous token, and no new one for 20 minutes
+/// - Five minutes into the next time window, a new token is requested. The current token is used
+///   until the new token is there.
+/// - If APNs reports a token of an earlier time window as expired, the token is stale. A new token
+///   is requested, and nothing is sent until it is there.
+/// - If a token is 55 minutes old, nothing is sent until a new token is there.
+/// - After TooManyProviderTokenUpdates, the previous token is used again, and no new token is made
+///   for 20 minutes.
 package struct ProviderTokenLife {
     /// A provider token and its issue time.
     package struct Token {
@@ -38,7 +39,8 @@ package struct ProviderTokenLife {
     private var keptUntil: UInt64 = 0
     /// Whether a new token is requested.
     private(set) var isWanted = false
-    /// Whether APNs reported the token as expired; then nothing is sent until there is a new token.
+    /// Whether APNs reported the token as expired. If so, nothing is sent until there is a new
+    /// token.
     private(set) var isStale = false
 
     init(_ token: Token?) {

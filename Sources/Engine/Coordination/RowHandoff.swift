@@ -3,10 +3,10 @@ internal import Synchronization
 /// Bounded queue of rows, shared by the reactors of a run. A reactor puts its rows here if all of
 /// its connections are gone, and another reactor sends them.
 ///
-/// A row stays covered by the reservation of the reactor that read it; the reactor that sends it
-/// writes the verdict into its own segment. A reactor that has left takes no rows. No reactor may
-/// leave while another has rows: the other reactor may lose its connections, and then a reactor is
-/// needed that sends its rows.
+/// A row stays covered by the reservation of the reactor that read the row. The reactor that sends
+/// the row writes the verdict into its own segment. A reactor that has left takes no rows from the
+/// queue. A reactor may leave only if no other reactor has rows, because a reactor that loses its
+/// connections needs another reactor to send its rows.
 final class RowHandoff: Sendable {
     /// A row that one reactor hands to another.
     struct Row: Sendable {
@@ -54,7 +54,7 @@ final class RowHandoff: Sendable {
         }
     }
 
-    /// Records that a reactor has rows. `leave` removes this record, even if the reactor must stay.
+    /// Records that a reactor has rows. `leave` removes this record, even if `leave` returns false.
     func registerRows(of reactor: Int) {
         state.withLock { _ = $0.working.insert(reactor) }
     }

@@ -1,8 +1,9 @@
 import BroadsidePolicy
 import BroadsideSupport
 
-/// A reactor's connection to its run. Directives come in and effects go out at the start and at the
-/// end of an iteration. If the effects are full (`isFull`), they also go out in between.
+/// A reactor's connection to its run. In an exchange, the run takes the reactor's effects and
+/// returns directives. An exchange takes place at the start and at the end of each iteration. If
+/// the effects are full (`isFull`), the run also takes them in between.
 ///
 ///     completions --> effects --.                      .--> effects --.
 ///                               v   exchange           |              v   exchange

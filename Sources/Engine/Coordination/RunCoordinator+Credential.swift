@@ -22,14 +22,14 @@ extension RunCoordinator {
     /// Whether nothing is sent because APNs reported the provider token as expired.
     package var isTokenStale: Bool { state.withLock { $0.token.isStale } }
 
-    /// Sets whether another process can make a new token; an expired token then does not end the
+    /// Sets whether another process can make a new token. If so, an expired token does not end the
     /// run.
     package func awaitTokensFromElsewhere(_ canBeMade: Bool) {
         state.withLock { $0.awaitsTokens = canBeMade }
     }
 
-    /// Time until which the provider token prevents sending, seconds since 1970: the token is too
-    /// old, and APNs refuses a newer one. nil if sending is possible.
+    /// Time until which nothing can be sent, because the token is too old and APNs refuses a newer
+    /// one: seconds since 1970; nil if sending is possible.
     package func tokenBlockedUntil(_ now: Now) -> UInt64? {
         state.withLock { $0.tokenBlockedUntil(now) }
     }

@@ -82,8 +82,8 @@ extension RunCoordinator.State {
     /// Whether nothing may be sent with the current token.
     mutating func isTokenStale(_ now: Now) -> Bool { token.isStale || isTokenTooOld(now) }
 
-    /// Time until which a stale token prevents sending, seconds since 1970. Until then, APNs
-    /// refuses a newer token. nil if sending is possible.
+    /// Time until which the run can't send, seconds since 1970: the current token is stale, and
+    /// APNs refuses a newer token until that time. nil if sending is possible.
     mutating func tokenBlockedUntil(_ now: Now) -> UInt64? {
         guard sign != nil, isTokenStale(now), token.isFrozen(tokenClock.seconds(now)) else {
             return nil
@@ -181,8 +181,8 @@ extension RunCoordinator.State {
 
     /// Counts a response other than 200; stops the run if a guard requires it.
     ///
-    /// - Parameter topic: The row's topic; nil if all rows have the same one. Its guard stops only
-    ///   this topic. A refused credential stops the run.
+    /// - Parameter topic: The row's topic; nil if all rows have the same topic. The guard of a
+    ///   topic stops only that topic, but a refused credential stops the run.
     private mutating func record(
         _ signal: ResponseClass.CampaignSignal, status: UInt16, reason: Reason?,
         topic: UInt8? = nil
@@ -215,7 +215,7 @@ extension RunCoordinator.State {
     // MARK: Provider token
 
     /// Number of consecutive connections that must report an impossible expiry before the run
-    /// stops. With fewer connections, one server's clock may be wrong.
+    /// stops. Fewer reports may come from one server with a wrong clock.
     private static var expiredConnectionsLimit: Int { 3 }
 
     /// Returns the action after ExpiredProviderToken. If the token is of an earlier time window,
@@ -251,11 +251,11 @@ extension RunCoordinator.State {
     }
 
     /// Handles TooManyProviderTokenUpdates: returns to the previous token and does not renew it for
-    /// 20 minutes. After that, Apple accepts a new token. If the run still gets only this response,
-    /// it ends. If it did not end, it would retry its rows forever, because these attempts do not
-    /// count.
+    /// 20 minutes. After that time, Apple accepts a new token. If the run still gets only this
+    /// response, the run ends. Otherwise, the run would retry its rows forever: a request with this
+    /// response does not count as an attempt.
     ///
-    /// - Parameter giveUpAfter: Additional nanoseconds to wait.
+    /// - Parameter giveUpAfter: Nanoseconds to wait in addition to the 20 minutes.
     private mutating func freezeRenewal(_ now: Now, usedVersion: UInt32, giveUpAfter: UInt64) {
         token.freeze(tokenClock.seconds(now), usedVersion: usedVersion)
         let since = updatesRefusedSince ?? now.nanoseconds
@@ -267,7 +267,7 @@ extension RunCoordinator.State {
                 ConnectionTrouble(
                     .tokenUpdates,
                     "every response for \(waited / (60 * second)) minutes was "
-                        + "TooManyProviderTokenUpdates: other senders seem to make tokens with the "
-                        + "same key")))
+                        + "TooManyProviderTokenUpdates: check whether other senders make "
+                        + "provider tokens with the same key")))
     }
 }

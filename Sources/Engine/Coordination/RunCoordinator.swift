@@ -5,10 +5,12 @@ import BroadsideSupport
 internal import Synchronization
 
 /// State that all reactors of a run share: the provider token, the guards that count over all
-/// connections, the stop request. It is one value behind a lock, and the time is a parameter, so
-/// that a deterministic simulation can use it in the same way as threads do.
+/// connections, and the stop request. The state is one value behind a lock. Its functions get the
+/// time as a parameter, so that a deterministic simulation can use the state in the same way as
+/// threads do.
 ///
-/// Reactors access it only through their `RunChannel`; the supervising thread calls it directly.
+/// Reactors access the coordinator only through their `RunChannel`. The supervising thread calls
+/// the coordinator directly.
 package final class RunCoordinator: Sendable {
     struct State: ~Copyable {
         var stop: StopCause?
@@ -70,8 +72,8 @@ package final class RunCoordinator: Sendable {
     ///     process.
     ///   - milliRate: Requests per 1,000 seconds in total; nil: unlimited.
     ///   - ramp: How the rate rises over time, instead of `milliRate`; nil: the rate does not rise.
-    ///   - assumesCanary: Whether the canary of another part of the campaign has passed. If so,
-    ///     first responses that are all BadDeviceToken do not stop the run.
+    ///   - assumesCanary: Whether the canary of another part of the campaign has passed. If so, the
+    ///     run continues even if all of its first responses are BadDeviceToken.
     ///   - topics: The topics that rows name; nil if all rows have the same topic.
     ///   - rowsRead: Counter of rows for `--max-invalid`, including those of earlier runs.
     ///   - canary: Gate for the canary; nil for none.

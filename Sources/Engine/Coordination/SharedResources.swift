@@ -22,7 +22,7 @@ struct SharedResources: Sendable {
 final class SingleNotice: Sendable {
     private let taken = Atomic(false)
 
-    /// Whether a reactor records the event, or has recorded it.
+    /// Whether a reactor has already taken on the recording of the event.
     var isTaken: Bool { taken.load(ordering: .relaxed) }
 
     /// Whether the caller must record the event; true only for the first call.

@@ -3,14 +3,14 @@ import BroadsideSupport
 
 /// Clock that dates a run's provider tokens. A value type: both clocks are parameters.
 ///
-/// The clock follows the wall clock, as the clocks of other machines with the same key do. After
-/// the start, the wall clock may jump so far that APNs would refuse a token with its time, because
-/// a token is valid for an hour. This clock then follows the start time, which APNs has accepted,
-/// plus the monotonic time since then.
+/// The clock follows the wall clock, like the clocks of other machines with the same key. A token
+/// is valid for an hour, so APNs would refuse tokens if the wall clock jumped too far after the
+/// start. After such a jump, this clock ignores the wall clock. Its time is then the start time
+/// plus the monotonic time since the start. APNs has accepted the start time.
 ///
-/// Either time may be the right one. The clock of a machine that slept or was frozen is right after
-/// the jump, but a clock that a person set may be wrong after it. APNs decides: once APNs reports a
-/// token as expired, this clock follows the wall clock again.
+/// After a jump, either time may be right. The wall clock of a machine that slept or was frozen is
+/// right, but a wall clock that a person set may be wrong. APNs decides: once APNs reports a token
+/// as expired, this clock follows the wall clock again.
 ///
 ///     wall clock -- jumps --> start time + monotonic time -- ExpiredProviderToken --> wall clock
 struct TokenClock {
@@ -27,8 +27,8 @@ struct TokenClock {
         return isJump(now, steady) ? steady : now.wallMilliseconds / 1000
     }
 
-    /// Follows the wall clock again if it is far ahead. Called after APNs reported a token dated by
-    /// this clock as expired.
+    /// Follows the wall clock again if it is far ahead. Called after APNs reported that a token
+    /// with this clock's time has expired.
     ///
     /// - Returns: Whether the time changed.
     mutating func adoptWallClock(_ now: Now) -> Bool {

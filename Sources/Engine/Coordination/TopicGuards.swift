@@ -11,7 +11,7 @@ package struct TopicReport: Sendable, Equatable {
     package var refused: UInt64
     /// Reason why no further requests are sent for the topic; nil if the topic is not stopped.
     package var stop: Stop?
-    /// Rows that stay remaining because APNs refused the topic; nil if there are none.
+    /// Rows that are still remaining because APNs refused their topic; nil if there are none.
     package var disallowed: Disallowed?
 
     /// Number of rows with TopicDisallowed, and the last of these responses.

@@ -49,9 +49,9 @@ struct AddressBook {
     /// State of the address at an index.
     func state(_ index: Int) -> AddressHealth.Entry { health.entry(entries[index].address) }
 
-    /// Applies the result of a lookup. The state of known addresses is kept. It is also kept for a
-    /// while if a lookup no longer returns the address. A server in trouble is then not tried too
-    /// early because one lookup omitted it. If the book is full, the address whose pause ends first
+    /// Applies the result of a lookup. Known addresses keep their state. If a lookup omits an
+    /// address, the address keeps its state for a while, so that a server in trouble is not tried
+    /// too early when the address returns. If the book is full, the address whose pause ends first
     /// is dropped.
     ///
     /// - Parameter isInUse: Whether a connection uses the address at an index. Such an address
@@ -131,8 +131,8 @@ struct AddressBook {
         health.succeeded(entries[index].address, owner(slot), now: now)
     }
 
-    /// Releases the trial of a slot. The slot's connection has no requests in flight, or must not
-    /// send requests now, so it can't find out more about the address.
+    /// Releases the trial of a slot. The slot's connection can't find out more about the address,
+    /// because it has no requests in flight or must not send requests now.
     func releaseTrial(_ slot: Int) {
         health.release(owner(slot))
     }
@@ -152,7 +152,8 @@ struct AddressBook {
     /// `LossyAddresses`).
     func proved(_ index: Int) { lossy.proved(entries[index].address) }
 
-    /// Stores the backoff of connections to the address, after refused requests or after its reset.
+    /// Stores the backoff of connections to the address. Called after refused requests have changed
+    /// the backoff, and after a reset of the backoff.
     mutating func record(_ refusals: RefusalBackoff, _ index: Int) {
         entries[index].refusals = refusals
     }

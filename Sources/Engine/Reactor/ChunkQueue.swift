@@ -15,9 +15,10 @@ struct ListRow {
 }
 
 /// Chunks of a reactor: the one whose rows are being sent, and those that follow it. The
-/// reservations of the following chunks are written to disk ahead of use. While the rows being read
-/// need no request, a chunk is reserved only when its first row is reached. No row is sent before
-/// its chunk's reservation is durable; callers that take rows check `reservedAt`.
+/// reservations of the following chunks are written to disk before the chunks are needed. An
+/// exception applies while rows need no request: a chunk is then reserved only when its first row
+/// is reached. No row is sent before its chunk's reservation is durable: callers that take rows
+/// check `reservedAt`.
 struct ChunkQueue: ~Copyable {
     private struct Waiting {
         var chunk: RowChunk
@@ -68,8 +69,8 @@ struct ChunkQueue: ~Copyable {
     /// share a sync.
     static let aheadMin = 2
     static let aheadMax = 8
-    /// If rows need no request, more chunks are requested as soon as at most this many are ahead.
-    /// The list is thus read before the reactor runs out of chunks.
+    /// While rows are settled without being sent, the reactor orders more chunks as soon as only
+    /// this many are ahead. The list is thus read before the reactor runs out of chunks.
     static let aheadRefill = aheadMax / 2
 
     init(pool: ChunkPool, layout: RowLayout) {
@@ -111,8 +112,8 @@ struct ChunkQueue: ~Copyable {
         return 2 * requestCount >= nextIndex
     }
 
-    /// Estimate of how many rows of the chunk that arrived last need a request, based on the share
-    /// in recent rows; 0 if no chunk arrived.
+    /// Estimated number of requests for the chunk that arrived last, based on the share of recent
+    /// rows that needed one; 0 if no chunk arrived.
     var requestsPerChunk: Int {
         guard let lastRead, lastRead.requests < lastRead.rows else { return lastRowCount }
         return max(1, requestCount, lastRead.requests * lastRowCount / lastRead.rows)
@@ -143,8 +144,8 @@ struct ChunkQueue: ~Copyable {
         waiting.append(Waiting(chunk: chunk, reservedAt: nil))
     }
 
-    /// Gives a chunk that came too late to be reserved back to the pool. The ledger gets no record
-    /// of the chunk, so the chunk's rows keep their states.
+    /// Returns a chunk to the pool, because the chunk came too late to be reserved. The ledger gets
+    /// no record of the chunk, so the chunk's rows keep their states.
     mutating func refuse(_ chunk: RowChunk) {
         precondition(requestedCount > 0)
         requestedCount -= 1
@@ -180,8 +181,8 @@ struct ChunkQueue: ~Copyable {
         requestedCount = max(0, requestedCount - 1)
     }
 
-    /// Returns the next unsettled row, even if its reservation is not synced; nil if there is none
-    /// yet or the next chunk is not reserved.
+    /// Returns the next unsettled row, even if its reservation is not synced. Returns nil if there
+    /// is no such row yet, or if the next chunk is not reserved.
     mutating func nextRow() -> ListRow? {
         while true {
             if hasDispositions {

@@ -8,8 +8,8 @@ import BroadsideSupport
 ///                 |              |           |         |           |          ^
 ///                 '--------------'-----------'---------'-----------'----------'
 ///
-/// Requests start only in `open`. `draining` awaits the responses in flight after a GOAWAY or a
-/// response that requires another connection; `flushing` sends the last bytes; `closing` waits
+/// Requests start only in `open`. After a GOAWAY, or a response that requires another connection,
+/// `draining` awaits the responses in flight. `flushing` sends the last bytes. `closing` waits
 /// until the driver has no operation on the socket.
 @safe struct Connection<Records: RecordLayer & ~Copyable>: ~Copyable {
     enum Phase {

@@ -124,9 +124,9 @@ import BroadsideSupport
     /// Whether each slot is free.
     var areAllClosed: Bool { (0..<count).allSatisfy { self[$0].phase == .idle } }
 
-    /// Updates whether any connection can carry requests.
+    /// Checks whether any connection can carry requests, and stores the result.
     ///
-    /// - Returns: The new state if it changed; nil otherwise.
+    /// - Returns: The result if it changed; nil otherwise.
     mutating func updateReadiness(now: UInt64) -> Bool? {
         let isReady = hasReady
         guard isReady == (disabledSince != nil) else { return nil }
@@ -159,7 +159,7 @@ import BroadsideSupport
         return isProxys ? "the proxy \(address)" : "\(tunnelTarget) through the proxy \(address)"
     }
 
-    /// Kind of trouble that a failure in the connection's current phase would be.
+    /// Kind of trouble to report if the connection fails in its current phase.
     func step(_ index: Int) -> ConnectionTrouble.Kind {
         let isProxys = tunnelTarget != nil
         switch self[index].phase {
@@ -183,7 +183,7 @@ import BroadsideSupport
             ? ConnectionTrouble(step(index), error.message) : trouble(index, error.message)
     }
 
-    /// Trouble of a connection that the peer or the kernel ended.
+    /// Trouble to report after the peer or the kernel has ended the connection.
     func troubleAtEnd(_ index: Int, errno: Int32) -> ConnectionTrouble {
         if errno == 0, let error = self[index].records?.closedEarly {
             return ConnectionTrouble(step(index), error.message)

@@ -45,8 +45,8 @@ package struct LatencyCounts: Sendable, Equatable {
             maximumNanoseconds: maximumNanoseconds)
     }
 
-    /// Latency that the given share of responses does not exceed, nanoseconds; nil without
-    /// responses.
+    /// Quantile of the latencies, nanoseconds: the given share of responses took at most this long.
+    /// nil without responses.
     package func quantile(_ share: Double) -> UInt64? {
         guard count > 0 else { return nil }
         assert((0...1).contains(share), "a share of the responses")
@@ -74,9 +74,9 @@ package struct LatencyCounts: Sendable, Equatable {
 }
 
 extension LatencyCounts {
-    /// Share of all responses that the first column combines. A few responses arrive while the
-    /// thread waits for a processor, and seem to have taken no time. If they were not combined,
-    /// most columns would be for them.
+    /// Maximum share of responses that are combined into the first column because they are the
+    /// fastest. A few responses arrive while the thread waits for a processor, and seem to have
+    /// taken no time. Without this combination, most columns would be for these few responses.
     private static let quickestShare = 0.001
 
     /// Counts in `wanted` columns, each wider than the previous one by the same factor. A bucket

@@ -4,13 +4,13 @@ import BroadsideSupport
 struct Liveness {
     /// A PING is sent if no bytes arrive for this long while requests are open. If no bytes arrive
     /// for the same time after that, the connection is dead. This second period starts when the
-    /// PING is queued, even if the socket accepts no bytes. Unsent rows then move to another
-    /// connection sooner.
+    /// PING is queued. It does not wait for the socket to accept the PING, so that unsent rows move
+    /// to another connection sooner.
     static let silenceLimit: UInt64 = 10 * second
     /// Interval between PINGs on an idle connection.
     static let idlePingInterval: UInt64 = 600 * second
-    /// Time after which a connection is replaced if it has no request in flight, and the server's
-    /// windows or stream limit permit none.
+    /// Time after which a connection is replaced if it has no request in flight and the server's
+    /// windows or stream limit permit no request.
     static let starvedLimit: UInt64 = 10 * second
 
     enum Verdict {
@@ -24,7 +24,8 @@ struct Liveness {
     /// Time of the last received bytes; monotonic nanoseconds, like all times here.
     private var lastReceived: UInt64
     private var pingSent: UInt64?
-    /// Time since which no request is in flight and the server permits none; nil otherwise.
+    /// Time since which the server has permitted no request although no request is in flight; nil
+    /// if this is not the case.
     private var starvedSince: UInt64?
 
     init(now: UInt64) { lastReceived = now }

@@ -18,7 +18,8 @@
     /// Time since which bytes have been in the buffer, monotonic nanoseconds; nil if it is empty.
     private(set) var waitingSince: UInt64?
     /// Time at which the driver last received bytes to send, or last finished sending, in monotonic
-    /// nanoseconds. No byte of a request written after this time has left the buffer.
+    /// nanoseconds. If a request was added to the buffer after this time, all its bytes are still
+    /// in the buffer.
     private(set) var handedOver: UInt64 = 0
 
     init(capacity: Int) {
@@ -91,8 +92,8 @@
 
     /// Records that the driver sent `count` bytes.
     ///
-    /// - Returns: If these were the last bytes: the time since which bytes had been in the buffer.
-    ///   Otherwise nil.
+    /// - Returns: The time since which bytes had been in the buffer, if these were the last ones;
+    ///   otherwise nil.
     mutating func recordSent(_ count: Int, now: UInt64) -> UInt64? {
         precondition(count > 0 && count <= sealedCount - sentCount)
         sentCount += count

@@ -10,7 +10,8 @@ struct ReactorMetrics: ~Copyable {
     var events = EventBuffer()
     /// Accepted rows not yet reported to the run.
     var acceptedSinceReport = 0
-    /// Accepted rows not yet reported, by topic, if rows name their topics.
+    /// Number of accepted rows per topic that are not yet reported to the run. Empty if rows name
+    /// no topics.
     var topicsAccepted: [UInt32]
     /// Progress already reported to the canary.
     var canaryReport = CanaryReport()

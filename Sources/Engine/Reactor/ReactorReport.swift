@@ -5,7 +5,7 @@ package struct ThreadUse: Sendable, Equatable {
     /// Time of the reading, monotonic nanoseconds.
     var atNanoseconds: UInt64 = 0
 
-    /// Share of the time since an earlier reading in which the thread used a CPU, from 0 to 1; nil
+    /// Share of the time since an earlier reading during which the thread used a CPU: 0 to 1; nil
     /// if no time has passed.
     package func share(since earlier: ThreadUse) -> Double? {
         guard atNanoseconds > earlier.atNanoseconds else { return nil }

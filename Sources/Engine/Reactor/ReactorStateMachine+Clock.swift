@@ -5,10 +5,10 @@ import BroadsideSupport
 extension ReactorStateMachine where Records: ~Copyable {
     /// Maximum time for sending a connection's last bytes.
     static var flushLimit: UInt64 { second }
-    /// Maximum time for sending the bytes in a connection's buffer, at most 70 KB. A slower
-    /// connection accepts fewer than about three requests per second: it delays rows that other
-    /// connections could send, and the provider tokens in its buffer age. Peers that fall silent
-    /// are detected earlier.
+    /// Maximum time for sending the bytes in a connection's buffer. The buffer has at most 70 KB,
+    /// so a slower connection accepts fewer than about three requests per second. Such a connection
+    /// delays rows that other connections could send, and keeps provider tokens in its buffer for
+    /// too long. Other checks detect a silent peer earlier.
     static var writeLimit: UInt64 { 30 * second }
 
     /// Checks everything that depends on elapsed time.
@@ -41,14 +41,13 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     /// Longest delay by the rate limiter that still counts as time in which a response could have
-    /// come. If no such delay counted, only the time with requests in flight would count. A server
-    /// that refuses each request without a response could then keep a slow run alive forever. The
-    /// value is at most a quarter of `--give-up-after`, so that most of a short limit is left for
-    /// the response.
+    /// come. Only the time with requests in flight is not enough: a server that refuses each
+    /// request without a response could keep a slow run alive forever. The value is at most a
+    /// quarter of `--give-up-after`, so that most of a short limit is left for the response.
     private var countedRateWait: UInt64 { min(second, settings.giveUpAfter / 4) }
 
-    /// Whether rows wait only for the server, and not for a pause, a slow rate, a read of the list or
-    /// the renewal of the provider token.
+    /// Whether rows wait only for the server. False if they also wait for the end of a pause, a
+    /// slow rate, a read of the list or the renewal of the provider token.
     private func couldSend(_ now: Now) -> Bool {
         guard hasWork, !run.directives.isPaused, !run.directives.isTokenBlocked else {
             return false
@@ -101,8 +100,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         return now.nanoseconds > since && now.nanoseconds - since > Self.writeLimit
     }
 
-    /// Processes outcomes of elapsed time: requests without a response, notifications without an
-    /// error.
+    /// Processes the outcomes that follow from elapsed time alone: a request got no response in
+    /// time, or a legacy gateway reported no error for a notification in time.
     private mutating func handleExpired(_ index: Int, now: Now) {
         let times = SessionTimes(
             now: now.nanoseconds, phaseSince: connections[index].phaseSince,

@@ -91,9 +91,9 @@ extension ReactorStateMachine where Records: ~Copyable {
         fail(index, connections.troubleAtEnd(index, errno: errno), isLasting: false, now: now)
     }
 
-    /// Whether the connection may end now without counting as failed: one side has announced the
-    /// end, and no request is in flight (RFC 9113, section 6.8). A legacy gateway announces an end
-    /// only by its error packet.
+    /// Whether the connection may end now without counting as failed. This is the case if one side
+    /// has announced the end and no request is in flight (RFC 9113, section 6.8). A legacy gateway
+    /// announces an end only by its error packet.
     func endsInOrder(_ index: Int) -> Bool {
         guard connections[index].openCount == 0 else { return false }
         switch connections[index].phase {
@@ -123,8 +123,9 @@ extension ReactorStateMachine where Records: ~Copyable {
         stopIfUnreachable()
     }
 
-    /// Puts each request in flight in doubt, except requests that are still in the buffer: the
-    /// driver gets no more bytes of the connection, so the server will never see these.
+    /// Treats the requests in flight as lost: they are in doubt, except requests that are still in
+    /// the buffer. The server never sees requests in the buffer, because the driver gets no more
+    /// bytes of the connection.
     mutating func loseStreams(_ index: Int, now: Now) {
         var lost = 0
         while let tag = connections[index].session.takeInFlight() {
@@ -265,8 +266,8 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     // MARK: Name of the endpoint or its proxy
 
-    /// Time after which a lookup without a reply is reported as slow, or half of `--give-up-after`
-    /// if that is less.
+    /// Time after which a lookup without a reply is reported as slow. If half of `--give-up-after`
+    /// is less, that time applies instead.
     static var slowLookupThreshold: UInt64 { 5 * second }
 
     /// Resolves the name; no connection is opened before the addresses arrive.

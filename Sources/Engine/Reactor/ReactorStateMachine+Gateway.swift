@@ -5,7 +5,7 @@ import BroadsideRows
 import BroadsideSupport
 
 /// Verdicts for a legacy gateway. It accepts notifications without a response, so silence counts as
-/// acceptance; one error packet ends the connection (Apple, "Binary Provider API", archived;
+/// acceptance. An error packet ends the connection (Apple, "Binary Provider API", archived;
 /// Technical Note TN2265).
 extension ReactorStateMachine where Records: ~Copyable {
     /// Stops writing when an error packet begins.

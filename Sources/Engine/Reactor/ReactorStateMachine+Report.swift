@@ -154,9 +154,10 @@ extension ReactorStateMachine where Records: ~Copyable {
             ?? brokenTrial
     }
 
-    /// Description of a trial that blocks all other connections although its owner does not use the
-    /// address or already has a response; nil if there is none. A legacy gateway may accept by
-    /// silence, so its connections keep their trials to the end.
+    /// Description of a stale trial of an address; nil if there is none. A trial is stale if the
+    /// connection that owns it does not use the address, or already has a response. A stale trial
+    /// blocks all other connections without need. A legacy gateway does not report acceptances, so
+    /// its connections keep their trials to the end.
     private var brokenTrial: String? {
         for (address, owner) in run.resources.addressHealth.trials
         where owner.reactor == run.reactor {

@@ -270,9 +270,9 @@ extension ReactorStateMachine where Records: ~Copyable {
         drain(index, now: now)
     }
 
-    /// Fails a connection on which the server violated the protocol. The GOAWAY with the error is
-    /// the last output. It is omitted if requests wait in the buffer: they would be sent before the
-    /// GOAWAY, although their rows may already be on another connection.
+    /// Fails a connection on which the server violated the protocol. The last output is the GOAWAY
+    /// with the error. If requests wait in the buffer, no GOAWAY is sent: these requests would be
+    /// sent before the GOAWAY. Their rows may already be on another connection.
     private mutating func failViolation(
         _ index: Int, _ error: ConnectionError, now: Now
     ) {

@@ -9,11 +9,11 @@ import BroadsideSupport
 /// Rows before they reach a connection: from the list, and from and to other reactors.
 ///
 /// A row that is never sent needs no durable reservation. Its verdict follows its reservation in
-/// the same segment, so a segment that lost the reservation has lost the verdict too, and the row
-/// is `remaining`. Such rows therefore wait for neither a sync nor a connection, and are settled as
-/// fast as the list is read.
+/// the same segment: if the reservation is lost, the verdict is lost as well, and the row is
+/// `remaining`. Such rows wait for neither a sync nor a connection. They are settled as fast as the
+/// list is read.
 extension ReactorStateMachine where Records: ~Copyable {
-    /// Whether rows are left that this reactor will send or whose responses it awaits.
+    /// Whether rows are left that this reactor may send. Rows in flight do not count.
     @inline(__always)
     var hasWork: Bool {
         rows.hasWork || run.resources.handoff.hasRows
@@ -35,11 +35,12 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     // MARK: Chunks
 
-    /// Requests rows ahead of use, because their reservation must be durable before the first row
-    /// is sent. Several chunks are requested together, when the last requested chunk is in use. The
-    /// chunks then share a sync, because a sync costs more than writing their verdicts. While rows
-    /// need no request, the maximum number of chunks is requested earlier, so that the list thread
-    /// never waits.
+    /// Orders chunks from the list thread before they are needed, because the reservation of a
+    /// chunk must be durable before its first row is sent. The reactor orders several chunks
+    /// together when it begins to use the last one. The chunks then share one sync, which costs
+    /// more than writing their verdicts. While rows are settled without being sent, the reactor
+    /// orders earlier, and orders the maximum number of chunks, so that the list thread never
+    /// waits.
     mutating func requestChunks(_ now: Now) {
         // A reactor without connections requests no rows, but must still notice the end of the
         // list.
@@ -94,9 +95,9 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     /// Reserves several chunks in advance, so that they share one sync. If the next rows probably
-    /// need no requests, reserves none in advance, because such rows don't wait for a sync. Then
-    /// each chunk is reserved when its first row is reached, and a kill leaves no later chunk in
-    /// doubt.
+    /// need no requests, no chunk is reserved in advance, because such rows don't wait for a sync.
+    /// Instead, each chunk is reserved when its first row is reached, so that a kill leaves no
+    /// later chunk in doubt.
     mutating func reserveAhead(_ now: Now) {
         guard rows.chunks.firstUnreserved != nil, rows.chunks.expectsRequests,
             !run.directives.isStopping
@@ -158,7 +159,8 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     // MARK: Rows of the list
 
-    /// Whether rows may now be settled without a request, or read ahead of their sync.
+    /// Whether the reactor may now settle rows without a request, or read rows before their
+    /// reservation is synced.
     private var maySettleUnsent: Bool {
         guard case .running = phase, !run.directives.isStopping, !run.directives.isPaused else {
             return false
@@ -324,8 +326,9 @@ extension ReactorStateMachine where Records: ~Copyable {
         countRead(isInvalid: state == .invalid && !isMasked)
     }
 
-    /// Records an event if the row that was read last has no token and is the run's first header
-    /// with other columns. A list that is read before the run is refused if it has such a header.
+    /// Records an event if the row that was read last has no token, and is the run's first header
+    /// whose columns differ from the list's header. If the list is read before the run, the list is
+    /// refused because of such a header.
     private mutating func noteHeader(now: Now) {
         let notice = run.resources.headerNotice
         guard !notice.isTaken, let header = rows.chunks.reader.repeatedHeader, !header.isSame,

@@ -8,9 +8,9 @@ import BroadsideRows
 import BroadsideSupport
 import BroadsideTLS
 
-/// Core of the engine: one thread's share of a run as a state machine. Completions and the time go
-/// in, submissions come out; it does no I/O, reads no clock and starts no thread. The seed of its
-/// random numbers is a parameter.
+/// Core of the engine: the state machine for one thread's share of a run. Completions and the time
+/// go in, and submissions come out. The state machine does no I/O, reads no clock and starts no
+/// thread. The seed of its random numbers is a parameter.
 ///
 ///                 chunk           row             request
 ///     list --> ChunkQueue --> RowSlab --> Connection --> record --> send
@@ -205,9 +205,9 @@ import BroadsideTLS
             ? .retry : .connecting
     }
 
-    /// Part of the elapsed time in which the reactor ran late: the rates of the run and of the
-    /// connection already allowed a request. A delay that the rate limiter makes up for does not
-    /// count.
+    /// Part of the elapsed time in which the reactor was late: the rate limits of the run and of
+    /// the connection allowed a request, but the reactor had not sent one. A delay that the rate
+    /// limiter makes up for does not count.
     private func lateness(_ index: Int, within elapsed: UInt64, now: Now) -> UInt64 {
         if run.directives.isPaused { return 0 }
         let held = max(admission.limiter.holdsUntil, connections[index].rateLimiter.holdsUntil)

@@ -19,8 +19,8 @@ struct ReactorTimers {
     /// Delay of the next scan after a stall, so that the input that arrived during the stall is
     /// processed first.
     static var stallGrace: UInt64 { second }
-    /// Number of stalls after which a scan is made in spite of them, because the machine may be too
-    /// slow for faster iterations.
+    /// Maximum number of stalls that delay a scan. The scan then takes place even after another
+    /// stall, because each iteration of a very slow machine counts as a stall.
     static var stallCountLimit: Int { 8 }
 
     init(now: Now) {

@@ -4,11 +4,10 @@ import BroadsideSupport
 
 /// Rows that a reactor works on, from the list to their verdicts.
 ///
-///     list --> chunks --> awaitingSync .
-///                 |  (their sync)  v
-///                 '-----------> next row --> in flight --> verdict
-///                                  ^             |
-///                  requeued, retries '-----------'
+///     list --> chunks -- reservation is synced --------> next row --> in flight --> verdict
+///                 |                                      ^      ^           |
+///                 '--> awaitingSync -- sync has ended ---'      '-----------'
+///                                                             requeued, retries
 ///
 /// Owns the rows' memory (`slab`) and every queue that a row may wait in.
 struct RowSupply: ~Copyable {
@@ -33,7 +32,8 @@ struct RowSupply: ~Copyable {
     /// Counter for `--max-invalid`.
     var rowsRead = RowsRead()
 
-    /// Limit on rows settled without a request per iteration, because responses wait meanwhile.
+    /// Limit on the rows that one iteration settles without a request. Responses wait until the
+    /// iteration has settled these rows.
     static var unsentLimit: Int { 8_192 }
 
     init(
@@ -63,8 +63,8 @@ struct RowSupply: ~Copyable {
 
     // MARK: State
 
-    /// Whether rows are left that this reactor sends or whose responses it awaits, except rows that
-    /// other reactors handed over.
+    /// Whether the reactor may still have rows to send. Rows in flight do not count, nor do rows
+    /// that other reactors handed over.
     @inline(__always)
     var hasWork: Bool {
         !requeued.isEmpty || retries.count > 0 || awaitingSync.count > 0 || !chunks.isExhausted

@@ -1,5 +1,6 @@
-/// Rows that were read ahead and whose reservation may not be synced yet, in list order, grouped by
-/// chunk. The rows are stored in the slab, so this queue is limited to the slab's rows.
+/// Queue of rows that the reactor reads before their reservation is synced, in list order and
+/// grouped by chunk. The rows are stored in the slab, so the queue can't have more rows than the
+/// slab.
 struct RowsAwaitingSync: ~Copyable {
     private struct Group {
         /// Ledger position to sync before the group's rows are sent.
@@ -18,7 +19,7 @@ struct RowsAwaitingSync: ~Copyable {
     /// Index in `between` of the second group.
     private var next = 0
 
-    /// Limit on rows that are read ahead of their sync.
+    /// Limit on rows that are read before their reservation is synced.
     static let limit = 4_096
 
     var count: Int { line.count }

@@ -42,8 +42,8 @@ package struct RunStatistics: Sendable {
     /// Number of rows whose payload has a shortened value; nil if no payload shortens values.
     package var shortened: UInt64?
     package var requests: UInt64 = 0
-    /// Number of responses without a latency: a legacy gateway's acceptances by silence, and its
-    /// errors.
+    /// Number of responses without a latency. All are from a legacy gateway: its errors, and its
+    /// acceptances, which it does not report.
     package var untimedResponses: UInt64 = 0
     package var connectionsOpened: UInt64 = 0
     package var reconnects: UInt64 = 0
@@ -51,7 +51,8 @@ package struct RunStatistics: Sendable {
     /// Findings about responses that slow down under load.
     package var pace = PaceTally()
     /// Number of failed connections, and number of responses that throttle the run or refuse its
-    /// credential. A run with either opens no additional connections.
+    /// credential. A run with failed connections, or with many such responses, opens no additional
+    /// connections.
     package var failures: UInt64 = 0
     package var pushbacks: UInt64 = 0
     /// Number of addresses in trouble.
@@ -61,12 +62,12 @@ package struct RunStatistics: Sendable {
     /// Time that connections spent in each bottleneck, nanoseconds, indexed by `LimitedBy`.
     package var limited = [UInt64](repeating: 0, count: LimitedBy.allCases.count)
 
-    /// Minimum duration of a run for which these shares mean something. A shorter run is mostly its
-    /// start.
+    /// Minimum duration of a run for which these shares are meaningful. A shorter run consists
+    /// mostly of its start.
     package static let shortestToJudgeSeconds = 2.0
 
-    /// Number of rows per value of the `--payload-by` column that has no payload of its own. Known
-    /// only after the reactor has ended.
+    /// Number of rows for each value of the `--payload-by` column that has no payload of its own.
+    /// Known only after the reactor has ended.
     package var fallbacks = FallbackCounts()
 
     package init() {}

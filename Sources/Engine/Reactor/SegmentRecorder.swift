@@ -23,17 +23,18 @@ struct SegmentRecorder: ~Copyable {
     struct Demand {
         /// Whether the run is ending. If so, everything is synced.
         var isClosing = false
-        /// Whether a write can start at once. Either all requested chunks have arrived and share
-        /// the write, or no row can be sent before the write.
+        /// Whether a write can start at once. True if all requested chunks have arrived and share
+        /// the write, or if no row can be sent before the write.
         var isComplete = false
-        /// Whether rows could be sent if everything written were synced. If so, a sync starts even
-        /// though it does not cover everything that is required.
+        /// Whether rows may be sent as soon as the written bytes are synced. If so, a sync of these
+        /// bytes starts, even if more bytes still have to be written and synced.
         var waitsForWritten = false
     }
 
     /// Maximum time that verdicts wait in order to share a write. A file system that can't write
     /// without blocking passes each write to a kernel thread, which costs as much as twenty
-    /// notifications. A kill leaves the waiting verdicts in doubt, but never wrong.
+    /// notifications. If the process is killed, the waiting verdicts are lost, and their rows are
+    /// in doubt. No recorded verdict becomes wrong.
     static var verdictHold: UInt64 { 5 * millisecond }
     /// Additional delay before an iteration whose only purpose is to write verdicts. Under load, an
     /// iteration comes earlier anyway.

@@ -82,8 +82,8 @@ import BroadsidePayloads
 }
 
 extension RowSlab {
-    /// Number of blocks for field values that do not fit after the tokens, in addition to half a
-    /// block per row in flight. The reactors of a run divide these blocks.
+    /// Number of shared blocks for field values that do not fit after the tokens. The reactors of a
+    /// run divide these blocks. In addition, each reactor has half a block per row in flight.
     static let sharedBlocks = 16 << 20 / BlockArena.blockSize
 
     /// Stores a row's field values until its slot is freed. The token must be set before.

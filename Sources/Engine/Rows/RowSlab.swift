@@ -1,7 +1,7 @@
 import BroadsidePayloads
 
-/// Number of a row's slot in the slab. Valid while the reactor works on the row; the row's stream
-/// carries it as its tag.
+/// Number of a row's slot in the slab; the row's stream has this number as its tag. Valid while the
+/// reactor works on the row.
 typealias RowTag = UInt32
 
 /// State of a row between reading and settling it.
@@ -36,8 +36,8 @@ struct PendingRow {
 /// Memory of the rows that a reactor works on: in flight, waiting for a retry, or requeued. The
 /// number of slots is fixed, so that processing a row never allocates.
 ///
-/// A slot has 256 bytes: a `PendingRow`, up to 200 digits of the token, and the row's field values,
-/// which continue in blocks if they do not fit.
+/// A slot has 256 bytes: a `PendingRow`, up to 200 digits of the token, and the row's field values.
+/// Field values that do not fit continue in blocks.
 @safe struct RowSlab: ~Copyable {
     static let slotByteCount = 256
     static let tokenOffset = 56

@@ -7,7 +7,8 @@ internal import Synchronization
 ///
 ///     reactors ──▶ lines, at most `waitingLimit` bytes ──▶ the writer's thread ──▶ file
 ///
-/// Reactors wait for a slower disk; if the disk hangs, the trace ends and the run continues.
+/// If the disk is slower, reactors wait for it. If the disk hangs, the trace ends and the run
+/// continues.
 package final class FrameTraceFile: Sendable {
     private struct State {
         /// Lines that wait to be written.

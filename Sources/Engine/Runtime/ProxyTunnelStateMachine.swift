@@ -3,9 +3,10 @@ package import BroadsideTLS
 
 /// Opens a connection through an HTTP proxy (RFC 9110, section 9.3.6), without I/O.
 ///
-///     unasked -- request --> asked -- 1xx --.       .-- 2xx --> open: what follows is the server's
-///                              ^            |       |
-///                              '------------+-------+-- else --> refused: the proxy's status
+///     unrequested -- CONNECT --> requested -- response 2xx ------> open: the server's bytes follow
+///                                 ^     |---- other response ----> refused: the proxy's status
+///                                 '-----'
+///                              response 1xx
 package struct ProxyTunnelStateMachine: ~Copyable {
     /// Proxy, and target of the tunnel.
     package struct Configuration: Sendable {
@@ -132,8 +133,8 @@ package struct ProxyTunnelStateMachine: ~Copyable {
         }
     }
 
-    /// Parses `HTTP/1.1 407 Proxy Authentication Required` into the code, and the code with its
-    /// phrase.
+    /// Parses a status line, such as `HTTP/1.1 407 Proxy Authentication Required`. Returns the code
+    /// as a number, and as a text that includes the phrase.
     private static func status(_ line: ArraySlice<UInt8>) -> (code: Int, statusText: String)? {
         let parts = line.split(separator: 0x20, maxSplits: 2)
         guard parts.count >= 2, parts[0].starts(with: "HTTP/1.".utf8), parts[1].count == 3,

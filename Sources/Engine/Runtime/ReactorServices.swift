@@ -5,8 +5,8 @@ package import BroadsideSupport
 internal import Synchronization
 
 /// Blocking work for reactors, on separate threads: resolving names and reading the list. Results
-/// arrive in the reactor's inbox. No other thread waits for these threads, because a silent name
-/// server blocks `getaddrinfo` for a minute, and a hanging file system blocks `read` forever.
+/// arrive in the reactor's inbox. No other thread waits for these threads. A silent name server
+/// blocks `getaddrinfo` for a minute, and a hanging file system blocks `read` forever.
 package final class ReactorServices: @unchecked Sendable {
     /// Maximum number of concurrent lookups.
     private static let lookupsAtOnce = 1

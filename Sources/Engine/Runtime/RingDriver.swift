@@ -3,8 +3,8 @@ import BroadsideRing
 import BroadsideSupport
 internal import Glibc
 
-/// Drives one reactor with io_uring: performs its submissions, passes it completions, waits. It
-/// does all I/O of the hot path and makes no decisions.
+/// Drives one reactor with io_uring: performs the reactor's submissions, waits for completions, and
+/// passes them to the reactor. The driver does all I/O of the hot path and makes no decisions.
 @safe struct RingDriver<Records: RecordLayer & ~Copyable>: ~Copyable {
     /// Operation that a completion belongs to. It is in the upper byte of the user data; the lower
     /// bytes hold the connection's slot.
@@ -245,9 +245,9 @@ internal import Glibc
         machine.completed(.closed(connection: slot), now: now)
     }
 
-    /// Writes the synced position to the claim, then checks that the claim is still valid. This
-    /// happens only after the sync. An attempt that removes the claim after this check therefore
-    /// reads everything that was synced.
+    /// Writes the synced position to the claim, then checks that the claim is still valid. Both
+    /// steps happen after the sync. If another attempt removes the claim after this check, that
+    /// attempt reads everything that was synced.
     private mutating func recordDurablePosition() {
         let position = DurablePosition(
             epoch: epoch, reactor: UInt16(reactor), position: syncing)

@@ -3,12 +3,16 @@ import BroadsideHPACK
 import BroadsideTLS
 internal import Glibc
 
-/// HEADERS frame of a campaign with templated payloads, with holes for the token, the row's part of
-/// the apns-id, the stream ID, the row's collapse ID and the payload length. The payload is
-/// rendered from the row's field values.
+/// HEADERS frame of a campaign with templated payloads. The payload is rendered from the row's
+/// field values. The frame consists of these parts, with the holes that each row fills in angle
+/// brackets:
 ///
-///     HEADERS header | 83 87 04 len "/3/device/" token | middle [ len collapse ID ]
-///       rest [ len length ]
+///     HEADERS header with <stream ID>
+///     83 87 04 len "/3/device/" <token>
+///     middle with <the row's part of the apns-id>
+///     <len, collapse ID> if rows have their own collapse ID
+///     rest
+///     <len, payload length> if the header block ends with content-length
 @safe struct PersonalTemplate: PrecomputedRequest {
     // SAFETY: prefix, middle and rest, contiguous, set in `init` and never changed. Freed by
     // `deallocate`, which the owner calls once, when no copy of the template is in use.
@@ -21,8 +25,8 @@ internal import Glibc
     /// Whether the header block ends with the value of content-length.
     private let hasLength: Bool
 
-    /// Creates a template. `block` was encoded with an empty hole for the path and, if rows have
-    /// their own collapse ID, a hole of any size for it.
+    /// Creates a template. `block` was encoded with an empty hole for the path. If rows have their
+    /// own collapse ID, it also has a hole of any size for the collapse ID.
     init(block: EncodedBlock) {
         guard let path = block.hole(.path), let identifier = block.hole(.identifier) else {
             preconditionFailure("a request has a path and an apns-id")
@@ -110,8 +114,8 @@ internal import Glibc
 
 /// A number as the value of a header field: a length byte and the digits, without Huffman coding.
 enum DecimalText {
-    /// Maximum number of bytes of the length byte and the digits: 2^24 - 1, the largest frame, has
-    /// eight digits.
+    /// Maximum number of bytes: the length byte and eight digits. The size of the largest frame,
+    /// 2^24 - 1, has eight digits.
     static let limit = 9
 
     /// Writes the length and the digits; returns the number of bytes.

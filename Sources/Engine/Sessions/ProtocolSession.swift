@@ -6,17 +6,15 @@ import BroadsideLegacyGateway
 /// protocol state and the requests in flight. Other types manage the rows, the outgoing bytes and
 /// the phases of the connection.
 ///
-///                 prepare, write             writeControl, writeContinuations
-///     rows ------------------------.         .-------------------------------- the session itself
-///                                  v         v
-///                               the writer's record ----> sealed, sent
+///     rows --> prepare, write ---------------------------------.
+///     the session itself --> writeControl, writeContinuations -+--> the writer's record --> sent
 ///
-///     received ----> nextOutcome ----.
-///     time --------> nextExpired ----+----> outcomes of rows and of the connection
-///     end ---------> takeInFlight ---'
+///     received bytes --> nextOutcome ---.
+///     elapsed time ----> nextExpired ---+--> outcomes of rows and of the connection
+///     connection ends -> takeInFlight --'
 ///
-/// At most one of the two sessions exists; a slot without a connection has none. Each call is
-/// forwarded to the existing one.
+/// At most one of the two sessions exists, and gets all calls. A slot without a connection has no
+/// session.
 struct ProtocolSession: ~Copyable {
     /// Configuration of a run's sessions. Only this type decides which protocol is used.
     enum Configuration {
@@ -127,7 +125,7 @@ struct ProtocolSession: ~Copyable {
         return gateway?.value.prepare(&writer) ?? 0
     }
 
-    /// Writes the request of a row. Requires that the session permits a request, and a prepared
+    /// Writes the request of a row. Requires a session that permits a request, and a prepared
     /// writer with enough free bytes.
     @inline(__always)
     mutating func write(

@@ -12,8 +12,8 @@ extension ReactorSettings {
     ///   - personalCollapseCount: Size in bytes of a hole for the row's own collapse ID; nil: no
     ///     hole.
     ///   - ownPriorityCount: Size in bytes of a hole for the priority of the row's arm; nil: no
-    ///     hole, the campaign's priority applies.
-    ///   - personalLength: Whether payloads differ per row. Then content-length is a hole of one
+    ///     hole, because the campaign's priority applies.
+    ///   - personalLength: Whether payloads differ per row. If so, content-length is a hole of one
     ///     byte at the very end, because a template has to write a varying number of digits.
     package func fields(
         authorization: [UInt8]?, version: UInt32, personalTopicCount: Int? = nil,

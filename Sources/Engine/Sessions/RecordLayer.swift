@@ -12,12 +12,13 @@ protocol RecordLayer: ~Copyable {
     /// Whether application data may be encrypted.
     var isEstablished: Bool { get }
 
-    /// Error to report if the connection ends now and a peer other than the server is to blame,
-    /// such as a proxy that has not opened its tunnel; nil otherwise.
+    /// Error to report if the connection ends now and a proxy is the cause, because it has not
+    /// opened its tunnel to the server. nil if the server is the cause.
     var closedEarly: RecordLayerError? { get }
 
-    /// Processes received bytes from `offset` on. Appends their plaintext to `plaintext`, and
-    /// replies to the peer (handshake, alerts) to `ciphertext`. The first call has no input.
+    /// Processes received bytes from `offset` on. Appends their plaintext to `plaintext`. Appends
+    /// replies to the peer, such as handshake messages and alerts, to `ciphertext`. The first call
+    /// has no input.
     mutating func receive(
         _ input: RawSpan, at offset: inout Int, plaintext: inout OutputRawSpan,
         ciphertext: inout OutputRawSpan

@@ -86,8 +86,8 @@ internal import Glibc
     }
 
     /// Writes HEADERS and the first `dataCount` bytes of the payload. If these bytes are the whole
-    /// payload, the DATA frame has END_STREAM; otherwise, the server's windows are smaller than the
-    /// payload.
+    /// payload, the DATA frame has END_STREAM. They are less than the payload if the server's
+    /// windows are too small for it.
     func write(
         token: UnsafeRawBufferPointer, row: UInt64, streamID: UInt32, dataCount: Int,
         to output: UnsafeMutableRawPointer

@@ -5,11 +5,12 @@ import BroadsidePayloads
 
 /// HTTP/2 requests from templates, which connections with equal header tables share.
 ///
-///     prepare ---- a template for the table exists ------> any number of requests
-///        |-------- none does; no table change -----------> encoded and kept; one request
-///        '-------- the table changes with the request -----> encoded for one request
+/// - If there is a template for the connection's table, any number of requests use it.
+/// - If there is no template, one request is encoded. The encoded request is kept as a template,
+///   unless the request changes the table.
 ///
-/// Requests with templated payloads also differ in form. Each of them looks up its own template.
+/// Requests with templated payloads also differ in their header fields. Each such request looks up
+/// its own template.
 extension RequestWriter {
     /// Number of requests that may start now.
     func room(on http: borrowing ClientConnectionStateMachine) -> Int {
@@ -87,7 +88,7 @@ extension RequestWriter {
     }
 
     /// Updates the mirror after the use of a template for one request, because the server's table
-    /// then contains its entries.
+    /// then contains the entries of that request.
     @inline(never)
     private mutating func commitTrial(to session: inout HTTP2Session) {
         if let trial { session.mirror = trial.mirror }

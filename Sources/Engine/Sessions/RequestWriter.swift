@@ -148,8 +148,7 @@ import BroadsideTLS
     /// Number of rows whose payload has a shortened value; nil if no payload shortens values.
     var shortenedRows: UInt64? { renderer.mayShorten ? renderer.shortenedRows : nil }
 
-    /// For each value of the `--payload-by` column that has no payload of its own: the number of
-    /// rows with this value.
+    /// Number of rows for each value of the `--payload-by` column that has no payload of its own.
     var fallbackCounts: FallbackCounts { renderer.fallbackCounts }
 
     /// Stores the field values of the row that `reader` read last, if payloads are templated.

@@ -32,7 +32,7 @@ enum SessionOutcome: Equatable {
     case refused(RowTag, BinaryErrorPacket)
     /// The server accepts no more requests. The session's `goAwayReason` has the reason.
     case goAway(ErrorCode)
-    /// The server violated the protocol. The session's pending output is the last that is sent.
+    /// The server violated the protocol. Nothing is sent after the session's pending output.
     case violation(ConnectionError)
     /// The server began to send the reason for ending the connection. It ignores later writes.
     case errorPacketBegan

@@ -81,7 +81,8 @@ package struct ReactorSettings: Sendable {
     /// Seed of the generator for jitter.
     var seed: UInt64
     /// Whether an invalid row counts as refused for the canary. False with `--deliver-at` or
-    /// `--quiet`, because the canary then sends only some of the valid rows around an invalid row.
+    /// `--quiet`: the canary then sends only some of the valid rows that it reads, so invalid rows
+    /// would count too much.
     package var canaryCountsInvalid = true
     /// Whether rows of the list may be masked, because `ledger forget` erased their devices. Such
     /// rows do not count as invalid for `--max-invalid`.

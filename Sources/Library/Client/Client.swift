@@ -4,7 +4,8 @@ import BroadsideEngine
 import BroadsideSupport
 internal import Synchronization
 
-/// Sends single notifications, thousands at a time, over a few connections that stay open.
+/// Sends single notifications over a few connections that stay open. Thousands of notifications may
+/// be in flight at the same time.
 ///
 /// A client has a thread of its own, which ends after `close` or when the last reference is
 /// released. Use one client per credential for the life of the program.

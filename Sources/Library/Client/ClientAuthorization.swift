@@ -9,7 +9,7 @@ struct ClientAuthorization: Sendable {
     private(set) var value: [UInt8]?
     private var credential: Credential
     private var issuedAt: UInt64 = 0
-    /// Earliest time at which a token that another program makes is read again, seconds since 1970.
+    /// Earliest time for the next read of a token that another program makes, seconds since 1970.
     private var nextReading: UInt64 = 0
 
     /// Interval between two reads of a token that another program makes, seconds.

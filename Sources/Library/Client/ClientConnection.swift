@@ -29,8 +29,8 @@ internal import Glibc
     }
 
     /// Time limit in nanoseconds for opening the connection, including handshake and SETTINGS. If
-    /// requests are in flight, a PING is sent after the same time without data from the server. The
-    /// response to the PING has the same time limit.
+    /// requests are in flight and the server sends nothing for this time, the client sends a PING.
+    /// The server has the same time to respond to the PING.
     private static var patience: UInt64 { 10 * second }
     /// Time without traffic after which a connection is tested, nanoseconds.
     private static var idleInterval: UInt64 { 600 * second }

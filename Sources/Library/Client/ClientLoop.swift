@@ -137,8 +137,8 @@ final class ClientLoop {
                 .failure(
                     CampaignError(
                         .unavailable,
-                        "the push was not sent within \(options.timeout): the server accepts requests too "
-                            + "slowly: try again, or raise ClientOptions.timeout")))
+                        "the push was not sent within \(options.timeout), because the server accepts requests "
+                            + "too slowly: try again, or raise ClientOptions.timeout")))
             return false
         }
         waiting = rest

@@ -5,7 +5,7 @@ internal import FoundationEssentials
 internal import Synchronization
 
 /// A push in progress: its request, and the task that waits for the outcome. Once the push is in
-/// the queue, only the client's thread may use it, except for `finish`, `begin` and `isFinished`.
+/// the queue, threads other than the client's may only call `finish`, `begin` and `isFinished`.
 final class PushRequest: @unchecked Sendable {
     typealias Outcome = Result<PushResponse, CampaignError>
 

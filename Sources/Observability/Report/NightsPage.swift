@@ -166,7 +166,7 @@ package struct NightsPage {
         var name: String
         /// Indices of the group's nights in `course`.
         var indices: [Int]
-        /// Whether this group has the nights of all campaigns that have no line of their own.
+        /// Whether this group combines all campaigns that have no line of their own in the chart.
         var isMixed = false
     }
 

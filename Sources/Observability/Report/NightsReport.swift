@@ -10,8 +10,8 @@ public struct NightsReport {
     ///
     /// - Parameters:
     ///   - collection: The ledgers.
-    ///   - own: Path of the ledger of this process's own run, which has ended. The process may
-    ///     still hold the ledger's lock. nil: none.
+    ///   - own: Path of the ledger that this process's own run wrote; nil if there is none. The run
+    ///     has ended, but the process may still hold the ledger's lock.
     public init(_ collection: LedgerCollection, own: String? = nil) throws(BroadsideError) {
         for path in collection.paths {
             // This may follow a run, whose stop signals may still be pending.
@@ -35,8 +35,8 @@ public struct NightsReport {
     ///
     /// - Parameters:
     ///   - output: Destination of the page's bytes.
-    ///   - path: Path of `output`, to which links are relative; nil if they are relative to the
-    ///     working directory.
+    ///   - path: Path of `output`. Links are relative to the folder of this path. If the path is
+    ///     nil, links are relative to the working directory.
     public func write(to output: OutputFile, at path: String?) throws(BroadsideError) {
         var folder = "."
         if let path, path != "-", let parts = path.parts(atLast: "/") {

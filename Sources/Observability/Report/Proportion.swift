@@ -1,9 +1,11 @@
 internal import Glibc
 
-/// Share of a sample of devices, with a confidence interval for the share of all such devices.
+/// Share of the devices in a sample that have some property, with a confidence interval for the
+/// share in the whole population.
 package struct Proportion: Sendable, Equatable {
-    /// Number of devices with the property, and of all devices.
+    /// Number of devices in the sample that have the property.
     package let count: UInt64
+    /// Number of devices in the sample.
     package let total: UInt64
 
     /// - Parameter count: At most `total`.
@@ -19,8 +21,9 @@ package struct Proportion: Sendable, Equatable {
     /// The share, 0 to 1; 0 without devices.
     package var share: Double { total == 0 ? 0 : Double(count) / Double(total) }
 
-    /// Wilson's score interval for 95 percent, without a continuity correction: 95 of 100 such
-    /// intervals contain the share of all such devices. 0 to 1 if there are no devices.
+    /// Wilson's score interval for 95 percent, without a continuity correction. Of 100 such
+    /// intervals, 95 contain the share in the whole population. If there are no devices, the
+    /// interval is 0 to 1.
     package var interval: ClosedRange<Double> {
         guard total > 0 else { return 0...1 }
         let (n, z2) = (Double(total), Self.z * Self.z)
@@ -39,7 +42,7 @@ package struct Proportion: Sendable, Equatable {
         package let difference: Double
         /// Newcombe's hybrid score interval (his method 10), 95 percent.
         package let interval: ClosedRange<Double>
-        /// Whether the interval contains both signs, or one of the shares has no devices.
+        /// Whether the interval contains 0, or one of the shares has no devices.
         package let isInconclusive: Bool
     }
 

@@ -11,8 +11,8 @@ package struct ReceiptFindings: Sendable {
         package var devices: UInt64 = 0
         /// Number of devices that opened the notification: those with a receipt.
         package var opened: UInt64 = 0
-        /// Number of first receipts by hours after the row was settled. The last entry counts all
-        /// later receipts.
+        /// Number of first receipts in each hour since the row was settled. The last entry counts
+        /// all later receipts.
         package var hours = [UInt64](repeating: 0, count: ReceiptFindings.hourCount + 1)
         /// Number of first receipts by column, then by value.
         package var values: [[UInt64]]
@@ -69,7 +69,7 @@ package struct ReceiptFindings: Sendable {
     package var receipts: UInt64 = 0
     /// Number of receipts of devices that have an earlier one.
     package var repeated: UInt64 = 0
-    /// Number of receipts that belong to no row of the campaign that was accepted or held out.
+    /// Number of receipts that belong to no accepted or held-out row of the campaign.
     package var foreign: UInt64 = 0
     /// Number of receipts from before the row was settled.
     package var early: UInt64 = 0

@@ -77,8 +77,8 @@ package struct ReportData {
         !isInProgress && summary.outcome == .stopped && runs.last?.outcome == Telemetry.interrupted
     }
 
-    /// - Parameter course: Times at which rows were settled, for at least the runs whose end the
-    ///   telemetry lacks; nil if the telemetry has the ends of all runs.
+    /// - Parameter course: Times at which rows were settled, at least for each run whose end is
+    ///   missing from the telemetry. Nil if no end is missing.
     package init(
         summary: Summary, telemetry: Telemetry, epochs: [Manifest.Epoch],
         course: SettlementTimeline?,
@@ -187,8 +187,8 @@ package struct ReportData {
             rejected: last.rejected &+ next.rejected, others: last.others &+ next.others)
     }
 
-    /// End of the latest run, or the latest time that the run recorded if it did not record its
-    /// end.
+    /// End of the latest run. If the run did not record its end, this is the latest time that it
+    /// recorded.
     var endedAtMilliseconds: UInt64? { runs.last.map(\.endedAtMilliseconds) }
 
     /// Seconds between the end of the previous run and the start of this one; nil for the first.

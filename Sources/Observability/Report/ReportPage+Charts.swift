@@ -201,8 +201,8 @@ extension ReportPage {
 
     private static var ticksWanted: Int { 3 }
 
-    /// Text such as `20 ms` or `20.5 ms` for a time that is a multiple of a step. Both are in
-    /// nanoseconds.
+    /// Text such as `20 ms` or `20.5 ms` for a time that is a multiple of a step. The time and the
+    /// step are in nanoseconds.
     private static func roundTime(_ nanoseconds: Double, step: Double) -> String {
         func text(_ unit: Double, _ name: String) -> String {
             let (value, step) = (nanoseconds / unit, step / unit)

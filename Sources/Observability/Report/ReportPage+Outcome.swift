@@ -35,7 +35,7 @@ extension ReportPage {
         return share > 99.9 ? ">99.9%" : "\(decimal(share, places: 1))%"
     }
 
-    /// Minimum share of accepted rows, among rows that were meant to be sent, for a good result.
+    /// Minimum share for a good result: accepted rows among the rows that were meant to be sent.
     private static var goodShare: Double { 0.9 }
     /// Share of accepted rows, among rows that were meant to be sent, below which the result is
     /// bad.

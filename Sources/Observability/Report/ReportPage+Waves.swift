@@ -31,8 +31,8 @@ extension ReportPage {
                     "Wave", "Due", "Local time", "Time zones", "Rows", "Began (\(axis.zone.name))",
                     "Accepted", "Rejected", "Others",
                 ], rows, textColumns: [0, 1, 2, 3, 5], isStacked: true)
-            + "<p>Accepted, rejected and others count the rows that were settled between the "
-            + "start of this wave and the start of the next.\(more)</p></div>\n"
+            + "<p>The columns Accepted, Rejected and Others count the rows that were settled from "
+            + "the start of this wave to the start of the next.\(more)</p></div>\n"
     }
 
     /// Note about the waves of a merged ledger.

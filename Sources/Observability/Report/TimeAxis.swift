@@ -107,9 +107,9 @@ struct TimeAxis {
 
     // MARK: Positions
 
-    /// Position on the axis, 0 to 1, of a point in running time.
+    /// Converts running time, in seconds, to a position on the axis, from 0 to 1.
     ///
-    /// - Parameter isEnd: Whether a point between two runs counts as the end of the earlier run.
+    /// - Parameter isEnd: Whether a time between two runs counts as the end of the earlier run.
     func fraction(_ seconds: Double, isEnd: Bool = false) -> Double {
         let found = stretches.last { isEnd ? $0.start < seconds : $0.start <= seconds }
         guard let stretch = found ?? stretches.first else { return 0 }
@@ -139,7 +139,7 @@ struct TimeAxis {
         return (edges, laid)
     }
 
-    /// Time of a point in running time, milliseconds since 1970.
+    /// Converts running time, in seconds, to a time in milliseconds since 1970.
     func milliseconds(_ seconds: Double) -> UInt64 {
         guard let stretch = stretches.last(where: { $0.start <= seconds }) ?? stretches.first else {
             return 0

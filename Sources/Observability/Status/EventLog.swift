@@ -33,9 +33,11 @@ package struct EventLog {
     /// Time, in nanoseconds, for which events of one kind are combined into one line.
     static let streakLength = 10 * second
 
-    /// Creates the log that the options select. If the options name a format, the log has all
-    /// events. Otherwise, it has events of level notice and above, as text, if progress is `.auto`,
-    /// and no events for any other progress.
+    /// Creates the log that the options select:
+    ///
+    /// - If the options name a format, the log has all events.
+    /// - Otherwise, if progress is `.auto`, the log has events of level notice and above, as text.
+    /// - Otherwise, the log has no events.
     ///
     /// - Parameter isOnTerminal: Whether a person reads the log, not a log collector.
     package init(

@@ -98,8 +98,9 @@ public struct RunCommand: Codable, Hashable, Sendable {
         return same.arguments.contains("--must-resume") ? same : same.withFlag("resume")
     }
 
-    /// Command line without a deadline. If it has no `--deadline`, a campaign file may have one, so
-    /// a `--deadline` in a hundred years overrides that.
+    /// Command line on which no deadline has an effect. `--deadline` is removed. Without
+    /// `--deadline`, a campaign file may have a deadline, so the command line gets one in a hundred
+    /// years.
     var withoutDeadline: RunCommand {
         value("deadline") == nil ? with("deadline", "36500d") : without("deadline")
     }

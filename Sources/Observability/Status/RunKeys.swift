@@ -9,7 +9,8 @@ package struct RunKeys {
         case faster, slower
     }
 
-    /// Question whether to stop the run, while it waits for a second key; nil if there is none.
+    /// Text that asks the operator whether to stop the run. It is set while a second key is
+    /// expected; otherwise nil.
     package private(set) var question: String?
     private var askedAt: UInt64 = 0
 
@@ -64,7 +65,7 @@ package struct RunKeys {
     ///
     /// - Parameters:
     ///   - limit: Current limit; nil: unlimited.
-    ///   - rate: Current responses per second, from which an unlimited run is slowed down.
+    ///   - rate: Current responses per second. If the run is unlimited, `slower` reduces this rate.
     /// - Returns: The new limit; nil if there is nothing to change.
     package static func rate(_ action: Action, limit: Double?, rate: Double) -> Double? {
         switch action {

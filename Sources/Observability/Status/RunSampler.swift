@@ -28,7 +28,7 @@ package struct RunSampler {
         /// Size of the list; nil if it is unknown before the list's end.
         var listByteCount: UInt64?
         var wantedConnections: Int
-        /// Work of this process in passes over the list that have ended.
+        /// Work of this process in its earlier passes over the list.
         var earlierPasses: RunSnapshot.EarlierPasses
 
         package init(

@@ -26,11 +26,11 @@ package struct RunSnapshot: Sendable {
         }
     }
 
-    /// Work of a process in passes over the list that have ended.
+    /// Work of a process in its earlier passes over the list.
     package struct EarlierPasses: Sendable {
         var statistics = RunStatistics()
         var latency = LatencyCounts()
-        /// Time from the beginning of the first pass to that of the present pass.
+        /// Time from the start of the first pass to the start of the present pass.
         var seconds = 0.0
         /// Part of this time in which the process sent, without waits for waves.
         var sendingSeconds = 0.0

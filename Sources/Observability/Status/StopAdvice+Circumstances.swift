@@ -33,7 +33,7 @@ extension StopAdvice.Circumstances {
 }
 
 extension Summary {
-    /// States of rows that a resume changes only on request.
+    /// States with rows that a resumed run sends again only on request (`--retry`).
     package var openStates: [RowState] {
         [.failed, .unknown].filter { counts[$0] > 0 }
     }

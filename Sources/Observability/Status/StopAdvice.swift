@@ -42,7 +42,8 @@ package struct StopAdvice {
         var command: RunCommand?
         /// States `failed` and `unknown`, if there are rows in them.
         var openStates: [RowState] = []
-        /// Whether rows are in doubt, such as rows that were to be sent again.
+        /// Whether rows are in doubt. This includes rows that a run should have sent again but did
+        /// not settle.
         package var hasDoubt = false
         /// Whether each row names its topic.
         package var hasRowTopics = false
@@ -89,15 +90,16 @@ package struct StopAdvice {
         case .allRefused(_, let refusal): afterWholePart(refusal)
         case .tooManyBadTokens:
             export(
-                "check --environment and where the list comes from, or raise --max-bad-tokens; see "
-                    + "which rows they are", ["--reason", "BadDeviceToken"])
+                "check --environment and the source of the list, or raise --max-bad-tokens; see "
+                    + "which rows have bad tokens", ["--reason", "BadDeviceToken"])
             resume("if the list is right as it is, continue without this guard") {
                 $0.with("max-bad-tokens", "100")
             }
         case .topicsRefused(_, let refusal): afterRefusedTopics(refusal)
         case .tooManyInvalid:
             export(
-                "see which rows they are, and why, or raise --max-invalid", ["--state", "invalid"])
+                "see which rows are invalid and why, or raise --max-invalid",
+                ["--state", "invalid"])
             resume("if the list is right as it is, continue without this guard") {
                 $0.with("max-invalid", "100")
             }
@@ -118,7 +120,7 @@ package struct StopAdvice {
         case .ledgerFailed(let detail): afterFailedDisk(detail)
         case .ledgerGone:
             resume("put the ledger back, then --resume continues")
-        case .superseded: resume("if rows remain when the newer attempt ends, --resume continues")
+        case .superseded: resume("if rows remain when the newer attempt ends, --resume sends them")
         case .listFailed, .listFaulty, .listChanged: resume("then --resume continues")
         }
     }
@@ -153,8 +155,8 @@ package struct StopAdvice {
         guard outcome == Summary.Outcome.aborted.rawValue else {
             resume(
                 outcome == nil
-                    ? "the latest run did not record its end: it was killed, or "
-                        + "its disk was full; once there is space, run the same "
+                    ? "the latest run did not record its end, because it was killed or "
+                        + "its disk was full: once there is space, run the same "
                         + "command line with --resume to continue"
                     : "to continue where it ended, run the same command line with --resume")
             return
@@ -192,8 +194,8 @@ package struct StopAdvice {
         }
     }
 
-    /// Value of the run's `--retry` if rows in these states may still be open; nil if there are no
-    /// such rows. A resume without the option would not send them.
+    /// Value of the run's `--retry` if this value names a state in which rows may still be open;
+    /// otherwise nil. A resumed run without `--retry` would not send these rows.
     private var reopened: String? {
         guard let states = circumstances.command?.value("retry") else { return nil }
         let names = states.split(separator: ",")
@@ -212,8 +214,8 @@ package struct StopAdvice {
         circumstances.command?.nightDate.map { "--date \($0)" } ?? "--resume"
     }
 
-    /// What the campaign needs to begin again with other options. The date of a night names its
-    /// ledger, so a night needs another folder.
+    /// Phrase that names what the campaign needs so that it can begin again with other options. A
+    /// night's ledger is named after the night's date, so a night needs another folder.
     private var newLedger: String {
         circumstances.command?.nightDate == nil ? "a new ledger" : "a night under another --name"
     }
@@ -344,8 +346,8 @@ package struct StopAdvice {
         case .topicDisallowed where circumstances.hasRowTopics: afterRefusedTopics(refusal)
         case .topicDisallowed:
             doctor(
-                "the credential is not for this --topic; the topic is part of the campaign, so "
-                    + "begin \(newLedger) with the right one; doctor checks a topic without "
+                "the credential is not for this --topic: begin \(newLedger) with the right "
+                    + "topic, because a resume can't change it; doctor checks a topic without "
                     + "sending to a device"
             )
         case .badEnvironmentKeyInToken, .badEnvironmentKeyIDInToken, .badCertificateEnvironment:
@@ -411,8 +413,8 @@ package struct StopAdvice {
 
     private mutating func afterForeignCredential() {
         let text =
-            "the credential is for the other environment: check --environment, which is part of the "
-            + "campaign, so another environment needs \(newLedger)"
+            "the credential is for the other environment: check --environment; a campaign for "
+            + "another environment needs \(newLedger)"
         guard let other else {
             doctor(text + "; doctor checks it without sending to a device")
             return
@@ -439,21 +441,21 @@ package struct StopAdvice {
     private mutating func afterStrangeTokens(_ refusal: StopCause.Refusal) {
         guard refusal.reason == .badDeviceToken else {
             export(
-                "these are tokens of another app: check --topic against the list; the topic is part of "
-                    + "the campaign, so begin \(newLedger) with the right one; see which rows were "
-                    + "refused",
+                "these are tokens of another app: check --topic against the list, and begin "
+                    + "\(newLedger) with the right topic, because a resume can't change it; see which "
+                    + "rows were refused",
                 ["--state", "rejected"])
             return
         }
         let text =
-            "check --environment and --topic against the list; both are part of the campaign, so "
-            + "begin \(newLedger) with the right ones"
+            "check --environment and --topic against the list, and begin \(newLedger) with the right "
+            + "ones, because a resume can't change them"
         guard let other else {
             export(text + "; see which rows were refused", ["--state", "rejected"])
             return
         }
         add(
-            text + "; if these are tokens of \(other)",
+            text + "; if these are tokens of \(other), begin there",
             circumstances.command?.beginningAnew(ledger: circumstances.ledger)
                 .with("environment", other))
     }

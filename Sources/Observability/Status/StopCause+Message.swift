@@ -35,13 +35,13 @@ extension StopCause {
                 : "APNs refuses one request after another: \(refusal.text)"
         case .heldBack(let rows, let refusal?) where refusal.isFromOtherServer:
             (rows == 1
-                ? "1 row got a response that APNs never sends, and remains "
-                : "\(grouped(rows)) rows got a response that APNs never sends, and remain ")
+                ? "1 row got a response that APNs never sends, so it remains "
+                : "\(grouped(rows)) rows got a response that APNs never sends, so they remain ")
                 + "to be sent with --resume: \(refusal.text)"
         case .heldBack(let rows, let refusal):
             (rows == 1
-                ? "1 row was refused because of the credential, and remains "
-                : "\(grouped(rows)) rows were refused because of the credential, and remain ")
+                ? "1 row was refused because of the credential, so it remains "
+                : "\(grouped(rows)) rows were refused because of the credential, so they remain ")
                 + "to be sent with --resume"
                 + (refusal.map { ": \($0.text)" } ?? "")
         case .allRefused(let rows, let refusal):
@@ -53,7 +53,7 @@ extension StopCause {
         case .topicsRefused(let detail, let refusal):
             (refusal?.isFromOtherServer ?? false ? "the server" : "APNs")
                 + " refuses some of the topics that rows name: the rows of these topics remain to be "
-                + "sent, those of the other topics were sent: \(detail)"
+                + "sent, and the rows of other topics were sent: \(detail)"
         case .tooManyInvalid(let count, let rows):
             "\(grouped(count)) of the first \(grouped(rows)) rows are invalid"
         case .canaryRefused(let count, let answered):
@@ -67,8 +67,8 @@ extension StopCause {
         case .ledgerFailed(let detail): "the ledger can't be written: \(detail)"
         case .ledgerGone:
             "the ledger was removed or moved during the run: nothing more is "
-                + "sent, and only that ledger has the outcome of the rows that were "
-                + "sent"
+                + "sent, and only the missing ledger has the outcome of the rows that "
+                + "were sent"
         case .superseded:
             "a newer attempt has taken over this ledger, or this attempt's claim was removed: this "
                 + "run sends nothing more, and rows that were in flight are in doubt in the ledger"

@@ -144,8 +144,8 @@ public struct Summary: Sendable, Encodable {
     public var guards: GuardStatus?
     /// Counts of this process per topic; nil if rows name no topics.
     package var topics: [TopicReport]?
-    /// Settled rows of each topic over all runs, as the ledger has them; nil if rows name no topics,
-    /// and in the summary of a run.
+    /// Settled rows of each topic over all runs, according to the ledger. Nil in the summary of a
+    /// run, and nil if rows name no topics.
     package var topicTotals: TopicTotals?
     /// Waves of the campaign; nil if rows are not sent in waves, or if the waves are unknown.
     package var waves: [Wave]?

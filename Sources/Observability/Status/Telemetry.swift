@@ -6,9 +6,9 @@ import BroadsidePrimitives
 import BroadsideRows
 import BroadsideSupport
 
-/// History of a campaign's runs, for the report. It is a file of bounded size in the ledger's
-/// directory, replaced every few seconds. Only reports, and the value at which a rising rate
-/// continues, depend on it.
+/// History of a campaign's runs, for the report. Telemetry is a file of bounded size in the
+/// ledger's directory. The run replaces it every few seconds. Nothing depends on it except reports
+/// and the value at which a rising rate continues.
 package struct Telemetry: Codable, Sendable {
     /// Period for which the operator paused a run, in milliseconds since 1970.
     struct Pause: Codable, Sendable, Equatable {
@@ -41,8 +41,8 @@ package struct Telemetry: Codable, Sendable {
         var limited: [UInt64] = []
         var points: [TimeSeries.Point] = []
 
-        /// Whether the run recorded its end, or the end of the wave that it sent. The times of any
-        /// other run end with its latest record.
+        /// Whether the run recorded its end, or the end of the wave that it sent. If not, the run's
+        /// latest record counts as its end.
         var hasEnd: Bool { outcome != nil || failed != nil }
     }
 
@@ -246,8 +246,8 @@ package struct Telemetry: Codable, Sendable {
             riseNanoseconds: clock.ramp.riseNanoseconds, sentNanoseconds: clock.sentNanoseconds)
     }
 
-    /// Returns for how long, in nanoseconds of sending time, the recorded rate has risen; 0 if its
-    /// start, end or rise time differs from that of `other`.
+    /// Returns the recorded sending time during which the rate has risen, in nanoseconds. Returns 0
+    /// if the recorded ramp and `other` differ in start, end or rise time.
     package func sentNanoseconds(of other: RateRamp) -> UInt64 {
         guard let ramp, ramp.first == other.first, ramp.last == other.last,
             ramp.riseNanoseconds == other.riseNanoseconds
@@ -340,8 +340,8 @@ package struct Telemetry: Codable, Sendable {
         guard TelemetrySeal.members(of: bytes, hash: hash) != nil else { return nil }
     }
 
-    /// Whether version 0.1.0 may have written the file, which had no hash. All fields that this
-    /// version did not know are missing then.
+    /// Whether version 0.1.0 may have written the file: all fields that version 0.1.0 did not know
+    /// are missing. Its files had no hash.
     private var isOfFirstVersion: Bool {
         command == nil && hasEndpoint == nil && alert == nil && reportPath == nil
             && givenListPath == nil && listModifiedAtMilliseconds == nil && ramp == nil

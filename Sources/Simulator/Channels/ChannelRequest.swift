@@ -72,7 +72,8 @@ struct ChannelRequest: Sendable {
     }
 
     /// Checks the header fields of the operation in this order: push type, channel ID, expiration,
-    /// priority, request ID. This is the order of Apple's tables, which lack some of these fields.
+    /// priority, request ID. Apple's tables have the same order, but some of these fields are
+    /// missing in them.
     mutating func readFields(_ head: borrowing RequestHead) throws(Refusal) {
         if operation == .broadcast {
             guard let type = head[.pushType] else { throw Refusal(.missingPushType) }

@@ -163,7 +163,7 @@ struct ControlCommands: Sendable {
             guard let given = parseDuration(text), given <= Self.waitSeconds * 1_000_000_000 else {
                 throw ControlProblem(
                     .invalid,
-                    "timeout '\(ForeignText.escaped(text))' is not a duration of up to "
+                    "timeout '\(ForeignText.escaped(text))' is not a duration of at most "
                         + "\(Self.waitSeconds)s: write it like 500ms or 10s")
             }
             nanoseconds = given
@@ -187,7 +187,7 @@ struct ControlCommands: Sendable {
             guard ClockStart.monotonicNanoseconds() < deadline, !shared.isStopping else {
                 throw ControlProblem(
                     .late,
-                    "\(found) of \(count) requests came within the timeout: list them with "
+                    "only \(found) of \(count) requests came within the timeout: list them with "
                         + "'received', or wait longer with timeout=30s")
             }
             usleep(Self.pauseMicroseconds)
@@ -246,8 +246,8 @@ struct ControlCommands: Sendable {
         guard outcomes.set(token, .init(response: response, remaining: remaining)) else {
             throw ControlProblem(
                 .full,
-                "\(ChosenOutcomes.limit) tokens have an outcome already: remove some with the "
-                    + "reason none, or reset"
+                "\(ChosenOutcomes.limit) tokens already have an outcome: remove some outcomes with "
+                    + "the reason 'none', or all with 'reset'"
             )
         }
         var line = Self.success
@@ -301,7 +301,8 @@ struct ControlCommands: Sendable {
         guard let devices, let count = set(devices, token, start.microsecondsNow()) else {
             throw ControlProblem(
                 .full,
-                "more devices than \(DeviceCondition.explicitLimit): set fewer, or reset")
+                "\(DeviceCondition.explicitLimit) devices already have a setting: remove all settings "
+                    + "with 'reset'")
         }
         var line = Self.success
         line.add("delivered", count)

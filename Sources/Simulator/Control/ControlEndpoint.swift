@@ -50,7 +50,7 @@ final class ControlEndpoint: Sendable {
         }
         // Every browser sends a Host header, so a request without one is not from a browser.
         if isLocal, let host = request.host, !HTTPHost.isAllowed(host) {
-            return failure(403, "the host's name is not this machine's: use 127.0.0.1 or localhost")
+            return failure(403, "the URL names another host: use 127.0.0.1 or localhost")
         }
         if request.isCrossSite {
             return failure(

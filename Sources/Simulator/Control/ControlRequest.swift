@@ -31,7 +31,7 @@ struct ControlRequest: Sendable {
         guard positional.count <= command.positional.count else {
             throw ControlProblem(
                 .invalid,
-                "'\(ForeignText.escaped(positional.last ?? ""))' is too much: write "
+                "'\(ForeignText.escaped(positional.last ?? ""))' is one argument too many: write "
                     + command.usage)
         }
         for (name, value) in zip(command.positional, positional) { try add(name, value) }
@@ -56,7 +56,7 @@ struct ControlRequest: Sendable {
         arguments[name] = value
     }
 
-    /// Returns the number in an argument; a default if the argument is absent.
+    /// Returns the number in an argument, or a default if the argument is absent.
     func number(
         _ name: String, in range: ClosedRange<UInt64>, default standard: UInt64
     ) throws(ControlProblem) -> UInt64 {

@@ -89,7 +89,8 @@ struct DeviceCondition: Sendable {
             }
             guard set(token, true) else {
                 throw SimulatorError(
-                    "--\(kind.option) \(path): more than \(Self.explicitLimit) tokens: use a share",
+                    "--\(kind.option) \(path): more than \(Self.explicitLimit) tokens: remove some, "
+                        + "or give a share of all devices, such as 0.1, instead of the file",
                     exitCode: 2)
             }
         }

@@ -4,16 +4,19 @@ internal import Synchronization
 /// Store of notifications for devices that are offline or save power (Apple, "Quality of Service,
 /// Store-and-Forward, and Coalesced Notifications").
 ///
-///     accepted -> online? yes -> saves power, and priority 5 or 1? no ---------------> delivered
-///                    | no                  | yes
-///                    |                     +-> expiration 0, or past -> discarded
-///                    |                     +-> held -- with the group -------------> delivered
-///                    |                           |  (goes offline)
-///                    +-> expiration 0, or past --|--> discarded
-///                    +-> stored <----------------+   one of an app: the newest
-///                          |                |                  |                 |
-///                          coalesced        expired            dropped           delivered
-///                          (a newer came)   (its time passed)  (30 days, limits) (back online)
+/// An accepted notification is treated as follows:
+///
+/// - The device is online and does not save power, or it is online and the priority is 10: the
+///   notification is delivered at once.
+/// - Otherwise, the expiration is 0 or has passed: the notification is discarded.
+/// - The device is online and saves power: the notification is held, and delivered with its group.
+///   If the device goes offline first, the notification is stored.
+/// - The device is offline: the notification is stored, and delivered when the device is online
+///   again.
+///
+/// A stored notification is not delivered in three cases: a newer notification of the same app
+/// replaces it (coalesced), its expiration passes (expired), or its age or the number of stored
+/// notifications exceeds a limit (dropped).
 ///
 /// Shared by all threads of an endpoint.
 final class DeviceStore: Sendable {
@@ -104,8 +107,8 @@ final class DeviceStore: Sendable {
         }
     }
 
-    /// Delivers a broadcast to those subscribers that are online, even if they save power. Returns
-    /// the other subscribers.
+    /// Delivers a broadcast to the subscribers that are online, even if they save power. Returns
+    /// the subscribers that are offline.
     func deliver(
         _ notification: KeptNotification, to tokens: Set<[UInt8]>, from: StaticString,
         microseconds: UInt64

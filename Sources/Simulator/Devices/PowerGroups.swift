@@ -5,8 +5,8 @@
 struct PowerGroups: Sendable {
     private struct Group {
         var notifications: [KeptNotification] = []
-        /// Due time, microseconds; nil if no notification in the group sets one. Such a group waits
-        /// for another delivery.
+        /// Due time, microseconds; nil if no notification in the group sets a due time. A group
+        /// without a due time waits until another notification is delivered.
         var dueMicroseconds: UInt64?
     }
 
@@ -25,8 +25,8 @@ struct PowerGroups: Sendable {
 
     /// Holds a notification.
     ///
-    /// - Parameter dueMicroseconds: Latest time at which the group is due; nil if this notification
-    ///   sets no due time.
+    /// - Parameter dueMicroseconds: Time at which the group becomes due, unless the group is due
+    ///   earlier; nil if this notification sets no due time.
     mutating func append(
         _ notification: KeptNotification, _ token: [UInt8], dueMicroseconds: UInt64?
     ) {
@@ -42,7 +42,7 @@ struct PowerGroups: Sendable {
         groups.removeValue(forKey: token)?.notifications ?? []
     }
 
-    /// Removes the next due entry from the queue and returns its token.
+    /// Takes the next due entry from the queue, and returns the token of the entry.
     mutating func nextDue(_ microseconds: UInt64) -> [UInt8]? {
         while first < queue.count, queue[first].dueMicroseconds <= microseconds {
             let entry = queue[first]

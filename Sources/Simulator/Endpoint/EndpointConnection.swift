@@ -36,7 +36,7 @@ final class EndpointConnection {
     var sentCount = 0
     var isSending = false
     var isReceiving = false
-    /// True if the connection may have produced output since the last flush.
+    /// True if the connection may have new output since the last flush.
     var isTouched = false
     /// Time at which a lingering connection is closed, nanoseconds.
     var lingersUntil: UInt64 = 0

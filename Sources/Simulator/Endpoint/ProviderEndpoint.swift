@@ -177,8 +177,8 @@ public final class ProviderEndpoint: Sendable {
         )
     }
 
-    /// Rejects a journal or deliveries file that is also an input: opening an output truncates the
-    /// file.
+    /// Rejects an output file (journal, deliveries or recording) that is also an input file,
+    /// because opening an output truncates the file.
     private static func refuseOutputsOverInputs(
         _ options: SimulatorOptions, _ state: StateDirectory
     ) throws(SimulatorError) {

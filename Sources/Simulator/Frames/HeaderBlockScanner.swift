@@ -66,7 +66,8 @@ struct HeaderBlockScanner: ~Copyable {
         }
     }
 
-    /// The stream number of the current frame's header, whose first bit is reserved.
+    /// The 31-bit stream number in the current frame's header. The bit before the number is
+    /// reserved.
     private var streamID: UInt32 {
         UInt32(header[5] & 0x7f) << 24 | UInt32(header[6]) << 16 | UInt32(header[7]) << 8
             | UInt32(header[8])

@@ -1,10 +1,10 @@
 /// Numbers of streams that the simulator closed before their request was complete. Frames on such a
 /// stream may still be in flight (RFC 9113 section 5.1, "closed").
 ///
-/// The client ended every other closed stream with END_STREAM or RST_STREAM. Another HEADERS or
-/// DATA frame on such a stream is an error. nghttp2 detects this error only for closed streams that
-/// it keeps. It keeps as many as the limit on streams, but the simulator sets no such limit in
-/// nghttp2, so this type is needed.
+/// The client itself ended all other closed streams, with END_STREAM or RST_STREAM. If the client
+/// sends another HEADERS or DATA frame on a stream that it has ended, that is an error. nghttp2
+/// detects this error only for closed streams that it keeps. It keeps as many as its limit on
+/// streams, but the simulator sets no such limit. Therefore this type is needed.
 struct UnfinishedStreams {
     /// Maximum number of streams. Beyond it, frames on the oldest stream and on all streams with
     /// lower numbers are ignored.

@@ -2,7 +2,8 @@ internal import BroadsideHPACK
 
 /// Checks a client's header blocks against the indexing policy that Apple recommends.
 ///
-/// The cells show when a finding is a deviation. The exceptions are below the table.
+/// A cell shows when the row's finding is a deviation from the column's policy. Notes follow the
+/// table.
 ///
 /// | Finding | strict | compact | current |
 /// | --- | --- | --- | --- |
@@ -17,10 +18,12 @@ internal import BroadsideHPACK
 /// | a name is a literal although it is in the static table | always | always | always |
 /// | an entry is evicted | always | always | always |
 ///
-/// The changing headers are apns-id, apns-expiration and apns-collapse-id. Never-indexed literals
-/// count as literals without indexing. A constant header may be a literal if the table has no room
-/// for it. With `current`, the provider token is always a literal. The text on which `strict` is
-/// based requires literals for all other headers, so a literal `:method` is not a deviation there.
+/// - The changing headers are apns-id, apns-expiration and apns-collapse-id.
+/// - Never-indexed literals count as literals without indexing.
+/// - A constant header may be a literal if the table has no room for the header.
+/// - With `current`, the provider token is always a literal.
+/// - With `strict`, a literal `:method` is not a deviation, because the text on which `strict` is
+///   based requires literals for all other headers.
 struct HPACKLint {
     private let profile: IndexingPolicy
     private var table = LintTable()

@@ -2,9 +2,10 @@ internal import BroadsideHPACK
 
 /// Decodes a client's header blocks directly into a `RequestHead` without allocation.
 ///
-/// The dynamic table records for each entry only which of the known names it has. Values are stored
-/// contiguously in a buffer of twice the table's size. When the end of the buffer is reached, the
-/// values of live entries are moved to its start.
+/// The dynamic table stores no names. For each entry, the table only records which known name the
+/// entry has, if any. Values are stored contiguously in a buffer of twice the table's size. When
+/// the end of the buffer is reached, the values of live entries are moved to the start of the
+/// buffer.
 @safe struct HeaderDecoder: ~Copyable {
     private struct Entry {
         var name: Int8 = 0

@@ -4,9 +4,12 @@ internal import BroadsideHPACK
 /// 12 bits, which cover nearly all printable ASCII. `Huffman` decodes strings with longer codes.
 struct HuffmanReader: ~Copyable {
     private static let bits = 12
-    /// Table with the next 12 bits as index. The low byte is the character and the high byte is the
-    /// length of its code; 0 if there is no such code. It is not an `InlineArray`, because a lookup
-    /// in an `InlineArray` that is a member of a type copies the whole array.
+    /// Table of the codes with at most 12 bits. The index is the next 12 bits of the input. The low
+    /// byte of an element is the character, and the high byte is the length of the character's
+    /// code. An element is 0 if no such code begins with these bits.
+    ///
+    /// The table is not an `InlineArray`. In a member of a type, each lookup would copy the whole
+    /// `InlineArray`.
     private var table = [UInt16](repeating: 0, count: 1 << bits)
 
     init() {

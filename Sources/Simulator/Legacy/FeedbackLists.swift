@@ -20,7 +20,7 @@ final class FeedbackLists: Sendable {
     /// - Parameter limit: Maximum number of tokens in all lists together.
     init(limit: Int = FeedbackLists.limit) { self.limit = limit }
 
-    /// Records that a device no longer has the app. If the device is recorded already, its earlier
+    /// Records that a device no longer has the app. If the device is already recorded, the earlier
     /// time is kept.
     func add(token: [UInt8], topic: [UInt8], unixSeconds: UInt32) {
         state.withLock { state in

@@ -17,7 +17,7 @@ final class LegacyConnection {
         /// nanoseconds.
         case awaitingErrorPacket(due: UInt64)
         /// All output is queued. The connection is closed once the output is written and the peer
-        /// has closed, or at this time.
+        /// has closed its side, at the latest at this time.
         case ending(due: UInt64)
         case gone
     }

@@ -14,7 +14,7 @@ struct LegacyContext: Sendable {
     let start: ClockStart
     /// Treatment of payloads that are not JSON dictionaries.
     let payloadLint: PayloadLintMode
-    /// Logs that tests inspect, and the responses of a recording.
+    /// Logs for tests, and the responses of a recording.
     let instruments: Instruments
 
     /// The gateway settings of the current scenario.

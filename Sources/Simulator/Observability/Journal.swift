@@ -6,10 +6,11 @@ internal import Glibc
 ///
 ///     t_us,connection,stream,apns_id,token,status,reason
 ///
-/// `t_us` is the time at which the request was complete, in microseconds since the epoch. Its clock
-/// is set once at the start and never steps. A line is buffered as soon as the request is complete,
-/// regardless of its response. Each thread has its own buffer, and appends only whole lines to the
-/// file.
+/// `t_us` is the time at which the request was complete, in microseconds since the epoch. If the
+/// system's clock is set while the simulator runs, `t_us` is not affected.
+///
+/// Each thread has its own buffer. The thread buffers a line as soon as a request is complete,
+/// whatever its response is. The thread appends only whole lines to the file.
 struct JournalFile: Sendable {
     static let header: StaticString = "t_us,connection,stream,apns_id,token,status,reason\n"
 

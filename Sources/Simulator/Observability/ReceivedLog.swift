@@ -58,7 +58,7 @@ final class ReceivedLog: Sendable {
         }
     }
 
-    /// The requests that a filter selects, among those in the log.
+    /// Those requests of the log that a filter selects.
     struct Selection {
         /// The requests, the oldest first.
         var rows: [ReceivedRequest] = []
@@ -70,7 +70,8 @@ final class ReceivedLog: Sendable {
         var hasMore = false
     }
 
-    /// Returns requests that a filter selects: at most `limit`, beginning after the given number.
+    /// Returns requests that a filter selects: at most `limit` requests with higher numbers than
+    /// the given one.
     func select(
         after number: UInt64, limit: Int, _ filter: ReceivedFilter
     ) -> Selection {
@@ -87,8 +88,8 @@ final class ReceivedLog: Sendable {
         }
     }
 
-    /// Counts the requests after the given number that a filter selects. Also returns the number of
-    /// the last request.
+    /// Counts the requests that a filter selects and whose number is greater than `number`. Also
+    /// returns the number of the last request.
     func count(after number: UInt64, _ filter: ReceivedFilter) -> (count: Int, last: UInt64) {
         state.withLock { state in
             guard state.last > number else { return (0, state.last) }
@@ -237,7 +238,8 @@ struct ReceivedRequest: Sendable {
         return line.object
     }
 
-    /// Adds a notification of the legacy gateway; status 0 is acceptance, as in the error packet.
+    /// Adds the fields of a notification that the legacy gateway received. As in the error packet,
+    /// status 0 means that the gateway accepted the notification.
     private func add(_ gateway: GatewayFields, to line: inout JSONLine) {
         line.add("identifier", gateway.identifier.map(UInt64.init))
         line.add("token", token.isEmpty ? nil : token)

@@ -9,8 +9,8 @@ internal import Synchronization
 ///
 /// The lines are in the order in which requests were complete, over all threads. So the Nth line of
 /// a token is the response to its Nth request. If a request has no well-formed device token, the
-/// token in its line is null. In the line of a notification of the legacy gateway, `protocol` is
-/// `binary`, and `status` is the status of its error packet, or 0 if there is none:
+/// token in its line is null. For a notification of the legacy gateway, `protocol` is `binary`, and
+/// `status` is the status of the error packet, or 0 if the notification got none:
 ///
 ///     {"token":"00fc…","protocol":"binary","status":8,"reason":"BadDeviceToken"}
 final class ResponseFile: Sendable {

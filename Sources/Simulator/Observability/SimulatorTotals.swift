@@ -172,8 +172,8 @@ public struct SimulatorTotals: Sendable, Equatable {
         }
         if let replay {
             lines.append(
-                "replay: \(replay.replayed) replayed, \(replay.repeated) after the last line of "
-                    + "their token, \(replay.unknown) of other tokens")
+                "replay: \(replay.replayed) requests had their own line, \(replay.repeated) got the "
+                    + "last line of their token again, \(replay.unknown) had tokens without a line")
         }
         if recordingFailed { lines.append("--record is incomplete: a write failed") }
         if deliveriesFailed { lines.append("--deliveries is incomplete: a write failed") }

@@ -4,7 +4,6 @@ public enum GoneAt: Sendable, Equatable {
     case second(UInt64)
     /// At the start of the simulator.
     case start
-    /// The time of each request. It is later than any time at which the client's users registered
-    /// the token.
+    /// The time of each request. Every registration of the token that a client knows of is earlier.
     case request
 }

@@ -31,13 +31,14 @@ extension SimulatorOptions {
         }
         if feedbackListen != nil, binaryListen == nil {
             throw SimulatorError(
-                "--feedback-listen serves the gateway's dead tokens: add --binary-listen",
+                "--feedback-listen needs the dead tokens of the legacy gateway: add --binary-listen",
                 exitCode: 2
             )
         }
         guard latencyJitterNanoseconds <= latencyNanoseconds else {
             throw SimulatorError(
-                "--latency-jitter is above --latency: responses can't come before their requests",
+                "--latency-jitter is above --latency: lower it, so that no response comes before "
+                    + "its request",
                 exitCode: 2)
         }
         guard (0...1).contains(badToken), (0...1).contains(unregistered),
@@ -51,7 +52,7 @@ extension SimulatorOptions {
             throw SimulatorError("--threads must be a number from 1 to 256", exitCode: 2)
         }
         guard maxStreams >= 1 else {
-            throw SimulatorError("--max-streams is a number above 0", exitCode: 2)
+            throw SimulatorError("--max-streams must be a number above 0", exitCode: 2)
         }
         for (option, path) in [
             ("journal", journal), ("deliveries", deliveries), ("record", record),
@@ -61,7 +62,7 @@ extension SimulatorOptions {
         }
         if isFast, journal != nil {
             throw SimulatorError(
-                "--fast writes no journal: drop --journal, or --fast", exitCode: 2)
+                "--fast does not support --journal: drop --journal, or --fast", exitCode: 2)
         }
         if isFast, payloadLint == .refuse {
             throw SimulatorError(
@@ -74,7 +75,7 @@ extension SimulatorOptions {
                 ("control-listen", controlListen), ("record", record), ("replay", replay),
             ] where value != nil {
                 throw SimulatorError(
-                    "--fast plays no scenario and stores nothing: drop --\(option), or --fast",
+                    "--fast does not support --\(option): drop --\(option), or --fast",
                     exitCode: 2)
             }
         }

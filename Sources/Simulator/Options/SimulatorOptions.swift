@@ -21,8 +21,8 @@ public struct SimulatorOptions: Sendable {
     public var unregistered = 0.0
     /// The share of all tokens that are bad, 0 to 1.
     public var badToken = 0.0
-    /// The time at which unregistered tokens became unregistered. nil: right after `issuedTokens`
-    /// were issued, or on a day in November 2023 if none were issued.
+    /// The time at which unregistered tokens became unregistered. nil: right after the device
+    /// tokens were issued, or on a day in November 2023 if no tokens were issued.
     public var goneAt: GoneAt?
     /// Seed that varies the outcome of each token.
     public var seed: UInt64 = 0

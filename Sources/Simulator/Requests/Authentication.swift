@@ -137,8 +137,8 @@ struct ConnectionCredential {
         return nil
     }
 
-    /// Checks the rule "Refresh your token no more than once every 20 minutes". The issue times of
-    /// the tokens decide, so that the arrival times of requests do not matter.
+    /// Checks the rule "Refresh your token no more than once every 20 minutes". The check compares
+    /// the issue times of the tokens, so the arrival times of requests do not matter.
     private mutating func renewalRefusal(_ token: CheckedToken) -> Reason? {
         if let previous, previous.text == token.text {
             swap(&self.previous, &last)
@@ -155,8 +155,8 @@ struct ConnectionCredential {
         return nil
     }
 
-    /// Removes the last token after a scenario has made it expire, so that an early renewal is not
-    /// refused.
+    /// Removes the last token, which a scenario has made expire, so that the renewal is not refused
+    /// as too early.
     mutating func forgetLast() {
         last = nil
         previous = nil

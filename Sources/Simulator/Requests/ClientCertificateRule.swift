@@ -31,8 +31,8 @@ struct ClientCertificateRule: Sendable {
 
     /// Returns the reason for rejecting a certificate, or nil if it is accepted.
     ///
-    /// A certificate that names no environment, in an extension or in its name, is accepted in both
-    /// environments. Tests that create their own certificates need this.
+    /// A certificate is accepted in both environments if neither its extensions nor its name state
+    /// an environment. Tests that create their own certificates need this.
     func refusal(_ certificate: Certificate) -> Reason? {
         if revoked.contains(sha256(certificate.der)) { return .badCertificate }
         guard let scope = Self.scope(of: certificate) else { return .badCertificate }

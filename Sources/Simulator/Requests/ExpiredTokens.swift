@@ -4,8 +4,8 @@ internal import Synchronization
 ///
 /// Shared by all threads of an endpoint.
 final class ExpiredTokens: Sendable {
-    /// Maximum number of provider tokens recorded as used, and the same maximum for tokens recorded
-    /// as expired. Later tokens replace the oldest ones.
+    /// Maximum number of provider tokens in each of two lists: the used tokens, and the expired
+    /// tokens. If a list is full, a new token replaces the oldest one.
     static let limit = 64
 
     private struct State {

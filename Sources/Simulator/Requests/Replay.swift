@@ -118,7 +118,7 @@ final class Replay: Sendable {
                         + "of hexadecimal digits, 2 to 200")
             }
             guard ["http2", "binary"].contains(line.protocol ?? "http2") else {
-                throw wrong("protocol is http2 or binary")
+                throw wrong("'protocol' must be http2 or binary")
             }
             guard let response = line.isBinary ? line.binaryResponse : line.response else {
                 throw wrong(

@@ -28,13 +28,13 @@ struct Verdict: Sendable {
     }
 }
 
-/// The checks of a request, in an order that makes credential errors independent of the token:
+/// The checks of a request. Their order makes credential errors independent of the device token:
 ///
 ///     method -> path -> token present -> authentication -> duplicate headers -> header syntax
 ///       -> topic -> payload empty -> payload size -> token syntax -> token for topic -> outcome
 struct RequestChecks: Sendable {
     let outcome: TokenOutcome
-    /// The check that this simulator issued a device token; nil if all tokens are valid.
+    /// Checks whether this simulator issued a device token; nil if all tokens are valid.
     var trust: TokenTrust?
 
     /// Examines a header block. `authenticate` checks the credential, and returns nil if the

@@ -37,7 +37,8 @@ struct Response: Equatable, Sendable {
         return Response(status: status, reason: reason)
     }
 
-    /// True for a 410 whose `timestamp` is the time of its request.
+    /// True for a 410 whose `timestamp` is not set yet. The session sets the timestamp to the time
+    /// of the request.
     var isUndatedGone: Bool { status == 410 && timestampMilliseconds == 0 }
 
     /// Maximum number of bytes that `appendBody` writes.

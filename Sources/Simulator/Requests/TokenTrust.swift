@@ -5,9 +5,12 @@ internal import BroadsideTLS
 /// token yields its device, topic and environment (Apple, "Local and Remote Notification
 /// Programming Guide", "Token Trust").
 ///
-///     token   = nonce (12) ciphertext (20) tag (16), AES-256-GCM
-///     message = device (8, big-endian) environment (1) SHA-256 of the topic (11, its beginning)
-///     nonce   = SHA-256 of key and message (12, its beginning): a device always has the same token
+///     token   = nonce (12), ciphertext of the message (20), tag (16)
+///     message = device (8, big-endian), environment (1), hash of the topic (11)
+///     nonce   = hash of key and message (12)
+///
+/// The numbers are byte counts. The cipher is AES-256-GCM. A hash is the beginning of a SHA-256
+/// hash. The nonce is not random, so a device always has the same token for a topic.
 struct TokenTrust: Sendable {
     /// Byte count of an issued token.
     static let tokenCount = 48

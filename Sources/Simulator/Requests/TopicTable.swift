@@ -37,9 +37,13 @@ struct TopicTable: Sendable {
     private let isFallbackForVoIP: Bool
     private let voipSuffix = Array(PushType.voip.topicSuffix!.utf8)
 
-    /// Creates the topics of a provider token: those of the app, of another app of the same team,
-    /// and of further apps. No device has a token for the other app. Each app has a topic without
-    /// a suffix and one for each suffix. The key decides which topics are permitted.
+    /// Creates the topics of a provider token. Each app has a topic without a suffix and one for
+    /// each suffix. The key decides which topics are permitted.
+    ///
+    /// - Parameters:
+    ///   - app: Bundle ID of the app.
+    ///   - otherApp: Bundle ID of another app of the same team. No device has a token for this app.
+    ///   - further: Bundle IDs of further apps.
     init(app: String, otherApp: String, further: [String] = []) {
         fallback = nil
         isFallbackForVoIP = false
@@ -78,7 +82,7 @@ struct TopicTable: Sendable {
     /// credential may push to the topic.
     ///
     /// `isForDevice` becomes false if the topic is permitted but the device token belongs to
-    /// another app. That error is reported later, when the token is checked.
+    /// another app. This error is reported later, when the device token is checked.
     func refusal(
         topic: RawSpan?, type: PushType?, isForDevice: inout Bool
     ) -> Reason? {
@@ -102,8 +106,8 @@ struct TopicTable: Sendable {
         return topic.extracting(last: voipSuffix.count).equals(voipSuffix)
     }
 
-    /// Returns the topic for which the device token of a request was issued. This is the bundle ID;
-    /// for VoIP it is the whole topic, because a device has a separate token for VoIP (Apple,
+    /// Returns the topic for which the device token of a request was issued. This is the bundle ID.
+    /// For VoIP, it is the whole topic, because a device has a separate token for VoIP (Apple,
     /// PushKit, "pushRegistry(_:didUpdate:for:)").
     func tokenTopic(of topic: RawSpan?) -> [UInt8] {
         guard isVoIP(topic) else { return bundle(of: topic) }

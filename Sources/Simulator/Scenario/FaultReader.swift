@@ -54,7 +54,8 @@ enum FaultReader {
         if let again = trigger.againNanoseconds, again <= trigger.forNanoseconds ?? .max {
             throw ScenarioError(
                 message:
-                    "'again' is the time between two starts: it requires 'for', and must be longer than 'for'",
+                    "'again', the time from one start to the next, must be longer than 'for': "
+                    + "change it, or add 'for'",
                 position: fields.position)
         }
         return trigger
@@ -73,14 +74,17 @@ enum FaultReader {
             }
             guard reason.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x22 && $0 != 0x5c }) else {
                 throw ScenarioError(
-                    message: "'reason' is a word without quotes", position: fields.position)
+                    message: "'reason' must not contain quotes, backslashes or control characters",
+                    position: fields.position)
             }
             goAway.debug = Array("{\"reason\":\"\(reason)\"}".utf8)
         } else if let text {
             goAway.debug = Array(text.utf8)
         }
         guard goAway.debug.count <= 1024 else {
-            throw ScenarioError(message: "more than 1024 bytes", position: fields.position)
+            throw ScenarioError(
+                message: "GOAWAY's data exceeds 1024 bytes: shorten 'reason' or 'text'",
+                position: fields.position)
         }
         goAway.noticeNanoseconds = try fields.duration("notice") ?? 0
         goAway.isBeforeRequest = try fields.boolean("before_request") ?? false
@@ -92,7 +96,8 @@ enum FaultReader {
         let name = try fields.required(try fields.text("reason"), "reason")
         guard let reason = Reason.allCases.first(where: { $0.text == name && $0.isFromAPNs }) else {
             throw ScenarioError(
-                message: "'\(name)' is not a reason of APNs: write it as Apple does, "
+                message:
+                    "'\(name)' is not a reason of APNs: write a reason from Apple's list, such as "
                     + "\"ServiceUnavailable\"",
                 position: fields.position)
         }

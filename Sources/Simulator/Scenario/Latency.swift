@@ -6,8 +6,8 @@ struct Latency: Sendable, Equatable {
         case constant(UInt64)
         case uniform(UInt64, UInt64)
         case exponential(mean: UInt64)
-        /// Log-normal: half of the delays are below the median; sigma is the standard deviation of
-        /// the logarithm.
+        /// Log-normal: half of the delays are below the median, and sigma is the standard deviation
+        /// of the logarithm.
         case logNormal(median: UInt64, sigma: Double)
     }
 

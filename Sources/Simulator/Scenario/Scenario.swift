@@ -25,13 +25,13 @@ struct Scenario: Sendable, Equatable {
     var idleNanoseconds: UInt64?
     /// Maximum duration of a handshake.
     var handshakeNanoseconds: UInt64?
-    /// The form of the debug data in a GOAWAY that the endpoint sends when it ends a connection for
-    /// a reason other than a fault.
+    /// The form of the debug data in a GOAWAY with IdleTimeout or Shutdown. A GOAWAY that a fault
+    /// causes does not use it.
     var debug = DebugForm.json
     /// The limit on the rate of requests per device token. Requests beyond it are refused with
     /// TooManyRequests.
     var tokenRate: TokenRate?
-    /// The limit on changes of the provider token by one source address; nil: only the rule for
+    /// The limit on how often one source address changes its provider token; nil: only the rule for
     /// each connection applies.
     var tokenUpdates: TokenUpdateRule?
     /// How late and how irregularly APNs responds with 410; nil: immediately and always.
@@ -95,7 +95,7 @@ struct TokenRate: Sendable, Equatable {
 struct TokenUpdateRule: Sendable, Equatable {
     /// Minimum time between two changes.
     var intervalNanoseconds: UInt64
-    /// Whether invalid tokens count, too. If so, a change from an invalid token to a valid one is a
+    /// Whether invalid tokens count, too. If so, the use of a valid token after an invalid one is a
     /// change.
     var countsInvalid: Bool
 }
@@ -110,7 +110,7 @@ struct RefusalLimits: Sendable, Equatable {
     /// Total number of refusals that ends the connection. BadDeviceToken counts twice.
     var goAwayAfter: UInt64?
     /// Delay that each refusal adds to all later responses of the connection, nanoseconds; 0 for
-    /// none. BadDeviceToken adds it twice. An accepted notification subtracts it once.
+    /// none. BadDeviceToken adds it twice, and an accepted notification subtracts it once.
     var slowNanoseconds: UInt64 = 0
 
     /// Maximum delay of a response because of refusals, nanoseconds.
@@ -167,8 +167,8 @@ struct GoAway: Sendable, Equatable {
     var code: UInt32 = 0
     var debug: [UInt8] = []
     /// Delay between two GOAWAY frames, nanoseconds. The first one has the highest stream number,
-    /// so that requests in flight are still accepted (RFC 9113 section 6.8); the second one is
-    /// final. 0 sends only the final one.
+    /// so that requests in flight are still accepted (RFC 9113 section 6.8). The second one is
+    /// final. With 0, only the final one is sent.
     var noticeNanoseconds: UInt64 = 0
     /// True if the request that triggers the fault and all later requests are not accepted.
     var isBeforeRequest = false
@@ -184,8 +184,8 @@ struct Trigger: Sendable, Equatable {
 
     /// The set of requests that are numbered together, from 1.
     var scope = Scope.connection
-    /// Number of the first request that the fault affects; nil: the value of `every`, or 1 if that
-    /// is nil, too.
+    /// Number of the first request that the fault affects. nil: the value of `every`, or 1 if
+    /// `every` is nil, too.
     var at: UInt64?
     /// Interval between requests that the fault affects.
     var every: UInt64?

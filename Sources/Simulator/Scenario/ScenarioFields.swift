@@ -16,7 +16,7 @@ struct ScenarioFields {
     init(_ value: JSON5Value, _ what: String) throws(ScenarioError) {
         guard case .object(let members) = value.content else {
             throw ScenarioError(
-                message: "\(what) is an object: write { ... }", position: value.position)
+                message: "\(what) must be an object: write { ... }", position: value.position)
         }
         self.members = members
         position = value.position
@@ -27,7 +27,7 @@ struct ScenarioFields {
         for member in members where !known.contains(member.name) {
             throw ScenarioError(
                 message: "'\(member.name)' is unknown in \(what): "
-                    + "there are \(known.joined(separator: ", "))",
+                    + "write one of \(known.joined(separator: ", "))",
                 position: member.position)
         }
     }
@@ -49,7 +49,7 @@ struct ScenarioFields {
         guard let value = value(name) else { return [] }
         guard case .array(let elements) = value.content else {
             throw ScenarioError(
-                message: "'\(name)' is a list: write [ ... ]", position: value.position)
+                message: "'\(name)' must be a list: write [ ... ]", position: value.position)
         }
         return elements
     }
@@ -71,7 +71,7 @@ struct ScenarioFields {
         guard let value = value(name) else { return nil }
         guard case .boolean(let flag) = value.content else {
             throw ScenarioError(
-                message: "'\(name)' is true or false", position: value.position)
+                message: "'\(name)' must be true or false", position: value.position)
         }
         return flag
     }
@@ -147,13 +147,13 @@ struct ScenarioFields {
             return choice
         }
         let names = Value.allCases.map { "\"\($0.rawValue)\"" }.joined(separator: ", ")
-        throw ScenarioError(message: "'\(name)' is one of \(names)", position: value.position)
+        throw ScenarioError(message: "'\(name)' must be one of \(names)", position: value.position)
     }
 
     /// Returns the value of a member that was just read. Throws if the member is absent.
     func required<Value>(_ value: Value?, _ name: String) throws(ScenarioError) -> Value {
         guard let value else {
-            throw ScenarioError(message: "'\(name)' is missing here", position: position)
+            throw ScenarioError(message: "'\(name)' is missing here: add it", position: position)
         }
         return value
     }

@@ -9,8 +9,8 @@ extension Scenario {
         }
         guard text.contains("/") || text.contains(".") else {
             throw SimulatorError(
-                "--scenario '\(text)' is unknown: '--scenario list' shows all; "
-                    + "the name of a file needs a dot or a slash",
+                "--scenario '\(text)' is not a built-in scenario (see '--scenario list'): "
+                    + "if it is a file, write ./\(text)",
                 exitCode: 2)
         }
         return try read(

@@ -206,7 +206,7 @@ enum ScenarioLibrary {
             "expired-token",
             """
             {
-              description: "the provider token expires once during the run: the sender renews a token of the previous half-hour; with the current token, it ends with exit code 4",
+              description: "the provider token expires once during the run: the sender renews a token of the previous half-hour, but ends with exit code 4 if the token is of the current half-hour",
               refusals: { collapse_after: 1 },
               faults: [{ do: "expire_token", scope: "global", at: 700, limit: 1 }],
             }

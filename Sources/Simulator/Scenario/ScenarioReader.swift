@@ -162,7 +162,7 @@ enum ScenarioReader {
             let (low, high) = (try demand("from"), try demand("to"))
             guard low <= high else {
                 throw ScenarioError(
-                    message: "'to' is below 'from'", position: fields.position)
+                    message: "'to' must not be below 'from'", position: fields.position)
             }
             distribution = .uniform(low, high)
         case .exponential: distribution = .exponential(mean: try demand("mean"))

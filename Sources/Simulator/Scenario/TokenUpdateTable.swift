@@ -1,7 +1,7 @@
 internal import BroadsideRing
 
-/// The provider tokens that each source address uses, for TooManyProviderTokenUpdates across its
-/// connections.
+/// The provider tokens that each source address uses. With this table, TooManyProviderTokenUpdates
+/// applies to all connections of an address together.
 struct TokenUpdateTable: Sendable {
     private struct Entry {
         var current: UInt64
@@ -10,8 +10,8 @@ struct TokenUpdateTable: Sendable {
         var changedNanoseconds: UInt64
     }
 
-    /// Maximum number of addresses. A new address replaces the one that has not changed its token
-    /// for the longest time.
+    /// Maximum number of addresses. A new address replaces the address whose last token change is
+    /// the oldest.
     static let limit = 1024
 
     private var entries: [SocketAddress: Entry] = [:]

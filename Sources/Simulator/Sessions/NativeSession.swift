@@ -104,8 +104,8 @@ internal import CBroadsideNghttp2
         _ = unsafe nghttp2_submit_window_update(pointer, noFlags, streamID, Int32(credit))
     }
 
-    /// Queues HEADERS with these fields, whose values are ranges of `texts`. Unless `body` is nil,
-    /// queues DATA with the response body of that stream as well.
+    /// Queues HEADERS with these fields, whose values are ranges of `texts`. If `body` names a
+    /// stream, also queues DATA with the response body of that stream.
     func submitResponse(
         _ streamID: UInt32, _ fields: [ResponseField], texts: borrowing ByteBuffer,
         body: StreamIndex?

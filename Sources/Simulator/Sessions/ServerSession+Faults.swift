@@ -172,9 +172,9 @@ extension ServerSession {
             lastStream: 0)
     }
 
-    /// Ends the connection because the client opened more streams than it may: with a GOAWAY that
-    /// names the last processed stream. This stream and all lower streams still get their
-    /// responses; all other streams are ignored.
+    /// Ends a connection on which the client opened too many streams. The GOAWAY names the last
+    /// processed stream. This stream and all lower streams still get their responses; all other
+    /// streams are ignored.
     func exceedStreams() {
         context.totals.violations += 1
         goAwayDue = nil

@@ -48,7 +48,8 @@ final class ServerSession {
 
     /// The scenario's counts for this connection.
     var counters: ScenarioCounters
-    /// The fault that the session requests for the connection. The worker takes it.
+    /// A fault that the worker must apply to the connection; nil if there is none. The session sets
+    /// the fault, and the worker clears it.
     var strike: ConnectionStrike?
     /// True if the connection is being aborted and accepts no more requests.
     var isBroken = false
@@ -58,8 +59,9 @@ final class ServerSession {
     var highestTaken: UInt32 = 0
     /// Latest time at which a connection with too many streams ends, nanoseconds.
     var violationEnd: UInt64 = .max
-    /// The highest stream that HEADERS opened, and the lower numbers that the client skipped.
+    /// The highest stream that HEADERS opened.
     var highestOpened: UInt32 = 0
+    /// Lower stream numbers, which the client skipped.
     var skippedStreams = SkippedStreams()
     /// Streams that were closed on this side before their request was complete.
     var unfinishedStreams = UnfinishedStreams()
@@ -76,9 +78,9 @@ final class ServerSession {
     var uncreditedBytes = 0
     /// Time of the last request, or of the connection's start, nanoseconds.
     var lastRequest: UInt64
-    /// Number of refusals since the last accepted notification, and number of all refusals, each
-    /// with its weight.
+    /// Number of refusals since the last accepted notification.
     var refusalsInARow: UInt64 = 0
+    /// Sum of the weights of all refusals.
     var refusalCount: UInt64 = 0
     /// Additional delay of responses because of refusals, nanoseconds.
     var slowedNanoseconds: UInt64 = 0
@@ -166,8 +168,9 @@ final class ServerSession {
         return true
     }
 
-    /// Checks each complete header block, and DATA frames on closed streams, which nghttp2 would
-    /// ignore. If a check ends the session, returns the offset at which to stop reading.
+    /// Checks each complete header block. Also checks DATA frames on closed streams, because
+    /// nghttp2 would ignore them. If a check ends the session, returns the offset at which to stop
+    /// reading.
     private func examineFrames(_ bytes: RawSpan) -> Int? {
         var refusedAt: Int?
         // Streams that the client resets in these bytes, which nghttp2 has not read yet.
@@ -234,11 +237,11 @@ final class ServerSession {
         }
     }
 
-    /// Lowers the last stream of the GOAWAY frame at the end of the output to the last one that is
-    /// processed.
+    /// Corrects the last stream in the GOAWAY frame at the end of the output. If the stream was not
+    /// processed, the last processed stream replaces it.
     ///
-    /// nghttp2 names the last stream that HEADERS opened when it ends a session because of an error,
-    /// and clients repeat only requests above the stream that is named (RFC 9113 section 6.8).
+    /// If nghttp2 ends a session because of an error, it names the last stream that HEADERS opened.
+    /// But clients repeat only requests above the named stream (RFC 9113 section 6.8).
     private func patchLastStream(in output: inout ByteBuffer, from start: Int) {
         assert(highestTaken <= highestOpened, "HEADERS opened each stream that was processed")
         let named = output.bytes.integer(at: start + 9)

@@ -82,15 +82,16 @@ extension StateDirectory {
         }
     }
 
-    /// Returns the team of each topic: both apps belong to the first team, and the topics in
-    /// `other_keys` to the team of their key.
+    /// Returns the team of each topic. Both apps belong to the first team. Each topic in
+    /// `other_keys` belongs to the team of its key.
     private func topicOwners() throws(SimulatorError) -> TopicOwners {
         var owners = TopicOwners(team: teamID, topics: [topic, config.other_topic])
         for other in config.other_keys ?? [] {
             for topic in other.topics ?? [] where !owners.add(topic, team: other.team_id) {
                 throw SimulatorError(
                     "--state \(path)/config.json: \(ForeignText.escaped(topic)) belongs to another team "
-                        + "than key \(ForeignText.escaped(other.key_id)): remove it from the key's topics",
+                        + "than the key \(ForeignText.escaped(other.key_id)): remove the topic "
+                        + "from this key",
                     exitCode: 2)
             }
         }

@@ -65,8 +65,8 @@ extension StateDirectory {
         let key = try PrivateFile.read(path, option: "state")
         guard key.count == AuthenticatedCipher.keyCount else {
             throw SimulatorError(
-                "\(path): not a key of \(AuthenticatedCipher.keyCount) bytes: move it away, "
-                    + "and a new one is created",
+                "\(path) is not a key of \(AuthenticatedCipher.keyCount) bytes: move it away, and "
+                    + "the next start creates a new key",
                 exitCode: 2)
         }
         return key
@@ -80,12 +80,12 @@ private struct TokenList {
     let topic: String
     let environment: Endpoints.Environment
 
-    /// Returns whether the file must be written. This is the case if it is missing, or if an
-    /// earlier start wrote it for another count, topic or environment. Throws if another program
-    /// wrote the file.
+    /// Returns whether the simulator must write the file. This is the case if the file is missing,
+    /// or if an earlier start wrote the file for another count, topic or environment. Throws if
+    /// another program wrote the file.
     ///
-    /// In a file of the simulator, this key decrypts each line to a device. The device is the
-    /// line's number, counted from 0.
+    /// The simulator wrote the file if the key in `trust` decrypts each line to the number of a
+    /// device: device 0 on the first line, device 1 on the second line, and so on.
     func isOutdated(_ trust: TokenTrust) throws(SimulatorError) -> Bool {
         guard try PrivateFile.exists(path) else { return true }
         var lines = 0

@@ -4,25 +4,26 @@ internal import BroadsideSupport
 internal import BroadsideTLS
 internal import Glibc
 
-/// The directory with the certificates and keys of a simulated APNs, filled on first use:
+/// The directory with the certificates and keys of a simulated APNs. The simulator fills the
+/// directory on first use:
 ///
-///     ca.pem                      what clients trust
+///     ca.pem                      the authority's certificate, which clients trust
 ///     server.pem, server.key      for localhost, 127.0.0.1, ::1 and the names of --server-name
 ///     client.pem, client.key      a provider certificate with the topics extension
-///     client-single.pem, .key     one without it: its only topic is its UID
-///     client-mdm.pem, .key        one for device management: its topic is mdm_topic
+///     client-single.pem, .key     a provider certificate without it: its only topic is its UID
+///     client-mdm.pem, .key        a certificate for device management: its topic is mdm_topic
 ///     AuthKey_<key id>.p8         the key that signs provider tokens, as Apple hands it out
-///     AuthKey_<key id>.pub.pem    its public half
-///     config.json                 key_id, team_id, topic, other_topic, mdm_topic; other_keys:
-///                                 further keys, each with its use; revoked: certificates that are
-///                                 refused
+///     AuthKey_<key id>.pub.pem    the public key that belongs to it
+///     config.json                 key_id, team_id, topic, other_topic and mdm_topic;
+///                                 other_keys: further keys, each with its use;
+///                                 revoked: certificates that are refused
 ///     other/                      credentials for tests of refusals: further keys, a revoked
-///                                 certificate, one for each environment alone, and one that is
-///                                 for development by its name only
+///                                 certificate, a certificate for each environment alone, and a
+///                                 certificate that only its name limits to development
 ///
-/// A file is created and never replaced. If the directory has other files at first, the start
-/// fails. Files that could be misused have mode 0600. The authority's own key is not kept, so that
-/// nothing else can be signed in its name.
+/// A file is created and never replaced. If the directory has other files on its first use, the
+/// start fails. Files that could be misused have mode 0600. The simulator does not keep the
+/// authority's own key, so that nothing else can be signed in the authority's name.
 public struct StateDirectory: Sendable {
     /// The directory's path, as given.
     public let path: String
@@ -104,7 +105,7 @@ public struct StateDirectory: Sendable {
         }
         if let information = SystemCall.status(path), information.st_mode & S_IFMT != S_IFDIR {
             throw SimulatorError(
-                "--state \(path) is a file: name a directory, or one that can be created",
+                "--state \(path) is a file: name a directory instead",
                 exitCode: 2)
         }
         if try !PrivateFile.exists("\(path)/config.json") {
@@ -120,8 +121,8 @@ public struct StateDirectory: Sendable {
                 ProviderTokenClaims.isIdentifier(config.team_id)
             else {
                 throw SimulatorError(
-                    "--state \(path)/config.json: not a configuration of the simulator: "
-                        + "fix it, or remove the directory to have it made again",
+                    "--state \(path)/config.json is not a configuration of the simulator: fix it, or "
+                        + "remove the directory, which the next start creates again",
                     exitCode: 2)
             }
             self.config = config

@@ -21,8 +21,8 @@ struct TopicOwners {
         return true
     }
 
-    /// Returns the topics of a team. Returns nil for the first team if no other team has topics: no
-    /// topic needs a check then.
+    /// Returns the topics of a team. Returns nil for the first team if no other team has topics,
+    /// because no topic needs a check in this case.
     func topics(of team: String) -> [[UInt8]]? {
         if team == firstTeam, further.isEmpty { return nil }
         return teams.filter { $0.value == team }.keys.sorted().map { Array($0.utf8) }

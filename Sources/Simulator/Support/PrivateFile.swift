@@ -6,8 +6,8 @@ enum PrivateFile {
     static let limit = 1 << 20
     private static let pieceCount = 1 << 16
 
-    /// Creates a file that has its mode from the beginning. An existing file, or the target of a
-    /// symbolic link, is left unchanged.
+    /// Creates a file that has the given mode as soon as it exists. Does not change an existing
+    /// file or the target of a symbolic link.
     static func create(_ path: String, _ bytes: [UInt8], mode: mode_t) throws(SimulatorError) {
         try create(path, mode: mode) { append throws(SimulatorError) in try append(bytes) }
     }
@@ -61,7 +61,7 @@ enum PrivateFile {
         return descriptor
     }
 
-    /// The error for a file of another program that has the name of a file to be created.
+    /// The error if the path of a file to be created already belongs to a file of another program.
     static func foreign(_ path: String) -> SimulatorError {
         SimulatorError(
             "--state: \(path) already exists and was not made by this simulator: name another "
@@ -69,7 +69,7 @@ enum PrivateFile {
             exitCode: 2)
     }
 
-    /// Returns whether the name exists, including as a dangling symbolic link.
+    /// Returns whether something with this name exists. A dangling symbolic link counts.
     static func exists(_ path: String) throws(SimulatorError) -> Bool {
         try SimulatorError.converted { () throws(BroadsideError) in try fileExists(path) }
     }

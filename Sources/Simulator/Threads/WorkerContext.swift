@@ -29,7 +29,8 @@ final class WorkerContext {
     var totals = SimulatorTotals()
     let huffman = HuffmanReader()
     /// The head into which `FastSession` decodes a whole header block. No other type of session may
-    /// use it: if a block arrived in parts, the parts would mix with blocks of other connections.
+    /// use this head: other types receive blocks in parts, which would mix with blocks of other
+    /// connections.
     var head: RequestHead
     /// Monotonic time, nanoseconds; read once per iteration and once per batch of received bytes.
     private(set) var now: UInt64
@@ -98,10 +99,10 @@ final class WorkerContext {
         run?.scenario.idleNanoseconds ?? SimulatorLimits.idleNanoseconds
     }
 
-    /// Returns the time at which a request that is complete now gets its response.
+    /// Returns the time at which a request gets its response, if the request is complete now.
     ///
-    /// - Parameter connectionNext: Earliest time of the connection's next response, nanoseconds, if
-    ///   a scenario limits the rate.
+    /// - Parameter connectionNext: Earliest time of the next response on this connection,
+    ///   nanoseconds. Used only if a scenario limits the rate of responses per connection.
     func dueTime(connectionNext: inout UInt64) -> UInt64 {
         if let latency = run?.scenario.latency {
             return latency.isCapacityByConnection
@@ -178,8 +179,8 @@ final class WorkerContext {
         credential.topics(verifier)?.contains(app) ?? true
     }
 
-    /// Counts the use of a provider token by a source address. Returns whether the address changes
-    /// a valid token too soon.
+    /// Counts the use of a provider token by a source address. Returns whether the token is valid
+    /// but follows another token of the address too soon.
     private func updatesTooSoon(
         _ credential: ConnectionCredential, _ reason: Reason?, _ rule: TokenUpdateRule
     ) -> Bool {

@@ -12,7 +12,7 @@ package enum ExitCode {
     package static let refused: Int32 = 4
     /// A file or disk error.
     package static let disk: Int32 = 5
-    /// Finished, but rows are failed or unknown, which `--resume` alone does not change.
+    /// Finished, but rows are failed or unknown. `--resume` alone does not change that.
     package static let openRows: Int32 = 6
     /// The ledger is in use by another process.
     package static let inUse: Int32 = 7

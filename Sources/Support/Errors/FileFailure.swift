@@ -44,15 +44,17 @@ package enum FileFailure: Sendable {
     private static func machineAdvice(errno number: Int32) -> String {
         switch number {
         case EMFILE: "raise this process's limit of open files (ulimit -n), then try again"
-        case ENFILE: "this machine has too many open files: try again later, or elsewhere"
+        case ENFILE: "this machine has too many open files: try again later, or on another machine"
         case ENOSPC, EDQUOT: "free some space there, then try again"
         case EFBIG: "raise this process's limit on the size of a file (ulimit -f), then try again"
         case EROFS:
             "its file system is read-only, as after a disk error: try again once "
                 + "it is writable, or name another place"
-        case ENOMEM, EAGAIN: "this machine has too little memory: try again later, or elsewhere"
-        case ESTALE: "its file system was replaced or mounted again: try again, or elsewhere"
-        default: "its disk or file system failed: try again, or elsewhere"
+        case ENOMEM, EAGAIN:
+            "this machine has too little memory: try again later, or on another machine"
+        case ESTALE:
+            "its file system was replaced or mounted again: try again, or name another place"
+        default: "its disk or file system failed: try again, or name another place"
         }
     }
 }

@@ -4,8 +4,8 @@ package struct InputName: Sendable, CustomStringConvertible {
     let option: String?
     package let description: String
 
-    /// Creates the name of a file given by an option. A possible secret in place of a name is
-    /// omitted.
+    /// Creates the name of a file given by an option. If the value may be a secret instead of a
+    /// file's name, only the option is named.
     package init(_ file: String, option: String) {
         assert(!option.hasPrefix("-"), "an option is named without its dashes")
         self.option = option

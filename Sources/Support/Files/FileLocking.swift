@@ -17,13 +17,13 @@ package enum FileLocking {
 
     private static func step(_ type: String?) -> String {
         switch type {
-        case "lustre": "have it mounted with -o flock"
-        case "nfs": "have the server's lock manager (lockd, rpc.statd) started, or use NFSv4"
-        case "nfs4": "have locks enabled on the NFS server, or its limit on locks raised"
-        case "cifs", "smb3": "have it mounted without nobrl and nolock"
-        case "9p", "virtiofs": "have locks of the shared folder enabled on its host"
-        case let type? where type.hasPrefix("fuse"): "have flock enabled in its options"
-        default: "have flock enabled there"
+        case "lustre": "mount it with -o flock"
+        case "nfs": "start the server's lock manager (lockd, rpc.statd), use NFSv4"
+        case "nfs4": "enable locks on the NFS server, raise its limit on locks"
+        case "cifs", "smb3": "mount it without nobrl and nolock"
+        case "9p", "virtiofs": "enable locks of the shared folder on its host"
+        case let type? where type.hasPrefix("fuse"): "enable flock in its options"
+        default: "enable flock there"
         }
     }
 }

@@ -23,7 +23,7 @@ package struct FileStamp: Equatable, Sendable {
     /// Returns a description of the change to the file, or nil if it is unchanged.
     ///
     /// - Parameter path: The path at which the file was opened. Another file at that path counts as
-    ///   a change; a deleted path does not, because the file exists as long as it is open.
+    ///   a change; a deleted path does not, because the open file still exists.
     package func change(descriptor: Int32, path: String?) -> String? {
         guard let now = FileStamp(descriptor: descriptor) else { return "it can't be checked" }
         if now.byteCount != byteCount {

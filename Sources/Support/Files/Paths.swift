@@ -24,7 +24,7 @@ package func areSamePaths(_ first: String, _ second: String) -> Bool {
     return identity == FileIdentity(path: second)
 }
 
-/// Returns whether a path exists, including as a dangling link.
+/// Returns whether a path exists. A dangling link counts as existing.
 ///
 /// - Throws: If a failure, such as a disk error, prevents the check. The path may then exist.
 package func fileExists(_ path: String) throws(BroadsideError) -> Bool {
@@ -36,7 +36,8 @@ package func fileExists(_ path: String) throws(BroadsideError) -> Bool {
     }
 }
 
-/// Returns whether a path not named by the user exists; an inaccessible path counts as missing.
+/// Returns whether a path exists, for paths that the user did not name. An inaccessible path counts
+/// as missing.
 ///
 /// - Throws: Exit code 5 if a disk fails.
 package func fileCanBeSeen(_ path: String) throws(BroadsideError) -> Bool {

@@ -37,7 +37,7 @@ package func readFile(
         if count == 0 { return bytes }
         bytes += piece[..<count]
         guard bytes.count <= limit else {
-            throw .request(name, ": larger than \(limit) bytes: is it the right file?")
+            throw .request(name, " is larger than \(limit) bytes: check that it is the right file")
         }
     }
 }

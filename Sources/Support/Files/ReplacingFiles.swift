@@ -1,8 +1,8 @@
 internal import Glibc
 
-/// Returns the temporary path at which a file is written before it is renamed. The path is random,
-/// so that no other user of a shared directory can place a file or a link there first, and so that
-/// it differs from a file that a killed process left.
+/// Returns the temporary path at which a file is written before it is renamed. Because the path is
+/// random, no other user of a shared directory can place a file or a link there first, and no file
+/// of a killed process has the same path.
 package func temporaryName(of path: String) -> String {
     "\(path).\(String(UInt32.random(in: 0 ... .max), radix: 16)).new"
 }
@@ -64,7 +64,7 @@ private func writeToSpecialFile(
             assert(written <= bytes.count, "no more is written than was asked for")
         } else if count < 0, errno == EAGAIN {
             let ready = SystemCall.poll(descriptor, POLLOUT, patienceMilliseconds)
-            guard ready != 0 else { throw failure("its reader takes nothing") }
+            guard ready != 0 else { throw failure("its reader accepts nothing: check the reader") }
         } else if count < 0, errno == EPIPE {
             // The results of the run remain valid even if they are not read.
             return

@@ -12,7 +12,7 @@ package func openNameless(in directory: String) throws(BroadsideError) -> Int32 
     let descriptor = SystemCall.open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
     guard descriptor >= 0 else {
         throw BroadsideError(
-            "\(directory): \(describe(errno: errno)): set TMPDIR to a directory to write to",
+            "\(directory): \(describe(errno: errno)): set TMPDIR to a writable directory",
             exitCode: 5)
     }
     SystemCall.unlink(name)

@@ -14,8 +14,8 @@ package func writeAll(_ bytes: RawSpan, to descriptor: Int32, name: String) thro
 
 /// Writes all bytes to a file.
 ///
-/// - Returns: The error number; nil if all bytes were written. If a disk or a limit allows only
-///   part of the bytes, the result is that error, although the first call wrote part of them.
+/// - Returns: The error number; nil if all bytes were written. After an error, the first bytes may
+///   have been written.
 package func writeWhole(_ bytes: RawSpan, to descriptor: Int32) -> Int32? {
     assert(descriptor >= 0, "only an open file is written to")
     var written = 0

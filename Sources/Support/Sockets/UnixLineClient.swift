@@ -1,7 +1,7 @@
 internal import Glibc
 
 /// A request line to a process with a `UnixLineServer`, and its response. One thread queries many
-/// processes simultaneously, so that several suspended processes delay the thread no longer than a
+/// processes simultaneously. So several suspended processes delay the thread only as much as a
 /// single one.
 package struct UnixLineClient {
     /// The reason for a missing response.

@@ -4,7 +4,7 @@ internal import Glibc
 /// and each response is one line.
 ///
 /// The socket file is accessible only to its owner (mode 0600). A stale socket at the path is
-/// replaced, any other file is left unchanged, and at the end only the server's own file is
+/// replaced, and any other file is left unchanged. At the end, only the server's own file is
 /// removed.
 package final class UnixLineServer {
     /// Limits for one client.
@@ -36,7 +36,7 @@ package final class UnixLineServer {
     /// An object that must live as long as the path is used.
     private let kept: AnyObject?
     private let descriptor: Int32
-    /// The identity of the socket file, by which the server removes no file but its own.
+    /// The identity of the socket file, so that the server removes only its own file.
     private let file: FileIdentity?
     private var hasEnded = false
     private var clients: [Client] = []
@@ -62,7 +62,7 @@ package final class UnixLineServer {
         guard let address = unixAddress(path) else {
             throw .usage(
                 option,
-                "\(path): longer than the \(unixPathLimit) bytes of a socket's path: name a shorter one"
+                "\(path) is longer than \(unixPathLimit) bytes, the limit of a socket's path: name a shorter path"
             )
         }
         try Self.removeStaleSocket(path, option)

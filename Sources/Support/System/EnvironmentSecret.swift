@@ -39,7 +39,8 @@ package enum EnvironmentSecret {
         }
     }
 
-    /// Returns the settings of an environment, `NAME=value`, without the variables read by `take`.
+    /// Returns the entries of an environment, each `NAME=value`, without the variables that `take`
+    /// has read.
     static func withoutThem(_ settings: [String]) -> [String] {
         let names = taken.withLock { $0 }
         return settings.filter { setting in

@@ -205,7 +205,7 @@ package enum SystemCall {
         unsafe Glibc.read(descriptor, &room, room.count)
     }
 
-    /// `pread(2)` into the beginning of `values`, for which any bits must be valid.
+    /// `pread(2)` into the beginning of `values`. Any bits must form a valid `Value`.
     package static func read<Value: BitwiseCopyable>(
         _ descriptor: Int32, at offset: UInt64, _ values: inout [Value]
     ) -> Int {

@@ -1,7 +1,7 @@
 internal import Glibc
 
-/// Folds lines that consist of a name and its value at word boundaries; continuation lines are
-/// aligned with the value.
+/// Folds lines at word boundaries. Each line consists of a name and its value; continuation lines
+/// are aligned with the value.
 ///
 /// - Parameters:
 ///   - indent: The column at which values begin.

@@ -21,8 +21,9 @@ package enum ForeignText {
         return result
     }
 
-    /// Returns a name with an escape for each invisible scalar. Joiners and unusual blanks also count
-    /// as invisible: they are right in a sentence or an emoji, but make two names look alike.
+    /// Returns a name with an escape for each invisible scalar. Joiners and unusual blanks also
+    /// count as invisible. They are useful in sentences and emoji, but in names they make two
+    /// different names look alike.
     package static func escapedName(_ name: String) -> String {
         var result = ""
         for scalar in name.unicodeScalars {

@@ -1,8 +1,8 @@
 /// Returns the name that was probably meant: one that differs only in case, hyphens, underscores
 /// and spaces, or else the nearest one.
 ///
-/// In a name of up to four letters, one letter may differ; in a longer name, a third of the letters,
-/// but at least two. A transposition counts as one.
+/// If `name` has two to four letters, one letter may differ. If `name` is longer, two letters or a
+/// third of the letters may differ, whichever is more. A transposition counts as one letter.
 ///
 /// - Returns: nil if no name is near enough.
 package func nearestName(to name: String, among names: [String]) -> String? {

@@ -32,8 +32,8 @@ package enum SecretText {
     private static let mark = Array("BEGIN ".utf8)
     private static let endMark = Array("-----END ".utf8)
     private static let dashes = Array("-----".utf8)
-    /// The beginnings of base64 texts that contain a key, which starts with a SEQUENCE in DER or
-    /// with a PEM marker.
+    /// The first characters of a base64 text that contains a key. A key in DER starts with a
+    /// SEQUENCE, and a key in PEM starts with a marker.
     private static let blobMarks = [
         Array("MIG".utf8), Array("MIH".utf8), Array("MIE".utf8), Array("MII".utf8),
         Array("MC4".utf8), Array("MHc".utf8), Array("MHQ".utf8), Array("LS0tLS1CRUdJTi".utf8),

@@ -1,6 +1,6 @@
 /// Returns the beginning of a text that was given instead of a token, in a form suitable for a
-/// terminal line. If the text may be a device token, it shows no more digits than a log does,
-/// because with the whole token any reader could address the device.
+/// terminal line. If the text may contain a device token, the result has only the token's first
+/// digits, as in a log. With a whole token, any reader could address the device.
 package func tokenExcerpt(_ text: some Sequence<UInt8>) -> String {
     let limit = 40
     let shownDigitCount = 8
@@ -30,9 +30,9 @@ package func tokenExcerpt(_ text: some Sequence<UInt8>) -> String {
     return rest.isEmpty || words.hasSuffix("…") ? words : words + "…"
 }
 
-/// Returns the end of the digits at the start of a text if they may be a device token; nil
-/// otherwise. A token has many digits in a row, or has more groups of digits than a UUID, which has
-/// five. A blank, a colon or a hyphen separates two groups.
+/// Returns the end of a possible device token at the start of a text; nil if the text does not
+/// start with one. A token has many digits in a row, or has more groups of digits than a UUID,
+/// which has five. A blank, a colon or a hyphen separates two groups.
 private func endOfToken(_ text: ArraySlice<UInt8>) -> Int? {
     let secretDigitCount = 16
     let groupsOfUUID = 5

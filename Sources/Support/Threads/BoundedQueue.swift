@@ -1,6 +1,6 @@
-/// A queue of jobs for a thread that may block, filled by reactors, which must not.
+/// A queue of jobs for a thread that may block. Reactors, which must not block, add the jobs.
 ///
-/// Adding a job never waits. Therefore, the threads that add jobs must not exceed the limit.
+/// A thread that adds a job never waits. Therefore, these threads must not exceed the limit.
 package final class BoundedQueue<Element>: @unchecked Sendable {
     @usableFromInline let limit: Int
     @usableFromInline let monitor = Monitor()

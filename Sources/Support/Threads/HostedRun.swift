@@ -9,8 +9,9 @@ package final class HostedRun: @unchecked Sendable {
     /// The run that this thread works for; nil in a command. Threads that it starts inherit it.
     @TaskLocal package static var current: HostedRun?
 
-    /// Signals that are blocked in threads of a run, so that the host's handlers run on the host's
-    /// own threads, and so that none interrupts a system call.
+    /// Signals that a run's threads block. Because the signals are blocked there, the host's
+    /// handlers run only on the host's own threads, and no signal interrupts a system call of the
+    /// run.
     private static let blockedSignals = SignalSet([
         SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGPIPE, SIGALRM, SIGTERM, SIGCHLD, SIGTSTP,
         SIGTTIN, SIGTTOU, SIGWINCH, SIGIO, SIGURG,
@@ -31,8 +32,8 @@ package final class HostedRun: @unchecked Sendable {
 
     /// - Parameters:
     ///   - raisesLimits: Whether the process's resource limits may be raised.
-    ///   - notices: Receives the lines that a command would print on standard error, on any thread
-    ///     of the run.
+    ///   - notices: Receives the lines that a command would print on standard error. Any thread of
+    ///     the run may call this closure.
     package init(raisesLimits: Bool = false, notices: @escaping @Sendable (String) -> Void) {
         self.raisesLimits = raisesLimits
         take = notices
@@ -51,8 +52,8 @@ package final class HostedRun: @unchecked Sendable {
         _ = try thread.get()
     }
 
-    /// Requests the end of the run, as a signal does. After the first call, the run ends when requests
-    /// in flight have their responses; after the second call, it ends at once.
+    /// Requests the end of the run, as a signal does. After the first call, the run ends when
+    /// requests in flight have their responses; after the second call, it ends at once.
     package func requestStop() {
         monitor.locked {
             stops = min(stops + 1, Self.stopsLimit)

@@ -9,7 +9,8 @@ package final class ShellCommand: @unchecked Sendable {
     /// Limits on a command's output and duration.
     package struct Limits: Sendable {
         /// Limit on the bytes of standard output; a command that prints more is killed. If nil,
-        /// standard output is combined with standard error, of which `errorBytes` are kept.
+        /// standard output and standard error share a pipe, and the first `errorBytes` bytes from
+        /// this pipe are kept.
         package var outputBytes: Int?
         package var nanoseconds: UInt64
 
@@ -170,8 +171,8 @@ package final class ShellCommand: @unchecked Sendable {
 }
 
 extension ShellCommand {
-    /// Ends of the pipes between this process and a command; -1 for a pipe that is not used or
-    /// closed.
+    /// Descriptors of the pipes between this process and a command; -1 if a pipe is closed or does
+    /// not exist.
     private struct Pipes {
         private var ours: (input: Int32, output: Int32, errors: Int32) = (-1, -1, -1)
         private(set) var theirs: (input: Int32, output: Int32, errors: Int32) = (-1, -1, -1)

@@ -10,11 +10,10 @@ package final class SideWork<Value>: @unchecked Sendable {
     private var value: Value?
     private var thread: WorkerThread?
 
-    /// Starts the work.
+    /// Starts the work. At its end, `SignalWatch.notify` wakes the owner's thread.
     ///
-    /// - Parameter work: The work, which has exclusive use of its captured state until there is a
-    ///   result, or permanently if the owner does not wait for the result. `SignalWatch.notify`
-    ///   reports the end of the work to the owner's thread.
+    /// - Parameter work: The work. It has exclusive use of its captured state until there is a
+    ///   result. An owner that does not wait for the result must never use that state.
     package init(_ work: @escaping () -> Value) {
         let owner = pthread_self()
         // SAFETY: the work belongs to the new thread alone; if there is none, it is done here.

@@ -26,7 +26,7 @@ extension SignalWatch {
             if hasStop { end = min(end, now + Self.urgentTimeout) }
             guard now < end else {
                 throw BroadsideError(
-                    "\(name) is still being written: does its disk or network file system respond?",
+                    "\(name) is still being written: check that its disk or network file system responds",
                     exitCode: 5)
             }
         }

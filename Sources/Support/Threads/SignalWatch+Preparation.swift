@@ -2,16 +2,18 @@ internal import Glibc
 internal import Synchronization
 
 extension SignalWatch {
-    /// Does work before the first send on another thread, so that a blocked disk delays neither a
-    /// signal nor the deadline. A first signal, or the deadline, ends the work at its next call of
-    /// `stopIfRequested`. After a second signal, or if no such call comes within
-    /// `preparationTimeout`, the work is abandoned.
+    /// Does the work before the first send, on another thread. A blocked disk then delays neither a
+    /// signal nor the deadline.
+    ///
+    /// A first signal or the deadline requests the end of the work. The work ends at its next call
+    /// of `stopIfRequested`. If this call does not come within `preparationTimeout`, or a second
+    /// signal arrives first, this method throws while the work still runs.
     ///
     /// - Parameters:
     ///   - deadline: Nanoseconds from now; nil for none.
     ///   - work: The work, which has exclusive use of its captured state until it has ended.
     /// - Throws: The error of the work, `stopped` after a signal, or `late` after the deadline.
-    ///   After the latter two, the work may still be running, and the process must end.
+    ///   After `stopped` or `late`, the work may still be running, and the process must end.
     package func prepare<Value>(
         deadline: UInt64? = nil, _ work: @escaping () throws(BroadsideError) -> Value
     ) throws(BroadsideError) -> Value {

@@ -62,7 +62,7 @@ package struct SignalWatch {
     }
 
     /// Whether work before the first send has to end, because a stop signal is pending or because
-    /// `prepare` requests it. Reading this property leaves a signal pending.
+    /// `prepare` requests it. A read of this property does not consume the signal.
     ///
     /// Such work polls this property, because reading a list of hundreds of millions of rows takes
     /// minutes.
@@ -84,7 +84,7 @@ package struct SignalWatch {
     }
 
     /// Whether the process is to end without waiting for the readers of its output. True after a
-    /// second stop signal, or if a stop signal has arrived that is no longer handled.
+    /// second stop signal, and while a stop signal is pending that nothing will handle.
     static var isStopUrgent: Bool {
         if hasSecondStop.load(ordering: .relaxed) { return true }
         let pending = SignalSet.pending
@@ -114,8 +114,8 @@ package struct SignalWatch {
         while stops.take(nanoseconds: 0) != nil {}
     }
 
-    /// Wakes the waiting thread. The signal goes to that thread alone, because a thread of an
-    /// embedding program might not have blocked the signal, which would then end the process.
+    /// Wakes the waiting thread. The signal goes to that thread alone. A thread of an embedding
+    /// program might have left the signal unblocked, and the signal would then end the process.
     package static func notify(_ waiter: pthread_t) {
         if let host = HostedRun.current { return host.notify() }
         pthread_kill(waiter, notification)

@@ -11,8 +11,8 @@ package final class WorkerThread: @unchecked Sendable {
         let number = Atomic<Int>(0)
     }
 
-    /// State that only the thread retains. When the thread ends, it releases everything that the
-    /// closure captured, even if the closure retains this object.
+    /// State that only the thread retains. So the end of the thread releases everything that the
+    /// closure captured, even if that includes the `WorkerThread` itself.
     private final class Body: Sendable {
         let run: @Sendable () -> Void
         let end: End
@@ -86,9 +86,9 @@ package final class WorkerThread: @unchecked Sendable {
         for _ in 0..<count { threads.append(try WorkerThread { _ = gate.take() }) }
     }
 
-    /// Waits for the thread's end, and until the kernel has released it: a join returns after a
-    /// thread's last access to memory, shortly before the kernel deducts it from the user's limit.
-    /// Threads started in between could exceed that limit.
+    /// Waits until the thread has ended and the kernel has released it. A join alone returns
+    /// shortly before the kernel reduces the user's number of threads, so a thread that is started
+    /// right after it could exceed the user's limit.
     func joinAndRelease() {
         join()
         let number = end.number.load(ordering: .relaxed)

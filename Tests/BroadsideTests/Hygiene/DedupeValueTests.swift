@@ -48,14 +48,14 @@ import Testing
         #expect(
             found.warnings == [
                 "broadside: warning: --by 'user': 20 rows have a word such as 'NULL', the first on "
-                    + "line 2: they stay, because such a word means a missing value: spell it "
-                    + "differently if it is an ID"
+                    + "line 2, and stay, because such a word means a missing value: if it is an ID, "
+                    + "spell it differently"
             ])
         #expect(found.summary.contains("without a value in 'user': 20"), "\(found.summary)")
         let one = try dedupe(["7", " None ", "7"])
         #expect(one.kept == [0, 1])
         #expect(
-            one.warnings.first?.contains("1 row has the word 'None', on line 3: it stays") == true)
+            one.warnings.first?.contains("1 row has the word 'None', on line 3, and stays") == true)
     }
 
     @Test func `Blanks around a value are ignored, and blanks alone are no value`() throws {
@@ -71,7 +71,7 @@ import Testing
         #expect(
             try dedupe(["9", "1"] + usual).warnings == [
                 "broadside: warning: --by 'user': 101 rows have the value '1', and only the one on line "
-                    + "3 stays: if it is not the ID of one user, leave the field empty in these rows"
+                    + "3 stays: if '1' is not the ID of one user, leave the field empty in these rows"
             ])
         let guests = Array(repeating: "guest", count: 150) + ["0", "2"]
         let found = try dedupe(usual + guests)
