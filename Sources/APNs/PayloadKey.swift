@@ -90,7 +90,7 @@ public struct PayloadKey: Sendable {
         return keys
     }
 
-    /// The keys of `sound` if it is an object: a critical alert.
+    /// The keys of `sound` if `sound` is an object. Critical alerts use such an object.
     public static let sound: [PayloadKey] = [
         .init("critical", .number), .init("name", .string), .init("volume", .number),
     ]

@@ -12,7 +12,7 @@
 public enum ProviderTokenAge {
     /// Length of a window; a token is dated at the start of a window, counted from 1970.
     public static let windowSeconds: UInt64 = 30 * 60
-    /// Delay from the start of a window to the first use of its token.
+    /// The delay from the start of a window to the first use of its token.
     public static let changeSeconds: UInt64 = 5 * 60
     /// Minimum age for a renewal; APNs responds to an earlier one with TooManyProviderTokenUpdates.
     public static let renewableSeconds: UInt64 = 20 * 60

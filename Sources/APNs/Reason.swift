@@ -108,7 +108,7 @@ public enum Reason: UInt8, Sendable, CaseIterable, Hashable {
     /// Whether APNs uses this text; the others are Broadside's own.
     public var isFromAPNs: Bool { rawValue < 128 }
 
-    /// Whether a row with this outcome may have been processed, because its response was lost.
+    /// Whether a row with this outcome may have been processed. Its response was lost.
     public var leavesDoubt: Bool { self == .timeout || self == .connectionLost }
 
     /// The reason's text, as shown in exports and summaries; APNs' own text if APNs uses the

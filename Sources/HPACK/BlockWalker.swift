@@ -37,7 +37,7 @@ public struct BlockWalker: Sendable {
         }
     }
 
-    /// Field in its encoded form.
+    /// A field in its encoded form.
     public struct Field: Sendable, Equatable {
         /// Representation of the field.
         public var representation: Representation

@@ -28,7 +28,7 @@ public struct EncodedBlock: Sendable, Equatable {
 
     /// Bytes of the block. Holes are zeros until a request writes its own bytes there.
     public var bytes: [UInt8]
-    /// Holes in block order.
+    /// The holes, sorted by their position in the block.
     var holes: [Hole]
 
     /// Range of the hole for `name`; nil if that field has no hole.

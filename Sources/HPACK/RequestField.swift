@@ -1,4 +1,4 @@
-/// Fields that a request to APNs may have.
+/// The fields that a request to APNs may have.
 public enum RequestFieldName: Int, CaseIterable, Sendable {
     case method
     case scheme

@@ -1,5 +1,5 @@
-/// Buffers for response bodies that arrive in more than one frame. Each keeps at most `keptCount`
-/// bytes of a body.
+/// The buffers for response bodies that arrive in more than one frame. Each keeps at most
+/// `keptCount` bytes of a body.
 ///
 /// APNs sends one short DATA frame, which needs no buffer. The pool starts empty. When it needs
 /// more buffers, it doubles their number, up to one buffer per stream. So no body is mixed up or

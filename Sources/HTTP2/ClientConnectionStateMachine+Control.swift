@@ -1,4 +1,4 @@
-/// Frames that concern the connection itself or the end of a stream.
+/// The frames that concern the connection itself or the end of a stream.
 extension ClientConnectionStateMachine {
     // MARK: SETTINGS
 

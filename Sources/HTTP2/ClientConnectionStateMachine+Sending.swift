@@ -1,5 +1,5 @@
-/// Streams whose request body is sent in pieces, because the windows do not permit the whole body
-/// at once.
+/// The streams whose request body is sent in pieces, because the windows do not permit the whole
+/// body at once.
 @safe struct PartialStreams: ~Copyable {
     /// Limit on partial streams. Servers with windows smaller than a payload are rare, and each
     /// waiting piece is checked in each iteration.
@@ -111,7 +111,7 @@ extension ClientConnectionStateMachine {
         return (streams[slot].id, allowed)
     }
 
-    /// Piece of a payload that the windows permit.
+    /// A piece of a payload that the windows permit.
     public struct Continuation: Sendable, Equatable {
         /// Tag of the request.
         public var tag: UInt32

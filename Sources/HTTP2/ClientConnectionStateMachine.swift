@@ -216,15 +216,15 @@ internal import Synchronization
     /// Whether requests may start, at once or after responses free a stream or a window.
     public var isUsable: Bool { phase == .running && !isDraining }
 
-    /// Limit in bytes for the encoder's mirror of the server's table: the lowest
+    /// The limit in bytes for the encoder's mirror of the server's table: the lowest
     /// SETTINGS_HEADER_TABLE_SIZE so far, at most 4,096.
     public var headerTableSize: UInt32 { settings.headerTableSize }
 
     /// The server's SETTINGS_MAX_FRAME_SIZE in bytes.
     public var maxFrameSize: UInt32 { settings.maxFrameSize }
 
-    /// Fill levels of the bounded tables, with the limits that no other property returns: bytes of
-    /// control frames, requests in parts, and body buffers.
+    /// The fill levels of the bounded tables, with the limits that no other property returns: bytes
+    /// of control frames, requests in parts, and body buffers.
     package var occupancy:
         (controlBytes: Int, parts: Int, partsLimit: Int, bodies: Int, bodiesLimit: Int)
     {

@@ -17,13 +17,13 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable {
     public static var flowControlError: Self { Self(rawValue: 0x3) }
     /// SETTINGS without a timely acknowledgement.
     public static var settingsTimeout: Self { Self(rawValue: 0x4) }
-    /// Frame for a closed stream.
+    /// A frame for a closed stream.
     public static var streamClosed: Self { Self(rawValue: 0x5) }
-    /// Frame with an invalid size.
+    /// A frame with an invalid size.
     public static var frameSizeError: Self { Self(rawValue: 0x6) }
-    /// Stream that was not processed. In a GOAWAY from APNs: the stream limit was exceeded.
+    /// A stream that was not processed. In a GOAWAY from APNs: the stream limit was exceeded.
     public static var refusedStream: Self { Self(rawValue: 0x7) }
-    /// Stream that is no longer needed.
+    /// A stream that is no longer needed.
     public static var cancel: Self { Self(rawValue: 0x8) }
     /// Header tables that may no longer agree.
     public static var compressionError: Self { Self(rawValue: 0x9) }
@@ -33,7 +33,7 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable {
     public static var enhanceYourCalm: Self { Self(rawValue: 0xb) }
     /// Insufficiently secure transport.
     public static var inadequateSecurity: Self { Self(rawValue: 0xc) }
-    /// Request for HTTP/1.1.
+    /// A request for HTTP/1.1.
     public static var http11Required: Self { Self(rawValue: 0xd) }
 
     /// Whether the code reports a protocol violation by one side.
@@ -70,7 +70,7 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable {
 
 /// Violation that ends the connection (RFC 9113 section 5.4.1).
 public struct ConnectionError: Error, Sendable, Equatable, CustomStringConvertible {
-    /// Code in our GOAWAY.
+    /// The code in our GOAWAY.
     public var code: ErrorCode
     /// One-line description of the peer's violation.
     public var message: StaticString

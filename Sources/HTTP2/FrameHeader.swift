@@ -15,7 +15,7 @@ public struct FrameType: RawRepresentable, Hashable, Sendable {
     @inlinable public static var priority: Self { Self(rawValue: 0x2) }
     /// Immediate end of a stream.
     @inlinable public static var resetStream: Self { Self(rawValue: 0x3) }
-    /// Limits set by the sender of the frame.
+    /// The limits set by the sender of the frame.
     @inlinable public static var settings: Self { Self(rawValue: 0x4) }
     /// Never valid here: push is off.
     @inlinable public static var pushPromise: Self { Self(rawValue: 0x5) }

@@ -2,7 +2,7 @@
 public struct TracedFrame: Sendable {
     /// Type, flags, stream and length.
     public var header: FrameHeader
-    /// Fields of a complete header block; nil for other frames or if the block could not be
+    /// The fields of a complete header block; nil for other frames or if the block could not be
     /// decoded.
     public var fields: [(name: [UInt8], value: [UInt8])]?
     /// Bytes of the frame; only the start of long ones.

@@ -25,7 +25,7 @@ enum FrameWriter {
     }
 }
 
-/// Control frames of the connection, in order, until the caller takes them.
+/// The control frames of the connection, in order, until the caller takes them.
 ///
 /// The capacity is fixed. A peer that requests replies without reading them fills this storage,
 /// which is an error of the peer (RFC 9113 section 10.5). The last bytes are reserved for the
@@ -38,7 +38,7 @@ enum FrameWriter {
     private let storage: UnsafeMutableRawBufferPointer
     private var start = 0
     private var end = 0
-    /// Whether a frame did not fit and was dropped.
+    /// Whether a frame was dropped. It did not fit.
     private(set) var isOverrun = false
 
     init(capacity: Int) {

@@ -1,5 +1,5 @@
-/// Cache of decoded header blocks. A block that differs from a cached one only in its apns-id needs
-/// no decoding, and most blocks of a server differ only there.
+/// The cache of decoded header blocks. A block that differs from a cached one only in its apns-id
+/// needs no decoding, and most blocks of a server differ only there.
 ///
 ///     block   88  00 07 "apns-id" 24  EABEAE54-14A8-...
 ///     fixed   ff  ff ff  ff...    ff  00000000 00000        bytes that must be the same

@@ -7,10 +7,10 @@ enum SettingIdentifier {
     static let maxFrameSize: UInt16 = 0x5
 }
 
-/// Limits of the server, by its latest SETTINGS.
+/// The limits of the server, by its latest SETTINGS.
 struct PeerSettings: Sendable {
-    /// Stream limit if none is announced. RFC 9113 sets no limit then; this is the limit that APNs
-    /// announces.
+    /// The stream limit if none is announced. RFC 9113 sets no limit then; this is the limit that
+    /// APNs announces.
     static let assumedStreamLimit: UInt32 = 1000
 
     /// Lowest SETTINGS_HEADER_TABLE_SIZE so far. If the limit falls and rises between two header

@@ -47,7 +47,7 @@ struct Stream {
     var hasResponse: Bool { status != 0 || isBegun }
 }
 
-/// Streams of a connection.
+/// The streams of a connection.
 ///
 ///     id        1   3   5   7   9  ...
 ///     slot      0   1   2   3   0  ...     (id >> 1) & mask, here of four
@@ -80,7 +80,7 @@ struct Stream {
     private(set) var openCount = 0
     /// ID of the next stream, unless its slot is taken.
     var nextID: UInt32 = 1
-    /// Lower bound of the IDs of open streams.
+    /// The lower bound of the IDs of open streams.
     private var oldestID: UInt32 = 1
 
     private static let firstSlotCount = 256
@@ -103,8 +103,8 @@ struct Stream {
 
     var slotCount: Int { mask + 1 }
 
-    /// Lower bound on the number of streams that can still be opened. Opening a stream uses up its
-    /// ID and the skipped IDs before it. There are fewer skipped IDs than slots.
+    /// The lower bound on the number of streams that can still be opened. Opening a stream uses up
+    /// its ID and the skipped IDs before it. There are fewer skipped IDs than slots.
     var remainingIDs: Int {
         let remaining = (Int(Self.lastID) - Int(nextID)) / 2 + 1
         return max(0, remaining - slotLimit)

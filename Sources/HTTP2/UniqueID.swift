@@ -6,7 +6,7 @@ struct UniqueID: Equatable {
     /// Length of a UUID as text, such as `1b4e28ba-2fa1-11d2-883f-0016d3cca427`, in bytes.
     static let textCount = 36
 
-    /// Parses the text of a UUID, in any case; nil for other texts.
+    /// Parses the text of a UUID, in any letter case; nil for other texts.
     init?(_ text: RawSpan) {
         guard text.byteCount == Self.textCount else { return nil }
         for offset in 0..<Self.textCount {

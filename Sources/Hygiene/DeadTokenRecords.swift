@@ -1,4 +1,4 @@
-/// Records of dead tokens, each followed by the token's bytes, in pages that never move.
+/// The records of dead tokens, each followed by the token's bytes, in pages that never move.
 ///
 /// Indices count in steps of 8 bytes, from 1, so that no index is 0.
 @safe struct DeadTokenRecords: ~Copyable {

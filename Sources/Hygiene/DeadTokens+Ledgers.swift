@@ -8,15 +8,16 @@ import BroadsideSupport
 public struct VerdictLedger {
     private let manifest: Manifest
     private let segments: [LedgerSegment]
-    /// Segments up to the end that the first reading validated. The second reading ends there, too,
-    /// so that both readings see the same records while a run continues writing.
+    /// The segments that the first reading validated, each with the offset at which this reading
+    /// ended. The second reading ends at the same offset. So both readings see the same records,
+    /// even if a run continues to write.
     private var sound: [ValidatedSegment] = []
-    /// Tally of the responses, up to the validated end.
+    /// Tally of the responses in the validated part of the segments.
     public fileprivate(set) var responses = ResponseTally()
 
-    /// Whether accepted rows got no response, because a legacy gateway accepts by silence. Such a
-    /// gateway also accepts notifications for removed apps, which only the feedback service reports
-    /// (Apple, "Binary Provider API"). So the silence proves nothing about a token.
+    /// Whether accepted rows got no response. A legacy gateway accepts by silence. It also accepts
+    /// notifications for removed apps, which only the feedback service reports (Apple, "Binary
+    /// Provider API"). So the silence proves nothing about a token.
     public var acceptsBySilence: Bool { manifest.identity.acceptsBySilence }
 
     /// App and environment that the verdicts apply to, as far as they are the same for all rows.

@@ -14,7 +14,7 @@ import BroadsideSupport
 /// Living tokens are known by fingerprint alone, and a collision could at worst keep a dead token
 /// in the list.
 public struct DeadTokens: ~Copyable {
-    /// Record of one dead token.
+    /// A record of one dead token.
     struct Record {
         var fingerprint: UInt64
         /// Settlement time of the newest verdict that reports the token as dead, milliseconds since

@@ -21,13 +21,13 @@ public struct ListPruner: ~Copyable {
         public var consumedCount: Int
     }
 
-    /// Counts so far.
+    /// The counts so far.
     public internal(set) var counts = PruneCounts()
     /// Fault that ends the list; there is no pruned list then.
     public private(set) var fault: ListFault?
-    /// Ranges of the last window, with offsets in the unchanged window. `handedOut` has the rows
-    /// that were passed out as removed. `cut` has the bytes that were cut from the list. Both are
-    /// empty unless `notesRanges` is set.
+    /// The ranges of the last window, with offsets in the unchanged window. `handedOut` has the
+    /// rows that were passed out as removed. `cut` has the bytes that were cut from the list. Both
+    /// are empty unless `notesRanges` is set.
     public internal(set) var removedRanges: (handedOut: [Range<Int>], cut: [Range<Int>]) = ([], [])
 
     let dead: DeadTokens

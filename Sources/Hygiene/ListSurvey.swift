@@ -2,7 +2,7 @@ public import BroadsideAPNs
 public import BroadsideRows
 import BroadsideSupport
 
-/// Counts of a list's rows by validity, as `send` would classify them.
+/// The counts of a list's rows by validity, as `send` would classify them.
 public struct ListSurvey: ~Copyable {
     /// A row without a valid token.
     public struct BadRow: Sendable, Equatable {
@@ -15,7 +15,7 @@ public struct ListSurvey: ~Copyable {
         public var text: ArraySlice<UInt8>
     }
 
-    /// Counts of rows.
+    /// The counts of rows.
     public struct Counts: Sendable {
         /// Rows, without header and blank lines.
         public internal(set) var rows: UInt64 = 0
@@ -53,7 +53,7 @@ public struct ListSurvey: ~Copyable {
     /// Maximum number of bad rows that are kept.
     static let keptBadRowCount = 10
 
-    /// Counts so far.
+    /// The counts so far.
     public private(set) var counts = Counts()
 
     private var digits = TokenDigits()

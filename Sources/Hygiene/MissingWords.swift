@@ -1,7 +1,8 @@
 public import BroadsideRows
 import BroadsideSupport
 
-/// Words for missing values, written by databases and programs, that a list would treat as text.
+/// The words for missing values, written by databases and programs, that a list would treat as
+/// text.
 public struct MissingWords: Sendable {
     /// Where a column first has a word that stands for a missing value, such as `NULL`.
     public struct Occurrence: Sendable, Equatable {

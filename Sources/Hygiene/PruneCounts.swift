@@ -1,4 +1,4 @@
-/// Counts of rows processed by pruning.
+/// The counts of rows processed by pruning.
 public struct PruneCounts: Sendable {
     /// Rows of the list, without header and blank lines.
     public internal(set) var rows: UInt64 = 0

@@ -1,6 +1,6 @@
 import BroadsideAPNs
 
-/// Numbers of digits of a list's tokens, and the line on which each length occurs first.
+/// Lengths of a list's tokens in digits, and the line on which each length occurs first.
 ///
 /// If two files are joined without a line end between them, two tokens become one that looks valid.
 /// Its length is the sum of two lengths that are usual in the list.

@@ -1,8 +1,8 @@
 import BroadsidePrimitives
 
-/// Batch of accepted rows: the fingerprint of each row's token, and the time of acceptance. Nearly
-/// all rows in a ledger are accepted rows. All rows of a batch have the same topic: the caller
-/// begins a new batch for each topic.
+/// A batch of accepted rows: the fingerprint of each row's token, and the time of acceptance.
+/// Nearly all rows in a ledger are accepted rows. All rows of a batch have the same topic: the
+/// caller begins a new batch for each topic.
 public struct AcceptedBatch: ~Copyable {
     /// Limit on the rows of a batch. An empty batch has room for all rows of a block.
     public static let capacity = 4_096
@@ -11,7 +11,8 @@ public struct AcceptedBatch: ~Copyable {
     private var times = WordTable(count: AcceptedBatch.capacity)
     /// Number of rows.
     public private(set) var count = 0
-    /// Number of the rows' topic in the `topics` of their reader; 0 if the rows have no topic.
+    /// Topic of the rows, as a number in the `topics` of the `BlockReader`; 0 if the rows have no
+    /// topic.
     public private(set) var topic: UInt16 = 0
     /// Name of the topic; empty if the rows have none.
     public private(set) var topicName: [UInt8] = []

@@ -3,7 +3,7 @@ public import BroadsideRows
 /// Settled rows, counted by arm and state. No memory is allocated until a row with an arm is
 /// counted.
 public struct ArmCounts: Sendable, Hashable {
-    /// Counts, indexed by the arm's number and then by the state's raw value.
+    /// The counts, indexed by the arm's number and then by the state's raw value.
     private var numbers: ContiguousArray<UInt64> = []
 
     private static var stateCount: Int { RowState.allCases.count }

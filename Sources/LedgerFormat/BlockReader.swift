@@ -13,7 +13,7 @@ public struct BlockReader: ~Copyable {
 
     private static let bufferByteCount = 4 * 65_536
 
-    /// Buffer for the bytes of the segment from `windowStart` on.
+    /// The buffer for the bytes of the segment from `windowStart` on.
     // SAFETY: this value owns the `bufferByteCount` bytes and frees them in `deinit`; the first
     // `windowCount` are set.
     private let buffer: UnsafeMutableRawBufferPointer
@@ -42,8 +42,8 @@ public struct BlockReader: ~Copyable {
 
     /// Topics found since this reader was created.
     public internal(set) var topics = TopicNames()
-    /// Topic of the next records, as a number in `topics`; 0 if they have no topic. Each block
-    /// begins without a topic.
+    /// Topic of the next records, as a number in `topics`; 0 if they have no topic. At the
+    /// beginning of a block, no topic applies.
     public internal(set) var topic: UInt16 = 0
     /// Topics read in the block so far, indexed by their number in the block. Each entry has the
     /// topic's number in `topics`, and the range of its text relative to the start of the block.

@@ -68,15 +68,15 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
     var suppressSHA256: String?
     /// Treatment of later copies of a token: `skip`, or nil if they are sent.
     var duplicates: String?
-    /// Conditions that rows must meet, as the filter formats them; nil if there are none.
+    /// The conditions that rows must meet, as the filter formats them; nil if there are none.
     public var filter: [String]?
-    /// Rules that skip rows because of earlier ledgers; nil if there are none.
+    /// The rules that skip rows because of earlier ledgers; nil if there are none.
     public var earlier: EarlierRules?
     /// `no` if the ledger has neither tokens nor fingerprints; nil if it has them.
     public var keepTokens: String?
-    /// Rules about when rows are sent; nil if all rows are sent immediately.
+    /// The rules about when rows are sent; nil if all rows are sent immediately.
     var delivery: DeliveryRules?
-    /// Split of devices into arms; nil if there are none.
+    /// The split of devices into arms; nil if there are none.
     public var split: ArmSplit?
     /// Protocol: `binary` for a legacy gateway, `feedback` for a feedback service, `broadcast` for
     /// a broadcast channel, nil for device pushes of the provider API.

@@ -14,7 +14,7 @@ public struct RowVerdict: Sendable {
         case bytes(Range<Int>)
         /// Text of the list that is not a token, in the storage of `ChunkVerdicts`.
         case text(Range<Int>)
-        /// Hash that replaces the token of an erased device, in the storage of `ChunkVerdicts`.
+        /// The hash that replaces the token of an erased device, in the storage of `ChunkVerdicts`.
         case erased(Range<Int>)
     }
 
@@ -36,7 +36,7 @@ public struct RowVerdict: Sendable {
     public internal(set) var timestamp: UInt64?
     /// Token of the row, or its fingerprint or text.
     public internal(set) var token: Token = .none
-    /// Range in the storage of `ChunkVerdicts`: the text of a reason without a code, or the
+    /// The range in the storage of `ChunkVerdicts`: the text of a reason without a code, or the
     /// apns-unique-id of an accepted row that has a fingerprint. Empty if there is neither.
     var reasonText: Range<Int> = 0..<0
 

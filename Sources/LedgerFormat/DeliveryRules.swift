@@ -1,4 +1,4 @@
-/// Rules about when rows are sent; part of the campaign's identity.
+/// The rules about when rows are sent; part of the campaign's identity.
 public struct DeliveryRules: Codable, Hashable, Sendable {
     /// Time of day for sending, such as `09:00`; nil if rows are sent immediately.
     public var deliverAt: String?

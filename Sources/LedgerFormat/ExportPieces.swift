@@ -13,18 +13,19 @@ struct ExportPieces: ~Copyable {
     let tokenStart: TextPiece
     let tokenEnd: TextPiece
     let noToken: TextPiece
-    /// Text from the token to the status, indexed by state.
+    /// Text between the token and the status. The index is the state.
     let states: FixedBuffer<TextPiece>
-    /// Text from the status to the timestamp, indexed by the reason's code; see `hasReason`.
+    /// Text between the status and the timestamp, including the reason. The index is the reason's
+    /// code. A piece exists only if `hasReason` returns true.
     private(set) var reasons = FixedBuffer(repeating: TextPiece.none, count: 256)
     private var reasonStates = FixedBuffer(repeating: ReasonState.unknown, count: 256)
     private let reasonText: (UInt8) -> [UInt8]
-    /// Text from the timestamp to the attempts.
+    /// Text between the timestamp and the attempts.
     let attemptsStart: TextPiece
-    /// Text from the token to the attempts, for a row accepted with 200.
+    /// Text between the token and the attempts, for a row that was accepted with 200.
     let accepted: TextPiece
-    /// Text from the attempts to the row's digits in the apns-id, or to the time if there are no
-    /// IDs.
+    /// Text between the attempts and the row's digits in the apns-id. If there are no IDs, the text
+    /// ends before the time.
     let identifierStart: TextPiece
     let identifierEnd: TextPiece
     let hasIdentifiers: Bool
@@ -41,7 +42,7 @@ struct ExportPieces: ~Copyable {
     private let topicEnd: ([UInt8]) -> [UInt8]
     /// Text in place of an absent number.
     let absent: TextPiece
-    /// Whether accepted rows had no response and therefore have no status.
+    /// Whether accepted rows have no status. They had no response.
     let acceptsBySilence: Bool
 
     /// Whether the piece of a reason exists. It is made on demand, because few reasons occur in a

@@ -2,7 +2,7 @@ import BroadsidePrimitives
 public import BroadsideRows
 import BroadsideSupport
 
-/// Values of a line of an export, in the order of its columns.
+/// The values of a line of an export, in the order of its columns.
 public struct ExportRow: Sendable {
     /// Number of the row, from 0; not a column.
     public var row: UInt64 = 0
@@ -49,7 +49,7 @@ public struct ExportRow: Sendable {
     /// their topics.
     static let topicColumn = "topic"
 
-    /// Names of the columns.
+    /// The names of the columns.
     static let columns = [
         "line", "token", "state", "status", "reason", "apns_timestamp_ms", "attempts", "apns_id",
         "settled_at_ms",
@@ -71,7 +71,7 @@ public enum ExportFormat: String, CaseIterable, Sendable {
     /// One JSON object per line, with null for absent values.
     case jsonl
 
-    /// Format that a file name implies.
+    /// The format that a file name implies.
     public enum Implied: Sendable, Equatable {
         case format(ExportFormat)
         /// The ending of another kind of data file, such as `.parquet`.

@@ -1,12 +1,12 @@
 internal import BroadsidePrimitives
 internal import BroadsideSupport
 
-/// Progress of `ledger export --follow`, as stored in the file of `--cursor`: a JSON object.
+/// The progress of `ledger export --follow`, as stored in the file of `--cursor`: a JSON object.
 ///
 /// The file is written only after the output has all rows before the cursor. If a follower is
 /// killed, the next one continues at the cursor.
 package struct FollowCursor: Codable, Equatable {
-    /// Output that is a regular file.
+    /// An output that is a regular file.
     package struct Output: Codable, Equatable {
         /// Bytes of the rows before the cursor. Later bytes are from a follower that was killed,
         /// and are cut off.
@@ -39,7 +39,7 @@ package struct FollowCursor: Codable, Equatable {
     package let campaign: String
     /// Part of the campaign that the ledger belongs to, from 1; 0 for a campaign of one list.
     package let part: UInt16
-    /// Format and selection of rows, which all followers of one output must share.
+    /// The format and selection of rows, which all followers of one output must share.
     package let format: String
     package let states: [String]
     package let reasons: [String]

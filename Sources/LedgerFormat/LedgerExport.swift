@@ -2,9 +2,9 @@ internal import BroadsideAPNs
 public import BroadsideRows
 internal import BroadsideSupport
 
-/// Export of each row's outcome, in list order, one chunk at a time.
+/// The export of each row's outcome, in list order, one chunk at a time.
 public struct LedgerExport: ~Copyable {
-    /// States to export, one bit per state. A set would have to hash a value for each row.
+    /// The states to export, one bit per state. A set would have to hash a value for each row.
     private let states: UInt16
     private let reasons: WantedReasons
     private let format: ExportFormat

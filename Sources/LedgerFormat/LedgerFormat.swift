@@ -79,7 +79,7 @@ enum RecordKind: UInt64 {
     case synced = 5
     /// Reference time of the records after this one.
     case clock = 6
-    /// Mask of the rows of a reservation that stay unsent.
+    /// The mask of the rows of a reservation that stay unsent.
     case releaseSome = 7
     /// Topic of the verdicts after this one in the block.
     case topic = 8
@@ -121,7 +121,7 @@ struct TopicWord {
     var number: UInt16 { UInt16(truncatingIfNeeded: bits) }
     var textCount: Int { Int(bits >> 16 & 0xFF) }
 
-    /// Slots of the whole record.
+    /// The slots of the whole record.
     var slotCount: Int { 1 + (textCount + 15) / 16 }
 
     /// Number of slots of the longest topic record.
@@ -164,7 +164,7 @@ struct SettledWord {
         (flags & SettledWord.hasTimestamp != 0 ? 8 : 0) + tokenCount + reasonTextCount
     }
 
-    /// Slots of the whole record.
+    /// The slots of the whole record.
     var slotCount: Int { 1 + (trailingByteCount + 15) / 16 }
 }
 

@@ -7,8 +7,8 @@ public enum LedgerRecord {
     case settled(SettledRecord)
     case reserve(ChunkReservation)
     case release(row: UInt64, count: Int, attempts: UInt16)
-    /// Release of some rows of a reservation. The rows whose bits are set in the mask are released.
-    /// `mask` is a range of bytes, relative to the start of the block.
+    /// The release of some rows of a reservation. The rows whose bits are set in the mask are
+    /// released. `mask` is a range of bytes, relative to the start of the block.
     case releaseSome(row: UInt64, count: Int, mask: Range<Int>)
 }
 
@@ -28,11 +28,11 @@ public struct SettledRecord {
         case none
         /// Bytes of a token.
         case bytes(Range<Int>)
-        /// Text that is not a token.
+        /// A text that is not a token.
         case text(Range<Int>)
         /// Fingerprint of an accepted row's token.
         case fingerprint(UInt64)
-        /// Hash that replaces the token of an erased device.
+        /// The hash that replaces the token of an erased device.
         case erased(Range<Int>)
     }
 

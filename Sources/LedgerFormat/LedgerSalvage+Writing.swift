@@ -5,7 +5,7 @@ import BroadsideSupport
 extension LedgerSalvage {
     /// Segment of the repaired ledger, by the source of its records.
     public enum Part: Sendable {
-        /// Copy of a good segment, up to a length.
+        /// A copy of a good segment, up to a length.
         case copy(name: String, byteCount: UInt64)
         /// The good records of a segment, rewritten.
         case records(Int)

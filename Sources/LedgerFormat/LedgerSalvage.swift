@@ -19,7 +19,7 @@ public struct LedgerSalvage {
         public var bytes: Range<UInt64>?
     }
 
-    /// Segment with its good blocks.
+    /// A segment with its good blocks.
     struct Segment {
         var segment: LedgerSegment
         var seed: UInt32
@@ -37,8 +37,8 @@ public struct LedgerSalvage {
     struct Run {
         var number: UInt32
         var startedAtMilliseconds: UInt64
-        /// Whether the run's segments and their lengths are recorded, because the run ended orderly
-        /// or was resumed.
+        /// Whether the run's segments and their lengths are recorded. They are if the run ended
+        /// orderly or was resumed.
         var isRecorded: Bool
         /// Whether the run reserved open rows in list order.
         var isInListOrder: Bool
@@ -69,7 +69,7 @@ public struct LedgerSalvage {
 
     /// Losses found.
     public private(set) var losses: [Loss] = []
-    /// Segments that have the names of this ledger but belong to another campaign or run.
+    /// The segments that have the names of this ledger but belong to another campaign or run.
     public private(set) var foreignSegments: [String] = []
 
     /// Whether nothing is lost.
@@ -305,7 +305,7 @@ extension LedgerSalvage {
         return low
     }
 
-    /// Ranges of the list that have no surviving reservation and that a run may have reserved. The
+    /// The ranges of the list without a surviving reservation. A run may have reserved them. The
     /// list is needed to locate their rows.
     public var gaps: [ListExtent] {
         let ranges = runs.filter(mayLackReservations).flatMap(doubtfulNewRows)

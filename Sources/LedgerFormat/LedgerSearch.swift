@@ -1,13 +1,14 @@
 public import BroadsideRows
 
-/// Search for rows in a ledger, by number or by token, including rows of the list that no run has
+/// A search for rows in a ledger, by number or by token, including rows of the list that no run has
 /// reserved yet.
 public struct LedgerSearch {
     /// Subject of a search.
     public enum Wanted: Sendable {
-        /// Row number in the list, from 0.
+        /// The row with this number in the list, counted from 0.
         case row(UInt64)
-        /// Token of rows: its lower-case digits, and the fingerprint that accepted rows keep.
+        /// All rows with this token. The first value is the token's digits, in lower case.
+        /// `fingerprint` is the token's fingerprint, which the ledger stores for accepted rows.
         case token([UInt8], fingerprint: UInt64)
     }
 

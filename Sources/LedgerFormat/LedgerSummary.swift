@@ -43,7 +43,7 @@ public struct LedgerSummary: Sendable {
     /// Returns the number of rows in a state.
     public func count(_ state: RowState) -> UInt64 { numbers[Int(state.rawValue)] }
 
-    /// Counts of all rows.
+    /// The counts of all rows.
     public var counts: RowCounts { counts(of: RowState.allCases) }
 
     /// Returns the counts of rows that stay settled if a run reopens the rows in `states`.

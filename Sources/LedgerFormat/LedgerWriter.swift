@@ -22,7 +22,7 @@ public struct LedgerWriter: ~Copyable {
     static let blockWordCountMax = LedgerFormat.blockByteCountMax / 8
     static let initialWordCount = 2 * blockWordCountMax + 2
 
-    /// Buffer being filled. Words are stored little-endian.
+    /// The buffer being filled. Words are stored little-endian.
     // SAFETY: this value owns the `wordCapacity` words and frees them when they grow and in
     // `deinit`. `cursor` and `blockLimit` are at most `wordCapacity`: a block is opened only if
     // there is room for the longest one.
@@ -41,7 +41,8 @@ public struct LedgerWriter: ~Copyable {
     /// Offset in the file of the first word in the buffer being filled.
     var fillOffset: UInt64
 
-    /// Buffer that the caller is writing, its number of bytes, and how many of them are written.
+    /// The buffer that the caller is writing, its number of bytes, and how many of them are
+    /// written.
     // SAFETY: this value owns the `flightWordCapacity` words and frees them in `deinit`. The first
     // `flightByteCount` bytes are set; they are unchanged from `nextWrite` to `writeCompleted`.
     var flightWords: UnsafeMutablePointer<UInt64>
@@ -120,7 +121,7 @@ public struct LedgerWriter: ~Copyable {
     /// Appended bytes that are not yet written, including those in flight.
     public var pendingByteCount: Int { cursor * 8 + flightByteCount - flightDoneCount }
 
-    /// Whether the caller should send nothing new, because too many bytes are unwritten.
+    /// Whether too many bytes are unwritten. If so, the caller should send nothing new.
     public var backlogIsHigh: Bool { pendingByteCount >= LedgerWriter.highBacklogByteCount }
 
     /// Whether the caller is writing.

@@ -1,8 +1,8 @@
 internal import BroadsidePrimitives
 internal import BroadsideRows
 
-/// Limits on the values of a manifest. The checksum proves only that values are unchanged. It does
-/// not prove that sums can't overflow, or that file names stay within the folder.
+/// The limits on the values of a manifest. The checksum proves only that values are unchanged. It
+/// does not prove that sums can't overflow, or that file names stay within the folder.
 extension Manifest {
     /// Limit on a count, so that the sum over all parts of a campaign fits 64 bits.
     private static let countMax: UInt64 = 1 << 48

@@ -15,7 +15,7 @@ public struct Manifest: Codable, Hashable, Sendable {
     /// the checksum.
     static let currentVersion = 3
 
-    /// Run of the campaign.
+    /// A run of the campaign.
     public struct Epoch: Codable, Hashable, Sendable {
         /// Number of the run, from 1.
         public var number: UInt32
@@ -81,7 +81,7 @@ public struct Manifest: Codable, Hashable, Sendable {
     public var expirationSeconds: UInt64?
     /// Name of the campaign, from the latest run that set it; nil if none did.
     public var name: String?
-    /// Labels of the campaign by key, from the latest run that set any; nil if none did.
+    /// The labels of the campaign by key, from the latest run that set any; nil if none did.
     public var labels: [String: String]?
     /// Path of the list; nil if it was spooled into the ledger.
     public var listPath: String?
@@ -94,7 +94,7 @@ public struct Manifest: Codable, Hashable, Sendable {
     /// Size of the canary in rows; no other rows are reserved before it has passed. nil if the
     /// campaign started without one.
     public var canaryRowCount: UInt64?
-    /// Runs, in order.
+    /// The runs, in order.
     public private(set) var epochs: [Epoch] = []
     /// Whether every row is settled.
     public private(set) var isFinished = false
@@ -315,12 +315,11 @@ public struct Manifest: Codable, Hashable, Sendable {
 }
 
 extension Manifest.Epoch {
-    /// Whether the run certainly reserved nothing, because it ended before its segments were on
-    /// disk.
+    /// Whether the run certainly reserved nothing. It ended before its segments were on disk.
     package var hasReservedNothing: Bool { segments == nil && segmentsAreMade == false }
 
-    /// Whether the run did not end orderly but had created all its segments, so that each must
-    /// exist with its header.
+    /// Whether each segment of the run must exist with its header. The run had created all its
+    /// segments, and it did not end orderly.
     var mustHaveSegments: Bool { segments == nil && segmentsAreMade == true }
 
     /// Returns the reactors whose segments are missing, in a run that did not end orderly.

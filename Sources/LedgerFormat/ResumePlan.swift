@@ -47,8 +47,8 @@ public struct ResumePlan: ~Copyable {
     ///
     /// - Parameters:
     ///   - index: The ledger and the rows that this run covers. Rows beyond the limit are not sent.
-    ///   - lostRows: Treatment of rows in doubt. If `reopens` has `unknown`, rows in doubt are sent
-    ///     again in any case, as if an earlier run had recorded them as `unknown`.
+    ///   - lostRows: Treatment of rows in doubt. If `reopens` has `unknown`, rows in doubt are
+    ///     always sent again, as if an earlier run had recorded them as `unknown`.
     ///   - reopens: States whose rows are sent again.
     ///   - reopenedSince: Earlier run of the same process that was the first to reopen these
     ///     states; nil if this run is the first. This run does not reopen rows that the process has

@@ -1,6 +1,6 @@
 package import BroadsideRows
 
-/// Progress of a follower in one segment, which may still grow.
+/// The progress of a follower in one segment, which may still grow.
 ///
 ///     0        32                 emitted              durable           scanned
 ///     | header | rows are written | rows come next     | a power cut may | not read yet

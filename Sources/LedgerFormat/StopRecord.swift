@@ -11,7 +11,7 @@ public struct StopRecord: Codable, Hashable, Sendable {
     public var reason: String?
     /// Whether a refusal concerns the credential instead of the request.
     var isCredential: Bool?
-    /// Step that failed, if connections failed.
+    /// The step that failed, if connections failed.
     var trouble: String?
     /// One-line description of the event.
     var detail: String?

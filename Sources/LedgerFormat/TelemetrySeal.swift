@@ -1,7 +1,8 @@
 internal import BroadsidePrimitives
 internal import BroadsideSupport
 
-/// Seal of `telemetry.json`: the object's last member is a hash of all bytes before that member.
+/// The seal of `telemetry.json`: the object's last member is a hash of all bytes before that
+/// member.
 public enum TelemetrySeal {
     /// Appends the hash and the closing brace to an object without its closing brace.
     public static func sealed(_ members: ArraySlice<UInt8>) -> [UInt8] {

@@ -3,7 +3,7 @@ public import BroadsideRows
 /// Settled rows, counted by topic and state, for campaigns whose rows name their topics. No memory
 /// is allocated until a row with a topic is counted.
 public struct TopicCounts: Sendable, Equatable {
-    /// Counts of each topic, indexed by the state's raw value.
+    /// The counts of each topic, indexed by the state's raw value.
     private var numbers: [[UInt8]: [UInt64]] = [:]
 
     /// Creates empty counts.

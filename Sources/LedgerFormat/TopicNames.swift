@@ -1,7 +1,6 @@
-/// Topics that a reader found, numbered from 1 in the order in which they were found. Number 0
-/// means no topic.
+/// Topics that a reader found, numbered from 1 in order of discovery. Number 0 means no topic.
 public struct TopicNames: Sendable {
-    /// Texts by number; the first is empty.
+    /// The texts by number; the first is empty.
     private var texts: [[UInt8]] = [[]]
     private var numbers: [[UInt8]: UInt16] = [:]
 

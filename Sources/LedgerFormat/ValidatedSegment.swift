@@ -1,4 +1,4 @@
-/// Segment whose header and blocks were checked, up to the end of its sound part.
+/// A segment whose header and blocks were checked, up to the end of its sound part.
 ///
 ///     0        32                                 soundByteCount            byteCount
 ///     | header | block | block | ...      | block | torn: never synced, or    |

@@ -197,8 +197,9 @@ final class ClaimFolder {
 }
 
 extension ClaimFolder {
-    /// Whether a claim could not be opened because it has no permissions. An attempt that is killed
-    /// while it removes the claim leaves it like this. Keeps `errno`.
+    /// Returns whether an attempt to open a claim just failed because the claim has no permissions.
+    /// A claim stays without permissions if an attempt is killed while it removes the claim. This
+    /// function does not change `errno`.
     private func isClosed(_ number: UInt32) -> Bool {
         let code = errno
         defer { errno = code }
@@ -209,7 +210,7 @@ extension ClaimFolder {
     }
 }
 
-/// Claim that this process made. If another process makes a newer claim, it removes this one.
+/// A claim that this process made. If another process makes a newer claim, it removes this one.
 package final class HeldClaim {
     /// Descriptor of the open claim. The claim's file loses its name when a newer attempt starts.
     package let descriptor: Int32
@@ -231,7 +232,7 @@ package final class HeldClaim {
 
     /// State of the claim during its run.
     enum Standing: Equatable {
-        /// The claim still has its name.
+        /// The claim's name still leads to the file that this process opened.
         case newest
         /// The claim was replaced by a newer attempt, or removed by hand.
         case replaced
@@ -239,8 +240,8 @@ package final class HeldClaim {
         case unknown(Int32)
     }
 
-    /// Whether the claim still has its name. The claim is opened by name, because NFS then asks its
-    /// server instead of its cache.
+    /// State of the claim. The claim is `newest` if its name still leads to the open file. The
+    /// check opens the name, because NFS then asks the NFS server and does not use its local cache.
     var standing: Standing {
         let file = SystemCall.open(
             folder.name(number), in: folder.descriptor,

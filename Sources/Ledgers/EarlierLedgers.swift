@@ -13,7 +13,7 @@ package struct EarlierLedgers {
         /// Whether the directories are a default. Default directories may be missing or contain no
         /// ledger, as on a campaign's first night. An unreadable ledger in them is skipped.
         package var isDefault: Bool
-        /// Whether the directories may contain no ledger or be missing.
+        /// Whether the directories may be missing or contain no ledger.
         package var mayBeEmpty: Bool
 
         package init(
@@ -250,7 +250,7 @@ package struct EarlierLedgers {
         }
     }
 
-    /// Value that all copies of a ledger share, for recognizing them.
+    /// The value that all copies of a ledger share, for recognizing them.
     private struct Key: Hashable {
         var campaign: UInt64
         var shard: CampaignIdentity.Shard?

@@ -8,13 +8,13 @@ public struct LedgerCollection {
     public private(set) var paths: [String] = []
     /// Directories that contain no ledger, below the directories that the user named.
     public private(set) var leftOut: [String] = []
-    /// Directories that this user has no permission to list, below the directories that the user
-    /// named: `lost+found`, or a ledger of another user.
+    /// Directories, below the named ones, that this user has no permission to list: `lost+found`,
+    /// or a ledger of another user.
     public private(set) var closed: [String] = []
 
     /// Limit on the ledgers of a collection.
     public static let ledgersLimit = 4096
-    /// Limit on the levels of directories that are searched below a directory that the user named.
+    /// Limit on the levels of directories that are searched below a named directory.
     public static let levelsLimit = 3
     /// Limit on the directories that are searched.
     public static let directoriesLimit = 65_536

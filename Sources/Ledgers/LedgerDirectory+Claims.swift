@@ -15,8 +15,8 @@ extension LedgerDirectory {
     /// Limit on the bytes of the file `epoch`.
     private static let epochLimit = 1 << 14
 
-    /// Steps of a claim. Each step is named for what is durable after it. A test can stop after any
-    /// step.
+    /// The steps of a claim. Each step is named for what is durable after it. A test can stop after
+    /// any step.
     package enum ClaimStep: CaseIterable {
         case recorded, claimed, claimedBefore, confirmed, removed
     }

@@ -27,7 +27,7 @@ extension LedgerDirectory {
         case lostManifest
         /// Remains of an interrupted repair or merge.
         case unfinished
-        /// Files of other programs.
+        /// The files of other programs.
         case foreign
 
         var isPreparation: Bool {
@@ -43,8 +43,8 @@ extension LedgerDirectory {
 
     /// Text of the lock of every ledger.
     private static let signature = Array("broadside ledger\n".utf8)
-    /// Text that is appended to the lock once a manifest is on disk. Any bytes after the signature
-    /// count as this text, even a part of it, because nothing else is written there.
+    /// The text that is appended to the lock once a manifest is on disk. Any bytes after the
+    /// signature count as this text, even a part of it, because nothing else is written there.
     private static let begunText = Array("begun\n".utf8)
     /// Limit on the bytes of a lock, exclusive.
     private static let lockTextLimit = 64

@@ -6,13 +6,14 @@ internal import Glibc
 // use, regardless of its contents.
 
 extension LedgerDirectory {
-    /// Number of retries, and the pause before each, while another process may be removing or
-    /// creating the directory.
+    /// Maximum number of attempts while another process may be creating or removing the directory.
     static let openingsLimit = 16
+    /// Pause before another of these attempts.
     static let openingPauseMicroseconds: UInt32 = 1_000
-    /// Number of attempts to take a lock, and the pause between them. A command that checks whether
-    /// a run is active holds the lock briefly.
+    /// Number of retries if another process holds the lock. A command that checks whether a run is
+    /// active holds the lock only briefly.
     private static let lockTries = 5
+    /// Pause before each of these retries.
     private static let lockPauseMicroseconds: UInt32 = 20_000
 
     /// Creates a directory for a ledger.

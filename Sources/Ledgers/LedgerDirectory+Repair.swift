@@ -64,7 +64,7 @@ extension LedgerDirectory {
     }
 }
 
-/// File with unreadable parts, which are read as zeros that no checksum matches.
+/// File with unreadable parts. They are read as zeros, which no checksum matches.
 private struct DamagedBytes: LedgerBytes {
     /// Unit in which a disk reads.
     private static let sectorByteCount = 4_096

@@ -8,8 +8,8 @@ package final class LedgerDirectory {
     package let path: String
     /// Whether this process created the directory.
     var isNew = false
-    /// Whether a run only reads the ledger, because it is that of an earlier campaign. Advice on
-    /// damage then does not suggest a resume.
+    /// Whether the ledger belongs to an earlier campaign. A run only reads such a ledger, so advice
+    /// on damage does not suggest a resume.
     var isEarlier = false
     /// Whether reads of segments end on a stop signal.
     package let patience: ReadingPatience
@@ -22,7 +22,8 @@ package final class LedgerDirectory {
     var folder: Int32 = -1
     /// Identity of the directory, once it was opened.
     var identity: FileIdentity?
-    /// Attempt that this process claimed; nil if there is none, or if claims are impossible here.
+    /// The attempt that this process claimed; nil if there is none, or if claims are impossible
+    /// here.
     package internal(set) var claim: HeldClaim?
 
     init(path: String, patience: ReadingPatience = ReadingPatience()) {
@@ -49,7 +50,8 @@ package final class LedgerDirectory {
     /// - Parameters:
     ///   - canResume: Whether the command that calls this has the option `--resume`.
     ///   - marker: Name of a file that prevents a campaign from starting in the directory; nil for
-    ///     none. It is created before the lock, because the lock's text allows a start.
+    ///     none. The file is created before the lock, because a campaign may start in a directory
+    ///     that contains only a lock.
     package static func create(
         _ path: String, canResume: Bool = true, marker: String? = nil
     ) throws(BroadsideError) -> LedgerDirectory {
@@ -106,8 +108,8 @@ package final class LedgerDirectory {
         return directory
     }
 
-    /// Location of the directory, for checking whether the directory still has its name. Any thread
-    /// may use it.
+    /// Location of the directory, to check whether the path still leads to the same directory. Any
+    /// thread may use the location.
     package var location: LedgerLocation { LedgerLocation(path: path, descriptor: folder) }
 
     /// Removes the preparations for a campaign that was not started after all.
@@ -189,11 +191,11 @@ package final class LedgerDirectory {
     /// Name of the file with the rows that are skipped, for example as suppressed or as duplicates.
     static let skipsName = "skips"
 
-    /// Lock file: the first file that is created in a ledger, and the last one that is removed. Its
-    /// text distinguishes a ledger from other directories.
+    /// The lock file: the first file that is created in a ledger, and the last one that is removed.
+    /// Its text distinguishes a ledger from other directories.
     static let lockName = "lock"
 
-    /// Files that may exist before the manifest does.
+    /// The files that may exist before the manifest does.
     static let preparations = [
         lockName, ".manifest.json.new", spoolName, ".\(spoolName).new", skipsName,
         ".\(skipsName).new",

@@ -148,7 +148,7 @@ private final class Erasure {
         var segments: [SegmentErasure]
     }
 
-    /// Text file and its new content.
+    /// A text file and its new content.
     private struct Text {
         var directory: LedgerDirectory
         var name: String

@@ -46,7 +46,7 @@ public final class LedgerFollower {
 
     /// Interval between checks of a ledger with an active run.
     private static let pauseMicroseconds: UInt32 = 200_000
-    /// Time after which the follower syncs a segment that its run has not synced.
+    /// Time after which the follower syncs a segment if its run has not synced it.
     private static let syncAfter = Duration.seconds(1)
 
     private let request: Request
@@ -58,10 +58,9 @@ public final class LedgerFollower {
     private var rows: SettledRows
     private let output: FollowOutput
     private var cursor: FollowCursor
-    /// Progress in each segment, ordered by run and reactor.
+    /// The progress in each segment, ordered by run and reactor.
     private var tails: [SegmentTail] = []
-    /// For each segment, the latest time at which the follower had read only bytes that were
-    /// durable.
+    /// For each segment, the latest time at which all bytes read by the follower were durable.
     private var syncedAt: [String: ContinuousClock.Instant] = [:]
     private var needsHeader: Bool
     /// Whether the follower started without a cursor.

@@ -89,7 +89,7 @@ public struct LedgerReader {
         }
     }
 
-    /// Names that `export` accepts for states.
+    /// The names that `export` accepts for states.
     package static var stateNames: [String] { RowState.allCases.map(\.name) }
 
     /// Writes rows in list order. A merged ledger of parts is written one part after the other.
@@ -138,7 +138,7 @@ public struct LedgerReader {
         }
     }
 
-    /// Split of devices into arms; nil if the campaign has none.
+    /// The split of devices into arms; nil if the campaign has none.
     package var split: ArmSplit? { ledgers.first?.manifest.identity.split }
 
     /// Whether the campaign's rows name their topics.

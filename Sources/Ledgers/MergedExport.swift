@@ -2,7 +2,7 @@ import BroadsideLedgerFormat
 import BroadsideLists
 import BroadsideSupport
 
-/// Export of one ledger as one source of a merge. Its buffer holds the text of part of a chunk.
+/// The export of one ledger as one source of a merge. Its buffer holds the text of part of a chunk.
 private final class ExportPart {
     private var export: LedgerExport
     private var list: ListPartReader?
@@ -73,7 +73,7 @@ private final class ExportPart {
     }
 }
 
-/// Merge of the exports of a merged ledger's shards, in list order.
+/// The merge of the exports of a merged ledger's shards, in list order.
 ///
 /// The exports advance through the list together, each with one chunk in memory. So even a
 /// compressed list is read only once.

@@ -8,7 +8,7 @@ internal import Synchronization
 /// ledgers. Beyond the limit, the least recently used file is closed. It is opened again at its
 /// next use.
 final class OpenFiles: Sendable {
-    /// Open files of this process.
+    /// The open files of this process.
     static let shared = OpenFiles(
         limit: OpenFiles.share(
             of: SystemCall.openFileLimit(raised: HostedRun.current?.raisesLimits ?? true)))

@@ -8,7 +8,7 @@ internal import Glibc
 /// ledger. It does not matter which path leads to the file. The rule is checked before anything is
 /// sent.
 public struct OutputRule {
-    /// Input of a command.
+    /// An input of a command.
     public struct Input {
         /// Name of the option that gives the input, without dashes.
         let option: String
@@ -146,7 +146,7 @@ public struct OutputRule {
         return folder.isEmpty ? "/" : String(folder)
     }
 
-    /// Output, with values that identify its file.
+    /// An output, with values that identify its file.
     private struct Target {
         let path: String
         /// Absolute path, without links, of the folder that contains or will contain the file.

@@ -14,7 +14,7 @@ struct SpoolErasure {
     private let list: TokenList
     /// Number of rows of the devices.
     private(set) var rowCount = 0
-    /// Parts of the list that change.
+    /// The parts of the list that change.
     private(set) var changedPages = PageSet()
 
     /// Bytes that are processed at a time.

@@ -76,7 +76,7 @@ final class UnfinishedLedger {
         return error
     }
 
-    /// Files that identify a whole ledger, removed first.
+    /// The files that identify a whole ledger, removed first.
     private static let removedFirst = [LedgerDirectory.manifestName]
     /// Files removed last. The lock, which allows a campaign to start, is removed before the
     /// markers, which prevent a start.

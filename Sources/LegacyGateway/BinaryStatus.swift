@@ -64,7 +64,7 @@ public enum BinaryStatus: UInt8, Sendable, CaseIterable {
         }
     }
 
-    /// Signal for the campaign.
+    /// The signal for the campaign.
     public var campaign: ResponseClass.CampaignSignal {
         switch self {
         case .missingTopic, .invalidTopicSize: .refusesCredential

@@ -1,4 +1,4 @@
-/// Record of the feedback service: the app is no longer on a device.
+/// A record of the feedback service: the app is no longer on a device.
 ///
 ///     time 4 (Unix seconds) | token length 2 | token
 ///

@@ -33,7 +33,7 @@ public struct Campaign: Sendable {
     public var collapseID: String?
     /// Name in logs and reports; nil: none.
     public var name: String?
-    /// Labels in logs and reports, by key.
+    /// The labels in logs and reports, by key.
     public var labels: [String: String] = [:]
 
     /// Creates a campaign for an app; all other properties have their defaults.

@@ -30,7 +30,7 @@ public struct CampaignError: Error, Sendable, CustomStringConvertible {
     public let property: String?
     /// One line: the problem and its remedy.
     public let message: String
-    /// Counts and ledger of a run that had begun; nil if no run had begun.
+    /// The counts and ledger of a run that had begun; nil if no run had begun.
     public internal(set) var result: RunResult?
 
     /// The message.

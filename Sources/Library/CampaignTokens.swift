@@ -6,7 +6,7 @@ public import FoundationEssentials
 public struct Recipient: Sendable {
     /// Device token, in hexadecimal digits.
     public var token: String
-    /// Values of the device, by field name.
+    /// The values of the device, by field name.
     public var fields: [String: String]
 
     /// Creates a recipient.

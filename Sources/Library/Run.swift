@@ -15,8 +15,8 @@ public final class Run: Sendable {
         self.state = state
     }
 
-    /// Progress of the run, about once per second. Each sequence keeps only the latest value, and
-    /// ends with the run.
+    /// The progress of the run, about once per second. Each sequence keeps only the latest value,
+    /// and ends with the run.
     public var progress: AsyncStream<RunProgress> { state.progress() }
 
     /// Result of the run. Waits until the run has ended.

@@ -14,7 +14,7 @@ public struct RunOptions: Sendable {
     public var deadline: Duration?
     /// Whether to begin a campaign or to continue the campaign in the ledger.
     public var ledgerUse = SendOptions.LedgerUse.begin
-    /// States whose rows a continued campaign sends again.
+    /// The states whose rows a continued campaign sends again.
     public var retry: ReopenedStates = []
     /// Number of connections; nil: chosen by the run.
     public var connections: Int?

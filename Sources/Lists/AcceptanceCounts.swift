@@ -30,7 +30,7 @@ struct AcceptanceCounts: ~Copyable {
     private final class Bucket {
         var table = CountTable()
         var isOnDisk = false
-        /// Parts of the file that have entries of the bucket: offset in words, and number of
+        /// The parts of the file that have entries of the bucket: offset in words, and number of
         /// entries.
         var extents: [(start: UInt64, count: Int)] = []
     }

@@ -1,7 +1,7 @@
 internal import Synchronization
 
-/// Gate for `--canary`. It withholds the rest of the list until the first rows have responses. The
-/// gate opens if at most P percent of these rows were refused.
+/// The gate for `--canary`. It withholds the rest of the list until the first rows have responses.
+/// The gate opens if at most P percent of these rows were refused.
 ///
 ///     asking ──all rows handed out──▶ holding ──all done, at most P percent refused──▶ passed
 ///        ▲                              │  │
@@ -65,7 +65,7 @@ package final class CanaryGate: Sendable {
     /// Whether the canary is undecided. Read once per event-loop iteration.
     package var isPending: Bool { pending.load(ordering: .acquiring) }
 
-    /// Whether all of the canary's rows are handed out, so that no more rows are available.
+    /// Whether all of the canary's rows are handed out. If so, no more rows are available.
     package var isHolding: Bool { holding.load(ordering: .acquiring) }
 
     /// Current decision.

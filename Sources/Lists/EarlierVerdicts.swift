@@ -24,7 +24,7 @@ package struct EarlierQuestions: OptionSet, Sendable {
 /// Only verdicts from before the campaign's first start count, so that a resume gets the same
 /// result. Memory is bounded by `DeadTokens.memoryLimit` and `AcceptanceCounts.memoryLimit`.
 package final class EarlierVerdicts {
-    /// Rules for skipping rows.
+    /// The rules for skipping rows.
     package struct Rules: Sendable, Equatable {
         /// Whether rows with dead tokens are skipped.
         package var skipsDead: Bool

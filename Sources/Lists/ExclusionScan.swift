@@ -6,7 +6,7 @@ package import BroadsideSupport
 internal import BroadsideTLS
 internal import Glibc
 
-/// Scan for the rows that a run skips:
+/// A scan for the rows that a run skips:
 ///
 /// - rows that a filter excludes,
 /// - rows whose token is on the suppression list,
@@ -27,9 +27,9 @@ package struct ExclusionScan {
     /// SHA-256 of the decoded suppression list, hexadecimal; nil if there is none.
     package let suppressSHA256: String?
     let skipsDuplicates: Bool
-    /// Rules about the rows' own columns.
+    /// The rules about the rows' own columns.
     private let rules: RowRules
-    /// Split of devices into arms, with a holdout; nil if no row is held out.
+    /// The split of devices into arms, with a holdout; nil if no row is held out.
     private let split: ArmSplit?
     /// Reader of earlier ledgers; nil if there are none.
     private let earlier: EarlierReader?
@@ -155,8 +155,8 @@ package struct ExclusionScan {
         return reasons.sorted()
     }
 
-    /// Value that identifies the scan in its file, with one bit per reason. All other options of
-    /// the scan are part of the campaign's identity.
+    /// The value that identifies the scan in its file, with one bit per reason. All other options
+    /// of the scan are part of the campaign's identity.
     var code: UInt64 { possibleReasons.reduce(0) { $0 | 1 << UInt64($1.rawValue) } }
 
     /// Finds the rows to skip, and writes them to a file.

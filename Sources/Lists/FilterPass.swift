@@ -1,8 +1,8 @@
 package import BroadsideRows
 package import BroadsideSupport
 
-/// Pass of a filter over the rows of a list. It decides which rows the filter excludes, and records
-/// values that could not be compared.
+/// A pass of a filter over the rows of a list. It decides which rows the filter excludes, and
+/// records values that could not be compared.
 package struct FilterPass {
     /// Statistics of a condition's column.
     private struct Column {

@@ -1,7 +1,7 @@
 import BroadsideRows
 import BroadsideSupport
 
-/// Line ends of a list.
+/// The line ends of a list.
 ///
 /// Old spreadsheets end each line with a carriage return alone. If a list's first line ends like
 /// this, each carriage return without a following line feed is read as a line feed at the same
@@ -68,7 +68,7 @@ struct LineEnds: Sendable {
         return count
     }
 
-    /// Replaces carriage returns without a following line feed by line feeds.
+    /// Replaces each carriage return by a line feed, unless a line feed follows.
     ///
     /// - Parameter next: Offset in the list at which the text ends.
     func replace(

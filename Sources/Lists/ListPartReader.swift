@@ -74,7 +74,7 @@ package struct ListPartReader: LedgerListReader {
         }
     }
 
-    /// Converts an error of reading the list. A list that is damaged is not the list that was sent.
+    /// Converts an error of reading the list. A damaged list is not the list that was sent.
     private mutating func unreadable(_ error: BroadsideError) -> LedgerError {
         if error.isDamage || error.isFaultyList { damage = error }
         if error.isFaultyList { return LedgerError(.faultyList, detail: error.message) }

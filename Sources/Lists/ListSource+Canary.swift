@@ -2,12 +2,12 @@ import BroadsideLedgerFormat
 import BroadsideRows
 import BroadsideSupport
 
-/// Progress of handing out a canary's rows, and the parts of the list that are left for later.
+/// The progress of handing out a canary's rows, and the parts of the list that are left for later.
 struct CanaryRows {
     let gate: CanaryGate
     /// Number of rows still to hand out.
     var rowsLeft: UInt64
-    /// Ranges of the list that no run reserved, in order, from which rows are taken.
+    /// The ranges of the list that no run reserved, in order. Rows are taken from them.
     var gaps: [ListExtent] = []
     /// Whether the whole plan has been read. Each part of it was handed out, or is in `gaps`.
     var isPlanRead = false

@@ -28,10 +28,10 @@ internal import Synchronization
     private var remains: ArraySlice<ListExtent> = []
     let cursor: ListCursor
     private var isAtEnd = false
-    /// Reading progress, for other threads.
+    /// The reading progress, for other threads.
     private let readTo = Mutex(Progress())
 
-    /// Progress of reading a list: the numbers of rows and bytes read.
+    /// The progress of reading a list: the numbers of rows and bytes read.
     package struct Progress: Sendable {
         package var rows: UInt64 = 0
         package var bytes: UInt64 = 0
@@ -159,7 +159,7 @@ internal import Synchronization
         return try due.hasAny(in: again.chunk.rows)
     }
 
-    /// Whether the latest call of `next` returned nil because of the canary: all of its rows are
+    /// Whether the canary made the latest call of `next` return nil. All of its rows are then
     /// handed out, and the rest of the list waits. The value is stored during that call. The canary
     /// may be decided soon after, and the nil would then look like the end of the list.
     package private(set) var isHeld = false

@@ -2,7 +2,7 @@ internal import BroadsideRows
 import BroadsideSupport
 internal import Glibc
 
-/// List that can only be read in order: a compressed file, or standard input. The latest decoded
+/// A list that can only be read in order: a compressed file, or standard input. The latest decoded
 /// bytes are kept, so that a reader may go back a little. To go back further, the file is read from
 /// its start again.
 ///

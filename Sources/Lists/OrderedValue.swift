@@ -1,7 +1,7 @@
 internal import BroadsideHygiene
 internal import BroadsideSupport
 
-/// Value that the operators `<`, `<=`, `>` and `>=` of a filter can compare. Its text determines
+/// A value that the operators `<`, `<=`, `>` and `>=` of a filter can compare. Its text determines
 /// its kind:
 ///
 /// - a number, such as `18`, `-0.5` or `1e6`. It is compared digit by digit, with any number of
@@ -134,8 +134,8 @@ struct OrderedValue: Sendable, Equatable {
 ///     -00120.50e3     the significant digits are `120.5`, the value is -0.1205 * 10^6
 struct DecimalNumber: Sendable, Equatable {
     private var isNegative = false
-    /// Range from the first to the last digit that is not 0; a point may be between them. Empty for
-    /// 0.
+    /// The range from the first to the last digit that is not 0; a point may be between them. Empty
+    /// for 0.
     private var digits = 0..<0
     /// Power of 10 by which 0.DIGITS is multiplied.
     private var exponent = 0

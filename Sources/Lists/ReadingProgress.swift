@@ -1,7 +1,7 @@
 import BroadsideSupport
 internal import Glibc
 
-/// Display of a list's reading progress on a terminal.
+/// The display of a list's reading progress on a terminal.
 package struct ReadingProgress {
     private let list: TokenList
     private let isShown = isatty(STDERR_FILENO) == 1

@@ -8,7 +8,7 @@ internal import Glibc
 ///
 /// Short lists never use the disk.
 package struct RecordSorter: ~Copyable {
-    /// Record of four words, compared in this order.
+    /// A record of four words, compared in this order.
     package struct Record: Comparable, BitwiseCopyable {
         package var first: UInt64
         package var second: UInt64
@@ -31,9 +31,9 @@ package struct RecordSorter: ~Copyable {
         }
     }
 
-    /// Records in memory before a spill: 32 MiB.
+    /// The records in memory before a spill: 32 MiB.
     static let defaultLimit = 1 << 20
-    /// Records per read from each run.
+    /// The records per read from each run.
     private static let readCount = 1 << 10
 
     private let limit: Int

@@ -18,7 +18,7 @@ enum ForeignValue: Equatable {
     private static let quotes: Set<Unicode.Scalar> = [
         "'", "`", "´", "“", "”", "„", "‘", "’", "‚", "«", "»", "‹", "›",
     ]
-    /// Words for a missing value, besides `null` in any case.
+    /// The words for a missing value, besides `null` in any letter case.
     private static let missingSpellings = ["None", "\\N"]
     private static let brackets: [Unicode.Scalar: Unicode.Scalar] = ["(": ")", "[": "]", "{": "}"]
 

@@ -1,7 +1,7 @@
 internal import BroadsideRows
 internal import BroadsideSupport
 
-/// Filter that selects rows of a list by their columns. A row is selected if all conditions hold.
+/// A filter that selects rows of a list by their columns. A row is selected if all conditions hold.
 ///
 ///     country = FR,BE,"Bonaire, Saba"
 ///     app_version >= 5.2.0
@@ -25,12 +25,12 @@ public struct RowFilter: Sendable, Equatable {
         var isOfSet: Bool { self == .equal || self == .notEqual }
     }
 
-    /// Condition on a column's value.
+    /// A condition on a column's value.
     struct Condition: Sendable, Equatable {
         var column: String
         var comparison: Comparison
-        /// Set of texts for `=` and `!=`, sorted for searching, without duplicates. Empty for other
-        /// operators.
+        /// The set of texts for `=` and `!=`, sorted for searching, without duplicates. Empty for
+        /// other operators.
         var texts: [[UInt8]]
         /// Value with which `<`, `<=`, `>` and `>=` compare; nil for `=` and `!=`.
         var bound: OrderedValue?
@@ -44,7 +44,7 @@ public struct RowFilter: Sendable, Equatable {
         case incomparable
     }
 
-    /// Conditions in the order in which they were given.
+    /// The conditions in the order in which they were given.
     let conditions: [Condition]
 
     /// Maximum number of conditions in a filter.
@@ -61,8 +61,8 @@ public struct RowFilter: Sendable, Equatable {
         return columns
     }
 
-    /// Conditions in canonical form, as ledgers keep them. All spellings of the same condition have
-    /// the same canonical form, which has quotes only where they are necessary.
+    /// The conditions in canonical form, as ledgers keep them. All spellings of the same condition
+    /// have the same canonical form, which has quotes only where they are necessary.
     package var canonicalTexts: [String] { conditions.map(\.canonicalText) }
 }
 

@@ -7,7 +7,7 @@ package import BroadsideSupport
 /// Only this type knows which rules exist. All other code gets the columns, the plan's lines and
 /// the reasons of all rules from it.
 public struct RowRules: Sendable, Equatable {
-    /// Filter of `--where`; nil if it was not given.
+    /// The filter of `--where`; nil if it was not given.
     public var filter: RowFilter?
 
     /// Creates rules that exclude no row.
@@ -36,7 +36,7 @@ public struct RowRules: Sendable, Equatable {
     }
 }
 
-/// Pass of the rules over the rows of one list.
+/// A pass of the rules over the rows of one list.
 package struct RowRulesPass {
     private var filter: FilterPass?
 

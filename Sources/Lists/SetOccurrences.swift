@@ -1,6 +1,6 @@
 internal import BroadsideSupport
 
-/// Record of the texts of a condition's set that occur in the condition's column of a list. It also
+/// A record of which texts of a condition's set occur in the condition's column of a list. It also
 /// has the first different values of this column.
 struct SetOccurrences: Sendable {
     /// Whether each text of the set occurs.

@@ -80,7 +80,7 @@ extension TokenList {
 
     /// Limit on the rows in which to look for a device token. Reading them takes a few seconds.
     private static let searchRowLimit: UInt64 = 10_000_000
-    /// Limit, in bytes, on the search for a device token in a list that can be read only once.
+    /// The limit, in bytes, on the search for a device token in a list that can be read only once.
     private static let searchByteLimit: UInt64 = 1 << 20
 
     /// Returns the line of the first row with a device token. `isComplete` is whether the whole

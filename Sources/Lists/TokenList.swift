@@ -7,11 +7,11 @@ package final class TokenList: Sendable {
     package let bytes: ListBytes
     /// Layout of the rows; the token is field 0.
     package let layout: RowLayout
-    /// Line ends of the list.
+    /// The line ends of the list.
     private let lineEnds: LineEnds
     /// Whether the list is a copy of standard input.
     package let isSpooled: Bool
-    /// Commands that convert the list's file to a new list, for advice in messages.
+    /// The commands that convert the list's file to a new list, for advice in messages.
     package let command: ListCommand
 
     package var format: ListFormat { layout.format }

@@ -7,7 +7,7 @@ public struct TokenListFormat: RawRepresentable, Sendable, Hashable, CaseIterabl
 
     /// One token per line.
     public static let lines = Self(.lines)
-    /// Values with a header, separated by commas (RFC 4180) or semicolons.
+    /// The values with a header, separated by commas (RFC 4180) or semicolons.
     public static let csv = Self(.csv)
     /// Tab-separated values with a header.
     public static let tsv = Self(.tsv)

@@ -17,7 +17,7 @@ package struct UnsentZones: Sendable {
     }
 }
 
-/// Test of a list's rows for time zones that get no request.
+/// The test of a list's rows for time zones that get no request.
 struct UnsentZonesPass: ~Copyable {
     private let zones: UnsentZones
     private let startedAt: UInt64

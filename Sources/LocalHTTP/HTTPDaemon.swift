@@ -41,7 +41,7 @@ package struct HTTPReply: Sendable {
 
 /// An HTTP endpoint of this process, served by libmicrohttpd on its own threads.
 @safe package final class HTTPDaemon: @unchecked Sendable {
-    /// Limits on a daemon's connections, and whether each has its own thread.
+    /// The limits on a daemon's connections, and whether each has its own thread.
     package struct Settings: Sendable {
         /// Maximum number of simultaneous connections.
         package var connectionsLimit: Int
@@ -58,7 +58,7 @@ package struct HTTPReply: Sendable {
         }
     }
 
-    /// State that the daemon's threads use. Outlives the daemon, which is stopped first.
+    /// The state that the daemon's threads use. Outlives the daemon, which is stopped first.
     private final class Service: Sendable {
         let library: HTTPLibrary
         let respond: @Sendable (HTTPRequest) -> HTTPReply

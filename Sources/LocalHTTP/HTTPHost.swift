@@ -1,10 +1,10 @@
 internal import BroadsideRing
 internal import BroadsideSupport
 
-/// Check of the `Host` header in requests to endpoints that only this machine can reach. A web page
-/// in a local browser can make its own host name resolve to 127.0.0.1, and then read the responses
-/// of such endpoints (DNS rebinding). The requests of such a page have the page's host name in
-/// `Host`.
+/// The check of the `Host` header in requests to endpoints that only this machine can reach. A web
+/// page in a local browser can make its own host name resolve to 127.0.0.1, and then read the
+/// responses of such endpoints (DNS rebinding). The requests of such a page have the page's host
+/// name in `Host`.
 package enum HTTPHost {
     /// Whether an address is reachable only from this machine.
     ///

@@ -4,7 +4,7 @@ public import BroadsideRows
 /// Arms of a campaign, with the payload, collapse ID and priority that each sends in place of the
 /// campaign's.
 public struct ArmPayloads: Sendable {
-    /// Values that an arm sends in place of the campaign's.
+    /// The values that an arm sends in place of the campaign's.
     public struct Own: Sendable {
         /// Index of the arm's payload in `PayloadSet.templates`; nil: that of the campaign.
         public var template: Int?
@@ -19,7 +19,7 @@ public struct ArmPayloads: Sendable {
 
     /// Rule that puts devices into arms.
     public let split: ArmSplit
-    /// Values of each arm, in the order of the arms' numbers.
+    /// The values of each arm, in the order of the arms' numbers.
     public let own: [Own]
 
     /// Creates the arms of a campaign.

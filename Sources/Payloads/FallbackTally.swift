@@ -1,8 +1,9 @@
 import BroadsidePrimitives
 import BroadsideSupport
 
-/// Counts the rows whose value in the column of `--payload-by` has no payload, separately for each
-/// value. The memory is bounded, and counting a row does not allocate.
+/// Counts the rows that need the default payload, because their value in the column of
+/// `--payload-by` matches no payload. Each value has its own count. The memory is bounded, and
+/// counting a row does not allocate.
 struct FallbackTally: ~Copyable {
     // Not private, because swiftc 6.3.1 would fail on the buffer that `PayloadRenderer` destroys.
     struct Slot {
@@ -71,7 +72,7 @@ struct FallbackTally: ~Copyable {
         return isShortened ? excerpt : text + (isCut ? "..." : "")
     }
 
-    /// Counts so far.
+    /// The counts so far.
     var counts: FallbackCounts {
         var counts = FallbackCounts()
         for index in 0..<used {
@@ -85,7 +86,7 @@ struct FallbackTally: ~Copyable {
     }
 }
 
-/// Numbers of rows whose value in the column of `--payload-by` has no payload of its own.
+/// The counts of the rows that lack a payload file for their value in the `--payload-by` column.
 public struct FallbackCounts: Sendable, Equatable {
     /// Number of rows by value.
     public var byValue: [String: UInt64] = [:]

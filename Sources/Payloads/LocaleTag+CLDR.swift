@@ -1,7 +1,7 @@
 /// Data of Unicode's Common Locale Data Repository about tags: aliases of languages
 /// (`supplementalMetadata.xml`), and the script and region that a tag omits (`likelySubtags.xml`).
 extension LocaleTag {
-    /// Tag with current codes in place of deprecated ones: `iw` becomes `he`.
+    /// The tag with current codes in place of deprecated ones: `iw` becomes `he`.
     var canonical: LocaleTag {
         var tag = self
         for alias in Self.aliases where alias.old == language {
@@ -13,7 +13,7 @@ extension LocaleTag {
         return tag
     }
 
-    /// Tag with the likely script and region in place of omitted ones: `zh-TW` becomes
+    /// The tag with the likely script and region in place of omitted ones: `zh-TW` becomes
     /// `zh-Hant-TW`.
     var maximized: LocaleTag {
         guard let likely = Self.likely.first(where: { $0.language == language }) else {

@@ -8,7 +8,7 @@ struct PayloadChooser: ~Copyable {
     /// A payload that is named after a language.
     struct Name: Sendable {
         let tag: LocaleTag
-        /// Tag with script and region.
+        /// The tag with script and region.
         let maximized: LocaleTag
         let template: Int
     }

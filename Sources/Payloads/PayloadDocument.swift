@@ -6,7 +6,7 @@ import BroadsideSupport
 struct PayloadDocument {
     /// A key, with the kind and text of its value.
     struct Member {
-        /// Keys of the enclosing objects, outermost first: `["aps", "alert"]`.
+        /// The keys of the enclosing objects, outermost first: `["aps", "alert"]`.
         var path: [String]
         var key: String
         /// Offset of the key's opening quote.
@@ -20,7 +20,7 @@ struct PayloadDocument {
         var elements: PayloadKey.Kinds = []
         /// Whether the key occurred before in the same object.
         var isRepeated: Bool
-        /// Whether the text has a placeholder without a default, so that rows provide part of it.
+        /// Whether the text has a placeholder without a default. If so, rows provide part of it.
         var isTemplate: Bool
     }
 

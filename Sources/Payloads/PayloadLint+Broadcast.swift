@@ -1,7 +1,7 @@
 import BroadsideAPNs
 
 extension PayloadLint {
-    /// Keys of a push that starts a Live Activity.
+    /// The keys of a push that starts a Live Activity.
     private static let startKeys = [
         "attributes", "attributes-type", "input-push-token", "input-push-channel",
     ]

@@ -21,7 +21,7 @@ extension PayloadLint {
                 + "UTF-8 does: write the characters themselves")
     }
 
-    /// Escapes of characters that need none in JSON.
+    /// The escapes of characters that need none in JSON.
     private struct NeedlessEscapes {
         var first: Int?
         /// Number of bytes by which the escapes are longer than their characters in UTF-8.

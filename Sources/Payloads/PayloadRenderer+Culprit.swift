@@ -3,7 +3,7 @@ import BroadsidePrimitives
 extension PayloadRenderer {
     /// The value that made a row invalid.
     public struct Culprit: Sendable, Equatable {
-        /// Use of the value.
+        /// The use of the value.
         public enum Use: Sendable, Equatable {
             case text
             case integer
@@ -18,7 +18,7 @@ extension PayloadRenderer {
 
         /// Index of the value's field in the row layout.
         public var field: Int
-        /// Use of the value.
+        /// The use of the value.
         public var use: Use
     }
 

@@ -5,7 +5,7 @@ internal import BroadsideSupport
 
 /// `{{column:fit}}`: a value that is shortened so that its payload fits.
 extension PayloadRenderer {
-    /// Text that marks the end of a shortened value.
+    /// The text that marks the end of a shortened value.
     private static let ellipsis: StaticString = "…"
 
     /// Default of the shortened text, for each payload.

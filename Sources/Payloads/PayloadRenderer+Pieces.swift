@@ -3,7 +3,7 @@ import BroadsidePrimitives
 import BroadsideRows
 import BroadsideSupport
 
-/// Values of a row, appended to its pieces.
+/// The values of a row, appended to its pieces.
 extension PayloadRenderer {
     /// Appends the value of a step's field, as JSON or unchanged.
     mutating func append(

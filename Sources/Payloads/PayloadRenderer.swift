@@ -87,7 +87,7 @@ internal import BroadsideSupport
     private var armDigits = TokenDigits()
     /// Number of the arm of the last row, from 1; 0 if there are no arms.
     private var arm: UInt8 = 0
-    /// Field that chooses the payload of a row; nil if all rows get the first payload.
+    /// The field that chooses the payload of a row; nil if all rows get the first payload.
     let choiceField: Int?
     let choiceFallback: Int?
     /// Index of the payload for each name that is not ASCII. A value that is the same text in
@@ -103,15 +103,15 @@ internal import BroadsideSupport
     /// Whether the value was shortened in the last row whose payload has a `{{column:fit}}` value.
     var isShortened = false
 
-    /// Pieces of the row rendered last.
+    /// The pieces of the row rendered last.
     var pieces: FixedBuffer<UInt8>
     /// Number of bytes of `pieces` that are set.
     var count = 0
-    /// Tally of rows whose value has no payload of its own.
+    /// Tally of the rows that lack a payload file for their value in the `--payload-by` column.
     var fallbacks: FallbackTally
     /// Slot of the current row in `fallbacks`.
     var fallbackSlot: Int?
-    /// Value that made the last invalid row invalid; nil if no single value did.
+    /// The value that made the last invalid row invalid; nil if no single value did.
     public internal(set) var culprit: Culprit?
 
     /// Maximum number of bytes of a row's pieces if payloads have at most `limit` bytes.
@@ -194,7 +194,7 @@ internal import BroadsideSupport
     /// Whether a payload may have a shortened value.
     public var mayShorten: Bool { !fitDefaults.isEmpty }
 
-    /// Pieces of the row rendered last; valid until the next one is rendered.
+    /// The pieces of the row rendered last; valid until the next one is rendered.
     public var lastPieces: RawSpan {
         @_lifetime(borrow self) get { pieces.bytes.extracting(0..<count) }
     }
@@ -208,8 +208,8 @@ internal import BroadsideSupport
         bytes.bytes.extracting(Int(range.lowerBound)..<Int(range.upperBound))
     }
 
-    /// Numbers of rows whose value has no payload of its own: rows with the default payload, and
-    /// rows without any payload.
+    /// Row count for each value of the `--payload-by` column that has no payload file. These rows
+    /// have the default payload or no payload.
     public var fallbackCounts: FallbackCounts { fallbacks.counts }
 
     /// Renders the pieces of the row that `reader` read last.

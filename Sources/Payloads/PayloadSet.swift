@@ -5,7 +5,7 @@ public struct PayloadSet: Sendable {
     public struct Choice: Sendable {
         /// Name of the column.
         public var column: String
-        /// Values with a payload of their own, sorted by their bytes.
+        /// The values with a payload of their own, sorted by their bytes.
         let names: [(value: [UInt8], template: Int)]
         /// Index of the payload for each value that is not ASCII, with hyphens in place of
         /// underscores. Any Unicode form of a value finds its key, because `String` treats these

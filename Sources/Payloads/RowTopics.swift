@@ -3,8 +3,8 @@ internal import BroadsidePrimitives
 internal import BroadsideSupport
 internal import Synchronization
 
-/// Topics of a campaign whose rows name them, numbered in the order in which they are found; all
-/// reactors of a run use the same numbers.
+/// Topics of a campaign whose rows name them. Topics are numbered as they are found; all reactors
+/// of a run use the same numbers.
 public final class RowTopics: Sendable {
     /// Maximum number of topics of a run.
     public static let limit = 256
@@ -64,7 +64,7 @@ public final class RowTopics: Sendable {
     }
 }
 
-/// Copy of the known topics in each renderer, so that a row with a known topic takes no lock and
+/// A copy of the known topics in each renderer, so that a row with a known topic takes no lock and
 /// does not allocate.
 struct TopicFinder: ~Copyable {
     private let topics: RowTopics?

@@ -42,8 +42,8 @@ enum TypedValue {
         return start < end
     }
 
-    /// Parses a boolean: `true` or `false` in any case, `t` or `f` as databases write them, or `1`
-    /// or `0`.
+    /// Parses a boolean: `true` or `false` in any letter case, `t` or `f` as databases write them,
+    /// or `1` or `0`.
     static func boolean(_ text: RawSpan) -> Bool? {
         let (start, end) = trimmed(text)
         if end - start == 1 {

@@ -10,7 +10,7 @@ public struct BrokenServerGuard: Sendable {
     static let span: UInt64 = 60_000_000_000
 
     private var inARow = 0
-    /// Times at which the latest broken connections ended, monotonic nanoseconds, oldest first.
+    /// The times at which the latest broken connections ended, monotonic nanoseconds, oldest first.
     private var times: [UInt64] = []
 
     /// Creates a guard that has seen no connection.

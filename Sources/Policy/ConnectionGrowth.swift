@@ -40,8 +40,8 @@ public struct ConnectionGrowth: Sendable {
         public var pushbacks: UInt64 = 0
         /// Number of addresses in backoff.
         public var pausedAddresses = 0
-        /// Whether few requests are in flight on purpose, because nothing was accepted yet, a
-        /// canary is running, the operator paused the run, or the run is ending.
+        /// Whether few requests are in flight on purpose. The possible reasons: nothing was
+        /// accepted yet, a canary is running, the operator paused the run, or the run is ending.
         public var growthSuspended = false
 
         /// Creates a sample for an instant, monotonic nanoseconds.
@@ -91,7 +91,7 @@ public struct ConnectionGrowth: Sendable {
         case settled(Reason)
     }
 
-    /// State before the last step, to compare with the state after it.
+    /// The state before the last step, to compare with the state after it.
     private struct Step {
         var connections: Int
         /// Responses per second.

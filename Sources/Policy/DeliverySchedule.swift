@@ -73,7 +73,7 @@ public struct DeliverySchedule: Hashable, Sendable {
         }
     }
 
-    /// First time from `now` on at which rows that are due at `instant` may be sent.
+    /// First time from `now` on at which rows due at `instant` may be sent.
     public func dueTime(_ instant: UInt64, in zone: TimeZoneRules, now: UInt64) -> UInt64 {
         let due = now <= instant ? instant : endOfQuiet(in: zone, from: now)
         assert(due >= now, "no row is due in the past")

@@ -27,11 +27,11 @@ public struct RateLimiter: Sendable {
     /// Fraction of a nanosecond that rounding removed from `usedUntil`, multiplied by
     /// `countedRate`; less than `countedRate`.
     private var remainder: UInt64 = 0
-    /// Rate to which `usedUntil` and `remainder` refer: `milliRate`, or during a pause the rate
+    /// The rate to which `usedUntil` and `remainder` refer: `milliRate`, or during a pause the rate
     /// before it.
     private var countedRate: UInt64?
 
-    /// Cost of one request, in nanoseconds times milli-requests per second.
+    /// The cost of one request, in nanoseconds times milli-requests per second.
     private static var unit: UInt64 { 1_000_000_000_000 }
 
     /// Maximum rate: 100 million requests per second, so that no product overflows.

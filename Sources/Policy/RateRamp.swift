@@ -53,7 +53,7 @@ public struct RateRamp: Equatable, Sendable {
     }
 }
 
-/// Progress of a ramp, measured by a clock that runs only while requests are made.
+/// The progress of a ramp, measured by a clock that runs only while requests are made.
 ///
 /// After a request, the clock runs for one second, or for the interval between two requests at the
 /// current rate if that is longer. Then it stops until the next request. So it does not count the

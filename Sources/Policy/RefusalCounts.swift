@@ -1,4 +1,4 @@
-/// Counts of a `RefusalGuard`.
+/// The counts of a `RefusalGuard`.
 public struct RefusalCounts: Sendable, Equatable {
     /// Number of responses.
     public var responses: UInt64
@@ -24,7 +24,7 @@ public struct RefusalCounts: Sendable, Equatable {
 }
 
 extension RefusalGuard {
-    /// Counts so far.
+    /// The counts so far.
     public var counts: RefusalCounts {
         RefusalCounts(
             responses: UInt64(answerCount), consecutiveRefusals: refusedInARow,

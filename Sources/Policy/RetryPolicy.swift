@@ -7,7 +7,7 @@ public struct RetryPolicy: Sendable, Equatable {
     var maximumAttempts: Int
     /// `--retry-for`: minimum time for which a row is tried, from its first attempt, nanoseconds.
     var retryForNanoseconds: UInt64
-    /// Delay before the second attempt, before jitter, nanoseconds.
+    /// The delay before the second attempt, before jitter, nanoseconds.
     var firstDelayNanoseconds: UInt64
     /// Maximum delay, before jitter, nanoseconds.
     var longestDelayNanoseconds: UInt64

@@ -1,4 +1,4 @@
-/// Numbers of rows that all runs of a campaign's list have sent, by outcome.
+/// The counts of the rows that all runs of a campaign's list have sent, by outcome.
 ///
 /// A part of a campaign may be too short for every other guard: `--abort-after` has seen too few
 /// responses, and `--canary` runs in another part. So if all sent rows of a part were refused, the

@@ -96,8 +96,8 @@ public enum StopCause: Sendable, Hashable {
         }
     }
 
-    /// Whether the run stopped because the whole campaign or its list is wrong, according to APNs
-    /// or a guard: exit code 4.
+    /// Whether the cause is that the whole campaign or its list is wrong, according to APNs or a
+    /// guard. The exit code is 4.
     public var isAbort: Bool {
         switch self {
         case .refused, .heldBack, .onlyBadTokens, .allRefused, .tooManyBadTokens, .topicsRefused,
@@ -112,7 +112,8 @@ public enum StopCause: Sendable, Hashable {
         }
     }
 
-    /// Whether no server could be reached, or no response came: exit code 1 or 3.
+    /// Whether the run gave up: it could reach no server, or it got no response. The exit code is 1
+    /// or 3.
     public var isGivingUp: Bool {
         switch self {
         case .gaveUp, .noResponse, .brokenServer, .canaryWithoutResponses, .failed: true
@@ -123,7 +124,7 @@ public enum StopCause: Sendable, Hashable {
 
 /// The latest problem with a connection.
 public struct ConnectionTrouble: Sendable, Hashable {
-    /// Step in which a connection failed.
+    /// A step in which a connection failed.
     public enum Kind: String, Sendable, CaseIterable {
         /// The name has no address.
         case resolve
@@ -149,7 +150,7 @@ public struct ConnectionTrouble: Sendable, Hashable {
         case other
     }
 
-    /// Step in which the connection failed.
+    /// The step in which the connection failed.
     public var kind: Kind
     /// Peer of the connection; nil if `problem` names it, or there is none.
     public var peer: String?

@@ -1,7 +1,7 @@
 /// Offsets of a time zone from UTC, read from a file of the IANA database (RFC 9636). They are a
 /// table of changes, and a rule for the time after the last change.
 public struct TimeZoneRules: Hashable, Sendable {
-    /// Times of the changes, in seconds since 1970, ascending.
+    /// The times of the changes, in seconds since 1970, ascending.
     private var changes: [Int64] = []
     /// Offset from each change on, in seconds east of UTC.
     private var offsets: [Int64] = []

@@ -11,8 +11,8 @@ struct YearlyRule: Hashable, Sendable {
         case month(Int64, week: Int64, weekday: Int64)
     }
 
-    /// Change of the clock: a day, and a number of seconds from the day's midnight, which may reach
-    /// into other days.
+    /// A change of the clock: a day, and a number of seconds from the day's midnight, which may
+    /// reach into other days.
     private struct Change: Hashable {
         var day: Day
         var second: Int64

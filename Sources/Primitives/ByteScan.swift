@@ -1,6 +1,6 @@
 public import Glibc
 
-/// Searches for significant bytes in a text, sixteen at a time.
+/// The searches for significant bytes in a text, sixteen at a time.
 ///
 /// Comparisons name the type of both sides, such as `SIMD16<UInt8>(repeating:)`. With
 /// `SIMD16(repeating:)`, the compiler would make generic loops instead of vector instructions.

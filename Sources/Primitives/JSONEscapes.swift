@@ -1,4 +1,4 @@
-/// Escapes of JSON strings (RFC 8259 section 7).
+/// The escapes of JSON strings (RFC 8259 section 7).
 public enum JSONEscapes {
     /// Appends the text of a string, which has at most as many bytes as its escaped form.
     ///

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Resource limits of this process.
+/// The resource limits of this process.
 public enum ResourceLimits {
     /// Raises two limits as far as permitted. A limit that cannot be raised stays unchanged. One is
     /// the limit on open files, because each connection counts as one. The other is the limit on

@@ -1,7 +1,7 @@
 internal import BroadsidePrimitives
 internal import BroadsideSupport
 
-/// Split of a campaign's devices into arms (`--split`, `--split-salt`).
+/// A split of a campaign's devices into arms (`--split`, `--split-salt`).
 ///
 /// Each device has a position from 0 to 9,999. It is computed from the SHA-256 hash of the salt, a
 /// colon and the token's lower-case digits. The first eight bytes of the hash are a big-endian
@@ -12,7 +12,7 @@ public struct ArmSplit: Codable, Hashable, Sendable {
     public struct Arm: Codable, Hashable, Sendable {
         /// Name: 1 to 32 bytes of `a-z0-9_-`.
         public let name: String
-        /// Share in hundredths of a percent, at least 1.
+        /// The share in hundredths of a percent, at least 1.
         public let hundredths: Int
     }
 
@@ -24,7 +24,7 @@ public struct ArmSplit: Codable, Hashable, Sendable {
 
     /// Arms in order; their shares add up to 100 percent. An arm's number is its index plus 1.
     public let arms: [Arm]
-    /// Text that is hashed before each token.
+    /// The text that is hashed before each token.
     public let salt: String
 
     /// Name of the arm to which nothing is sent.
@@ -155,7 +155,7 @@ public struct ArmSplit: Codable, Hashable, Sendable {
         arms.firstIndex { $0.name == name }.map { UInt8($0 + 1) }
     }
 
-    /// Names in the order of the arms' numbers.
+    /// The names in the order of the arms' numbers.
     public var names: [String] { arms.map(\.name) }
 }
 
@@ -183,7 +183,7 @@ public struct ArmChooser: Sendable {
 
     /// Number of a device's arm, from 1.
     ///
-    /// - Parameter digits: Hexadecimal digits of the token, in any case.
+    /// - Parameter digits: Hexadecimal digits of the token, in any letter case.
     public func arm(of digits: RawSpan) -> UInt8 {
         let position = position(of: digits)
         var index = 0

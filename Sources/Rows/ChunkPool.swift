@@ -1,7 +1,7 @@
 import Synchronization
 
-/// Pool of a run's chunks. Their number is fixed; each is created when it is first needed, and then
-/// reused.
+/// A pool of a run's chunks. Their number is fixed; each is created when it is first needed, and
+/// then reused.
 ///
 /// So the memory for a list is bounded, whatever the list's size. When all chunks are in use, the
 /// reader of the list waits. The pool has a lock, because several threads use it.

@@ -17,7 +17,7 @@ public struct ChunkReservation: Hashable, Sendable {
     public var lineCount: UInt64
     /// Hash of the chunk's bytes, or `unknownHash`.
     public var hash: UInt64
-    /// States of rows that this reservation reopens.
+    /// The states of rows that this reservation reopens.
     public var reopens: ReopenedStates
 
     /// Hash of a chunk whose bytes are not compared, because devices were erased from it.

@@ -217,8 +217,8 @@ extension ForeignToken {
         return isLongToken(inside) || isQuoted(inside)
     }
 
-    /// Whether a text is a row of a drawn table with a device token in one of its columns, or a line
-    /// between such rows.
+    /// Whether a text is a line of a table that is drawn with characters. The line is either a row
+    /// with a device token in a column, or a separator of rows.
     static func isTableRow(_ word: [UInt8]) -> Bool {
         let bar = UInt8(ascii: "|")
         if word.allSatisfy({ Array("-+|".utf8).contains($0) }) {

@@ -42,7 +42,8 @@ public enum ForeignToken: Sendable, Hashable, CaseIterable {
     case roundedNumber
     /// A device token as Swift describes an optional: `Optional("c60f…")`.
     case optional
-    /// A row of a drawn table, or a line between its rows: `c60f… | FR`, `----+----`.
+    /// A line of a table that is drawn with characters: a row (`c60f… | FR`), or a separator of
+    /// rows (`----+----`).
     case tableRow
 
     /// Minimum number of digits of a token that is recognized among other characters.
@@ -67,7 +68,7 @@ public enum ForeignToken: Sendable, Hashable, CaseIterable {
         return nil
     }
 
-    /// Test for each kind; the first match counts.
+    /// The test for each kind; the first match counts.
     private static let forms: [(kind: ForeignToken, matches: @Sendable ([UInt8]) -> Bool)] = [
         (.quoted, isQuoted), (.dataDescription, isDescription),
         (.shortenedDescription, isShortenedDescription), (.bytesLiteral, isBytesLiteral),

@@ -1,6 +1,6 @@
 internal import BroadsideSupport
 
-/// Shell commands that convert a file to a list, for messages.
+/// The shell commands that convert a file to a list, for messages.
 ///
 /// The output file gets a new name, such as `list.fixed.csv` for `list.csv`. So no command
 /// overwrites its input.

@@ -4,7 +4,7 @@ import BroadsideSupport
 public struct RepeatedHeader: Sendable, Equatable {
     /// Line of the row, from 1.
     public var line: UInt64
-    /// Names in the row.
+    /// The names in the row.
     public var columns: [String]
     /// Whether each column has the same position as in the list's header. Otherwise, later rows
     /// have their values in other columns.

@@ -31,7 +31,7 @@
     public var dispositions: [RowDisposition]?
     /// Number of attempts of earlier runs for each row; nil if no row was sent.
     public var attempts: [UInt16]?
-    /// States of settled rows that this run sends again.
+    /// The states of settled rows that this run sends again.
     public var reopens: ReopenedStates = []
 
     // SAFETY: `room` bytes owned by this chunk, freed in `deinit`, of which the holder has set

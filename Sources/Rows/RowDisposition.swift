@@ -5,7 +5,7 @@ public enum RowDisposition: Hashable, Sendable {
     /// The row is sent.
     case send
     /// The run neither sends nor settles the row: the row is already settled, belongs to another
-    /// shard, or is beyond the limit and stays in doubt.
+    /// shard, or stays in doubt because it is beyond the limit or not yet due.
     case settled
     /// The row is settled as `unknown`, without being sent.
     case becomesUnknown

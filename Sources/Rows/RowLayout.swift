@@ -4,7 +4,7 @@ import BroadsideSupport
 public struct RowLayout: Sendable, Equatable {
     /// Format of the list.
     public let format: ListFormat
-    /// Names of the wanted columns, without duplicates. Field `i` of a row is the column
+    /// The names of the wanted columns, without duplicates. Field `i` of a row is the column
     /// `names[i]`.
     public let names: [String]
     /// For delimited formats, the position of each wanted column in a row; otherwise empty.

@@ -27,7 +27,7 @@ internal import BroadsideSupport
         var start: Int
         /// Number of bytes, without surrounding quotes and escapes.
         public var count: Int
-        /// Form in which the list has the field.
+        /// The form in which the list has the field.
         public var form: Form
 
         /// How the list contains the field.
@@ -36,7 +36,7 @@ internal import BroadsideSupport
             case missing
             /// Text as it is in the list.
             case plain
-            /// Text that had doubled quotes or escapes and is among the decoded texts.
+            /// A text that had doubled quotes or escapes and is among the decoded texts.
             case decoded
             /// In JSON Lines: the value is an array, an object, or a string that is not valid text,
             /// or the row is not a JSON object.
@@ -245,7 +245,7 @@ internal import BroadsideSupport
         text(Field(start: row.start, count: row.count, form: .plain))
     }
 
-    /// Text of the line on which the row that was read last ends. Not for hot paths.
+    /// Text of the line on which the latest row ends. Not for hot paths.
     @_lifetime(borrow self)
     public func lastLine() -> RawSpan {
         let before = text(Field(start: 0, count: offset, form: .plain))

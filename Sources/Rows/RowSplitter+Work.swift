@@ -107,8 +107,8 @@ extension RowSplitter {
         return true
     }
 
-    /// Ends the current chunk before the row with the fault, which is dropped; nil if the chunk has
-    /// no rows before it.
+    /// Ends the current chunk before the row with the fault, and drops that row. Returns nil if the
+    /// chunk has no rows before that row.
     mutating func cutOffBeforeFault() -> RowChunk? {
         boundary = nil
         if overlong != nil || isHeaderDue { rowsEnd = 0 }

@@ -20,7 +20,7 @@ public enum RowState: UInt8, CaseIterable, Sendable {
     /// Reserved by a run that recorded no verdict: the row may have been sent.
     case inDoubt = 7
 
-    /// States of settled rows, in the order in which they are reported.
+    /// The states of settled rows, in the order in which they are reported.
     public static let settledStates: [RowState] = [
         .accepted, .rejected, .invalid, .skipped, .failed, .unknown,
     ]

@@ -1,12 +1,12 @@
 public import BroadsideAPNs
 internal import BroadsideSupport
 
-/// Excerpt of a text that a list has where a token should be. Ledgers and exports keep only this
-/// excerpt. A shortened text ends with an ellipsis, so that it can't be mistaken for a token.
+/// Excerpt of a list's text in place of a token. Ledgers and exports keep only this excerpt. A
+/// shortened text ends with an ellipsis, so that it can't be mistaken for a token.
 public enum TextExcerpt {
     /// Maximum number of bytes that are kept.
     @inlinable public static var byteCountMax: Int { TokenText.maximumDigitCount }
-    /// Text that replaces the omitted rest of a text.
+    /// The text that replaces the omitted rest of a text.
     public static let ellipsis: StaticString = "…"
 
     /// Number of bytes of a text that are kept. If the text has more, an ellipsis follows them.

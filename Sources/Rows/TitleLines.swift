@@ -1,4 +1,4 @@
-/// Lines above a table's header, such as a report's title.
+/// The lines above a table's header, such as a report's title.
 public enum TitleLines {
     /// Maximum number of lines that are searched.
     private static let lineLimit = 100

@@ -16,7 +16,7 @@ final class WantedColumns {
     /// `header[tokenColumn]`.
     let header: [String]
     let tokenColumn: Int
-    /// Names of the token's column and of the header's first columns, as bytes.
+    /// The names of the token's column and of the header's first columns, as bytes.
     private let headerBytes: [[UInt8]]
     private let byteOrderMark = ListFormat.byteOrderMark
     /// For JSON Lines: the bytes of all names in one buffer, and the end of each name in it.

@@ -52,7 +52,7 @@ public final class SimulatedAPNs: Sendable {
     /// Topic of the simulated app.
     public var topic: String { endpoint.state.topic }
 
-    /// Lines of the journal, one per request: microseconds, connection, stream, apns-id, token,
+    /// The lines of the journal, one per request: microseconds, connection, stream, apns-id, token,
     /// status and reason, separated by commas. They are complete once the server is stopped.
     public var journal: [String] {
         get throws {

@@ -58,8 +58,8 @@ extension KeyForm {
                 + "name the .p8 file as it was downloaded")
     }
 
-    /// Returns an error with the remedy if a file that contains no certificate has other contents
-    /// that are recognized, such as a private key. Otherwise returns nil.
+    /// Returns an error with the remedy if a file contains no certificate but other recognized
+    /// contents, such as a private key. Otherwise returns nil.
     static func error(noCertificateIn file: [UInt8]) -> TLSError? {
         let text = unwrapped(file) ?? file
         func error(_ message: String) -> TLSError { TLSError(.certificateUnreadable, message) }

@@ -27,7 +27,7 @@ internal import CBroadsideOpenSSL
     var tickets: SessionTickets?
     /// Time at which this session verified the certificate.
     var verified: ContinuousClock.Instant?
-    /// Time at which the session that received the ticket verified the certificate.
+    /// Time of the certificate's verification, by the session that received the ticket.
     var verifiedBefore: ContinuousClock.Instant?
     /// True if a server without configured authorities accepts any client certificate. Only the
     /// certificate's topics are then examined.

@@ -42,7 +42,7 @@ struct ChannelCall {
             }
     }
 
-    /// Request for the list of all channels.
+    /// The request for the list of all channels.
     var list: SingleRequest { Self.list(app: app) }
 
     private static func list(app: String) -> SingleRequest {

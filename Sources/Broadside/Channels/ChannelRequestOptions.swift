@@ -11,7 +11,7 @@ public struct ChannelRequestOptions: Sendable {
     public var connection = SendOptions()
     /// Whether the result is printed as JSON.
     public var isJSON = false
-    /// Whether the request is only checked, without connecting or writing anything.
+    /// Whether the request is only checked. If so, nothing is connected, and nothing is written.
     public var isDryRun = false
     /// Number of requests to print instead of sending; nil: the request is sent.
     public var preview: Int?

@@ -9,7 +9,7 @@ import BroadsideTLS
 /// One connection to APNs over a blocking stream, for commands that send one request at a time and
 /// may wait, such as `doctor`.
 @safe final class BlockingConnection {
-    /// Cause that ends the connection.
+    /// The cause that ends the connection.
     enum Failure: Error {
         case network(String)
         /// The socket could not be connected.
@@ -30,7 +30,7 @@ import BroadsideTLS
         /// Text of the reason; nil if the body has none. The text may be a reason that `Reason`
         /// lacks.
         var reasonText: String?
-        /// Delay that the response asks for, seconds; nil if none.
+        /// The delay that the response asks for, seconds; nil if none.
         var retryAfterSeconds: UInt64?
         /// Header fields and body, if the connection reads whole responses.
         var fields: [HeaderBlockReader.Field] = []

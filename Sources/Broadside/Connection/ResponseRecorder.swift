@@ -4,10 +4,10 @@ import BroadsideSupport
 /// Records header fields and body of a response, from the frames of a connection that has one
 /// request at a time.
 ///
-/// The connection's state machine keeps only the status and the first 512 bytes, which is all that
-/// a device push needs. The state machine has already checked the frames that arrive here.
+/// The connection's state machine keeps only the status and the first 512 bytes. A device push
+/// needs no more. The state machine has already checked the frames that arrive here.
 struct ResponseRecorder {
-    /// Frame types and flags of RFC 9113 section 6.
+    /// The frame types and flags of RFC 9113 section 6.
     private static let (data, headers, continuation): (UInt8, UInt8, UInt8) = (0, 1, 9)
     private static let (endHeaders, padded, priority): (UInt8, UInt8, UInt8) = (4, 8, 0x20)
 

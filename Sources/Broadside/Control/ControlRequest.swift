@@ -1,7 +1,7 @@
 import BroadsideObservability
 import BroadsideSupport
 
-/// Request of an operator to a running send: one line of text.
+/// A request of an operator to a running send: one line of text.
 enum ControlRequest: Equatable, Sendable {
     case status
     /// Requests per second; nil: unlimited.

@@ -60,7 +60,7 @@ public struct RunStatus: Sendable {
         }
     }
 
-    /// Progress of a run through its waves.
+    /// The progress of a run through its waves.
     private struct Waves: Decodable {
         var count: Int?
         var next: Int?

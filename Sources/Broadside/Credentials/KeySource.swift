@@ -12,7 +12,7 @@ enum KeySource: Equatable, Sendable {
     /// Command that prints the key.
     case command(String)
 
-    /// Prefixes of `--auth-key` values that are not file names.
+    /// The prefixes of `--auth-key` values that are not file names.
     static let prefixes = [environmentPrefix, TokenURI.prefix]
     private static let environmentPrefix = "env:"
 
@@ -69,7 +69,7 @@ enum KeySource: Equatable, Sendable {
 }
 
 extension SendOptions {
-    /// Prefixes of `--auth-key` values that are not file names.
+    /// The prefixes of `--auth-key` values that are not file names.
     package static var keyPrefixes: [String] { KeySource.prefixes }
 
     /// Refuses an invalid value of `--auth-key` without reading anything.
@@ -85,7 +85,7 @@ extension SendOptions {
     }
 }
 
-/// Keys that are read once per process because their source can't be read again.
+/// The keys that are read once per process because their source can't be read again.
 enum HeldKeys {
     private static let keys = Mutex<[String: SigningKey]>([:])
     /// Limit on key sources per process. A program that uses the library may have several.

@@ -3,7 +3,7 @@ import BroadsideRing
 import BroadsideSupport
 internal import Glibc
 
-/// Checks of this machine, without the network.
+/// The checks of this machine, without the network.
 enum DoctorMachine {
     /// Number of connections to which a run grows by default, and number of reactors that these
     /// connections keep busy.

@@ -19,7 +19,7 @@ public enum DoctorRun {
     /// Token with an odd number of digits, which no device can have.
     private static let impossibleToken = "0"
 
-    /// Inputs of the checks, already read and validated.
+    /// The inputs of the checks, already read and validated.
     private struct Subject {
         var credential: Credential
         var headers: NotificationHeaders

@@ -118,7 +118,7 @@ enum DoctorVerdict {
 }
 
 extension Reason {
-    /// Whether APNs refused the provider token, and not the request.
+    /// Whether APNs refused the provider token rather than the request.
     var refusesToken: Bool {
         switch self {
         case .invalidProviderToken, .expiredProviderToken, .missingProviderToken,

@@ -25,7 +25,7 @@ struct HarmlessRequest {
     /// The `apns-id` of requests that send one.
     static let identifier = "eabeae54-14a8-11e5-b60b-1697f925ec7b"
 
-    /// Changes to the usual request.
+    /// The changes to the usual request.
     private struct Change {
         var method = "POST"
         var path = "/3/device/\(HarmlessRequest.impossibleToken)"

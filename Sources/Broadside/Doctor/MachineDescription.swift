@@ -5,7 +5,7 @@ internal import Glibc
 /// Properties of this machine that determine how fast it encrypts and sends. They help to interpret
 /// measurements.
 package struct MachineDescription: Sendable, Equatable {
-    /// Model of the processor; nil if the kernel does not report it.
+    /// The model of the processor; nil if the kernel does not report it.
     package var processor: String?
     /// Number of online processors.
     package var processorCount: Int

@@ -6,7 +6,7 @@ internal import Synchronization
 /// End of a run, as the run recorded it.
 package struct RunEnd: Sendable {
     package let summary: Summary
-    /// Exit code that `broadside send` would have.
+    /// The exit code that `broadside send` would have.
     package let exitCode: Int32
     /// Description of the problem and its remedy; nil if there is none.
     package let message: String?
@@ -26,7 +26,7 @@ package protocol RunObserver: Sendable {
 /// Connects a program with the campaign that it runs. Passes the program's requests to the run, and
 /// the run's reports to the program.
 package final class RunHost: Sendable {
-    /// Request to change a running send.
+    /// A request to change a running send.
     package enum Request: Equatable, Sendable {
         /// Requests per second; nil: unlimited.
         case rate(Double?)

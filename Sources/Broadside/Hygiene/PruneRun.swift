@@ -283,7 +283,7 @@ public enum PruneRun {
     }
 }
 
-/// Checks that no output file overwrites another file that is needed.
+/// The checks that no output file overwrites another needed file.
 enum PruneFiles {
     static func check(_ options: PruneOptions, list: TokenList) throws(BroadsideError) {
         try check(options.outputOption, options.output, identity: list.identity)

@@ -6,7 +6,7 @@ public import BroadsideSupport
 
 /// Runs `tokens dedupe`: writes a list with one row per token, or per value of a column.
 public enum TokensDedupe {
-    /// Counts of one run of `tokens dedupe`.
+    /// The counts of one run of `tokens dedupe`.
     public struct Result: Sendable {
         /// Number of rows in the list.
         public var rows: UInt64 = 0
@@ -37,7 +37,7 @@ public enum TokensDedupe {
         var rows: UInt64 = 0
     }
 
-    /// Values that an unusually large number of rows share. Such values are probably not IDs of
+    /// The values that an unusually large number of rows share. Such values are probably not IDs of
     /// users.
     private struct SharedValues {
         /// Largest usual number of rows for one user.
@@ -50,7 +50,7 @@ public enum TokensDedupe {
         /// Byte range of the row that stays among them, as one number (see `bytesWord`).
         var mostKept: UInt64 = 0
 
-        /// - Parameter rows: Number of rows of the value so far.
+        /// - Parameter rows: Number of rows found so far that have the value.
         mutating func note(_ rows: UInt64, kept: UInt64) {
             if rows == Self.usualRows + 1 { count += 1 }
             if rows > mostRows { (mostRows, mostKept) = (rows, kept) }

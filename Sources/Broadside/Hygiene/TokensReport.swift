@@ -96,7 +96,7 @@ public struct TokensReport {
         return text
     }
 
-    /// Report as one line of JSON.
+    /// The report as one line of JSON.
     public var json: String {
         var text = "{\"file\":\(JSONLine.quoted(file)),\"format\":\"\(format.name)\","
         text += "\"separator\":\(separator.map(JSONLine.quoted) ?? "null"),"

@@ -18,7 +18,7 @@ package struct CampaignFile {
         case boolean(Bool)
         case number(String)
         case string(String)
-        /// Values of an option that may be repeated.
+        /// The values of an option that may be repeated.
         case strings([String])
         /// Description of a value that no option accepts, such as an object.
         case other(String)

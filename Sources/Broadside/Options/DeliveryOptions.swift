@@ -92,7 +92,7 @@ public struct DeliveryOptions: Sendable, Equatable {
 }
 
 extension DeliveryOptions {
-    /// Values of `--late`.
+    /// The values of `--late`.
     package static let lateRules = DeliverySchedule.LateRule.allCases.map(\.rawValue)
 
     /// Parses an option's text and sets the time of day.

@@ -25,7 +25,7 @@ extension SendOptions {
         return [(registeredColumn, "--registered-column")]
     }
 
-    /// Rules about earlier ledgers, as stored in a campaign's identity; nil: none.
+    /// The rules about earlier ledgers, as stored in a campaign's identity; nil: none.
     var earlierRules: EarlierRules? {
         guard asksEarlierLedgers else { return nil }
         var rules = EarlierRules()

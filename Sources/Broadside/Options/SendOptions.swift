@@ -15,7 +15,7 @@ public struct SendOptions: Sendable {
     /// Source of the device tokens.
     public typealias Tokens = TokenSource
 
-    /// Display during a run.
+    /// The display during a run.
     public typealias Progress = ProgressMode
     /// Format of the event log.
     public typealias LogFormat = EventLogFormat
@@ -28,7 +28,7 @@ public struct SendOptions: Sendable {
         case off
     }
 
-    /// Use of the ledger's directory.
+    /// The use of the ledger's directory.
     public enum LedgerUse: String, Sendable, CaseIterable {
         /// Begins a campaign. The directory must not exist.
         case begin
@@ -111,7 +111,7 @@ public struct SendOptions: Sendable {
 
     /// Provider API or legacy gateway.
     public var wireProtocol = WireProtocol.http2
-    /// Frame format for a legacy gateway.
+    /// The frame format for a legacy gateway.
     public var binaryCommand = BinaryCommand.frame
 
     /// Total number of connections; nil: chosen by the run.
@@ -152,7 +152,7 @@ public struct SendOptions: Sendable {
     public var canary: Int?
     /// Limit on refused rows in the canary, percent.
     public var canaryMaxRejected = 20.0
-    /// Whether the canary of another part of the campaign has passed, so that this part needs no
+    /// Whether the canary of another part of the campaign has passed. If so, this part needs no
     /// canary.
     public var assumesCanary = false
     /// Time after the first start at which the run stops sending requests; nil: none.
@@ -166,7 +166,7 @@ public struct SendOptions: Sendable {
     public var part: CampaignPart?
     /// ID of the campaign, shared by all its parts; nil: random.
     public var campaignID: UInt64?
-    /// Rules that exclude rows by their own columns.
+    /// The rules that exclude rows by their own columns.
     public var rules = RowRules()
     /// Rule that puts devices into arms; nil: no arms.
     public var split: ArmSplit?
@@ -195,7 +195,8 @@ public struct SendOptions: Sendable {
     public var delivery = DeliveryOptions()
     /// Whether the ledger stores tokens and their fingerprints.
     public var keepsTokens = true
-    /// Whether to check everything, without connections or output files.
+    /// Whether everything is only checked. If so, the run opens no connection and writes no output
+    /// file.
     public var isDryRun = false
     /// Number of requests per payload that are printed and not sent; nil: no preview.
     public var preview: Int?
@@ -205,13 +206,14 @@ public struct SendOptions: Sendable {
     public var ledger: String?
     /// Whether to continue the ledger's campaign or to begin one.
     public var ledgerUse = LedgerUse.begin
-    /// States that a resume reopens: `failed`, `unknown` or both.
+    /// The states that a resume reopens: `failed`, `unknown` or both.
     public var retry: ReopenedStates = []
     /// Path of the summary; `-`: standard output.
     public var summary: String?
-    /// Display during the run.
+    /// The display during the run.
     public var progress = Progress.auto
-    /// Format of the log; nil: text, reduced to important events if progress is shown.
+    /// Format of the log. If nil and `progress` is `.auto`, the log has only important events, as
+    /// text. If nil otherwise, there is no log.
     public var log: LogFormat?
     /// Path of the report page.
     public var report: String?
@@ -221,7 +223,7 @@ public struct SendOptions: Sendable {
     public var traceFrames: String?
     /// Display name of the campaign; nil: none.
     public var name: String?
-    /// Labels of the campaign by key, included in metrics, log and summary.
+    /// The labels of the campaign by key, included in metrics, log and summary.
     public var labels: [String: String] = [:]
     /// Command line with these options; nil if a program sets them.
     public var command: RunCommand?
@@ -260,7 +262,7 @@ public struct SendOptions: Sendable {
         return normalizedPath(path)
     }
 
-    /// Whether the run opens no connection and writes no file.
+    /// Whether the run is a dry run or a preview. If so, it opens no connection and writes no file.
     public var opensNoConnection: Bool { isDryRun || preview != nil }
 
     /// Limit on the length of `--name`, bytes.

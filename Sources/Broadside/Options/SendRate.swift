@@ -92,7 +92,7 @@ public struct SendRate: Equatable, Sendable, ExpressibleByIntegerLiteral,
         }
     }
 
-    /// Ramp of a rising rate; nil if the rate is constant.
+    /// The ramp of a rising rate; nil if the rate is constant.
     var ramp: RateRamp? {
         guard first < last, riseNanoseconds > 0 else { return nil }
         return RateRamp(

@@ -98,7 +98,7 @@ enum ListSize: Equatable {
         }
     }
 
-    /// Text that a person is asked to type.
+    /// The text that a person is asked to type.
     var request: String {
         switch self {
         case .exact: "the number, \(confirmation),"
@@ -107,7 +107,7 @@ enum ListSize: Equatable {
         }
     }
 
-    /// Text that confirms the run: the exact number, or the estimate with "about".
+    /// The text that confirms the run: the exact number, or the estimate with "about".
     private var confirmation: String {
         switch self {
         case .exact(let count): "\(count)"

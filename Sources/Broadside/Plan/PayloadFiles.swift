@@ -16,7 +16,7 @@ struct PayloadFiles {
     let collapseID: String?
     /// Warnings of `payload check`.
     let warnings: [String]
-    /// Texts of the warnings, without locations.
+    /// The texts of the warnings, without locations.
     let warningTexts: Set<String>
     /// File names in the order of the set's templates, with their options.
     let names: [String]
@@ -231,7 +231,7 @@ extension PayloadFiles {
     /// Reads and compiles one file at a time.
     private struct Reader {
         let pushType: PushType
-        /// Frame format of a legacy gateway, which limits payloads; nil for HTTP/2.
+        /// The frame format of a legacy gateway, which limits payloads; nil for HTTP/2.
         let command: BinaryCommand?
         var templates: [PayloadTemplate] = []
         var columns: [(name: String, location: String)] = []

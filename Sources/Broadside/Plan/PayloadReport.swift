@@ -152,7 +152,7 @@ public struct PayloadReport: Sendable {
             + "default.json or --payload FILE"
     }
 
-    /// Line about the reason why the payload must not be sent; nil if it may be sent.
+    /// The line about the reason why the payload must not be sent; nil if it may be sent.
     public var failure: String? {
         guard let first = problems.first else { return nil }
         let more = problems.count - 1

@@ -47,7 +47,7 @@ extension Plan {
         return options.requestTimeout / BinarySettings.silenceDivisor
     }
 
-    /// Line about silence that counts as acceptance, for a legacy gateway; empty otherwise.
+    /// The line about silence that counts as acceptance, for a legacy gateway; empty otherwise.
     var silenceLine: String {
         guard let binaryWait else { return "" }
         let wait = decimal(Double(binaryWait) / 1e9, places: 1)

@@ -65,7 +65,7 @@ extension Plan {
     /// Start of the year 10,000 in seconds since 1970. Only earlier times are shown as dates.
     private static let dateSecondsLimit: UInt64 = 253_402_300_800
 
-    /// Lines about the collapse ID and the expiration, if they are set.
+    /// The lines about the collapse ID and the expiration, if they are set.
     private var headerLines: [String] {
         var lines: [String] = []
         if options.wireProtocol == .http2, let collapse = options.collapseID {
@@ -91,7 +91,8 @@ extension Plan {
         return seconds < 1 ? "" : ": at least \(durationText(seconds)) \(ahead.words)"
     }
 
-    /// Text that names Apple's environment, to append to the endpoint; empty for other endpoints.
+    /// The text that names Apple's environment, to append to the endpoint; empty for other
+    /// endpoints.
     private var whose: String {
         appleEnvironment.map { " (Apple, \($0.rawValue))" } ?? ""
     }

@@ -8,7 +8,8 @@ internal import BroadsidePayloads
 internal import BroadsidePolicy
 
 extension Plan {
-    /// Target number of connections, which the run may raise; nil if the number does not change.
+    /// The target number of connections, which the run may raise; nil if the number does not
+    /// change.
     var connectionTarget: ConnectionTarget? {
         guard shape.grows else { return nil }
         return ConnectionTarget(

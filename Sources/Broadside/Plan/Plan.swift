@@ -119,7 +119,7 @@ struct Plan {
             "'\(key)' is a metric label of runs whose rows name their topics: use another key")
     }
 
-    /// Labels of the campaign; nil: none.
+    /// The labels of the campaign; nil: none.
     var labels: [String: String]? { options.labels.isEmpty ? nil : options.labels }
 
     /// Host and port that connections go to, for messages.

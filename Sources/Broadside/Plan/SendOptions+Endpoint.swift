@@ -22,7 +22,7 @@ extension SendOptions {
         return String(text[..<colon])
     }
 
-    /// Whether `port` decides which port connections go to, because the endpoint names none.
+    /// Whether `port` decides which port connections go to. It does if the endpoint names no port.
     var allowsPort: Bool { endpoint.map { parseEndpoint($0)?.port == nil } ?? true }
 
     /// If the endpoint is one of Apple's hosts, removes the endpoint and sets `environment` to the

@@ -6,8 +6,8 @@ package import BroadsidePolicy
 import BroadsideRows
 import BroadsideSupport
 
-/// Waves of a campaign whose rows are sent at a local time. A wave begins when the rows of one or
-/// more time zones are due.
+/// The waves of a campaign whose rows are sent at a local time. A wave begins when the rows of one
+/// or more time zones are due.
 package struct WavePlan: Sendable {
     /// Zones of the list's rows, and the number of rows of each.
     package let zones: RowZones
@@ -15,8 +15,8 @@ package struct WavePlan: Sendable {
     private let rules: [TimeZoneRules]
     /// Time at which each zone's rows are due, as decided at the first start.
     private let instants: [DeliverySchedule.Instant]
-    /// Waves as decided at the first start, in order. The first wave may consist of rows that are
-    /// sent at once.
+    /// The waves as decided at the first start, in order. The first wave may consist of rows that
+    /// are sent at once.
     package let waves: [Wave]
 
     /// Finds the zones of all rows.

@@ -28,7 +28,7 @@ public enum CampaignRun {
         }
     }
 
-    /// Whether the summary's file may be that of an earlier run. That is so if this run had to
+    /// Whether an earlier run may have written the summary's file. That is so if this run had to
     /// begin a ledger, but both the ledger and the file already exist.
     private static func mayBeOfEarlierRun(_ options: SendOptions) -> Bool {
         guard !options.resumes, let ledger = options.ledger, let summary = options.summary,
@@ -39,7 +39,7 @@ public enum CampaignRun {
 
     /// How far a call has come.
     private struct Stage {
-        /// Watch that defers signals; nil until signals are deferred.
+        /// The watch that defers signals; nil until signals are deferred.
         var signals: SignalWatch?
         /// Whether this run has opened its ledger.
         var hasLedger = false

@@ -4,7 +4,7 @@ import BroadsideLists
 import BroadsideSupport
 import BroadsideTLS
 
-/// Inputs of a run, which were read and checked before it begins.
+/// The inputs of a run, which were read and checked before it begins.
 struct CheckedRun {
     let plan: Plan
     let list: TokenList

@@ -12,7 +12,7 @@ internal import Glibc
 /// that handles signals. A separate thread would only wait afterwards and not reuse its freed
 /// memory, so keys would remain in that memory.
 final class CredentialWatch {
-    /// Request for a new provider token. The reader either runs the token's command, or reads the
+    /// A request for a new provider token. The reader either runs the token's command, or reads the
     /// file of `--auth-token-file` if the file has changed since the mark.
     private struct Job: Sendable {
         let token: ExternalProviderToken

@@ -41,10 +41,10 @@ final class EventHook {
 
     private let state = State()
     private let ledger: String
-    /// Whether `finish` was called, so that no event follows.
+    /// Whether `finish` was called. If so, no event follows.
     private(set) var isFinished = false
 
-    /// State shared by both threads.
+    /// The state shared by both threads.
     private final class State: Sendable {
         let queue = BoundedQueue<Call?>(limit: EventHook.waitingLimit + 1)
         let shell = ShellCommand()

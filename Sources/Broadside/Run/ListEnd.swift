@@ -62,7 +62,7 @@ final class ListEnd {
         }
     }
 
-    /// State shared by the thread that reads and the thread that waits for it.
+    /// The state shared by the thread that reads and the thread that waits for it.
     private final class Order: Sendable {
         let isEnded = Atomic<Bool>(false)
         /// Number of times that the reader has checked `isEnded`. It shows that the read makes

@@ -192,7 +192,7 @@ struct LiveRun {
         }
     }
 
-    /// Times that the main thread watches while a pass waits and sends.
+    /// The times that the main thread watches while a pass waits and sends.
     private struct Watch {
         let credential: CredentialWatch
         let ledger: LedgerWatch

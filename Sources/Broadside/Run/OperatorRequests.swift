@@ -1,8 +1,8 @@
 package import BroadsideEngine
 package import BroadsidePolicy
 
-/// Requests of the operator to a run. They apply to the current pass and to all later passes, so
-/// that no request is lost between the end of a pass and the start of the next.
+/// The requests of the operator to a run. They apply to the current pass and to all later passes,
+/// so that no request is lost between the end of a pass and the start of the next.
 ///
 ///     begin(pass 1) ── requests ── end ── requests ── begin(pass 2) ── ...
 ///

@@ -3,13 +3,13 @@ import BroadsideLists
 import BroadsideObservability
 import BroadsideSupport
 
-/// Inputs that a run takes from its list and its ledger before it sends.
+/// The inputs that a run takes from its list and its ledger before it sends.
 struct PreparedRun {
     let session: LedgerSession
     /// Size of the list, for display; nil if no progress is shown.
     let size: ListSize?
     let alert: AlertText?
-    /// Waves of the campaign; nil: all rows are sent at once.
+    /// The waves of the campaign; nil: all rows are sent at once.
     let waves: WavePlan?
 
     /// - Parameter directory: Directory of the ledger, locked.

@@ -51,7 +51,7 @@ struct RunConclusion {
             }
     }
 
-    /// Stop record for the ledger.
+    /// The stop record for the ledger.
     var record: StopRecord { StopRecord(cause, wasAnswered: wasAnswered) }
 
     /// Whether the ledger belongs to this run and accepts records.
@@ -70,8 +70,8 @@ struct RunConclusion {
         }
     }
 
-    /// Whether the run gave up without reaching the server and without sending anything. No device
-    /// can then have received the notification.
+    /// Whether the run gave up with no contact: it did not reach the server, and it sent nothing.
+    /// No device can then have received the notification.
     var isFailedContact: Bool { cause.isGivingUp && !wasAnswered && !sentAnything }
 
     /// Whether the run sent nothing, so that its ledger is not needed and the corrected command can

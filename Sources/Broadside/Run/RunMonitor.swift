@@ -37,8 +37,8 @@ final class RunMonitor {
     /// a terminal.
     private let terminal: TerminalKeys?
     private var keys: RunKeys?
-    /// Plan that is printed before the run, and again with the help about keys; nil if no progress
-    /// is shown.
+    /// The plan that is printed before the run, and again with the help about keys; nil if no
+    /// progress is shown.
     private let planText: String?
 
     /// Interval between writes of the telemetry.

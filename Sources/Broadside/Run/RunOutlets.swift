@@ -3,10 +3,10 @@ import BroadsideLedgers
 import BroadsideObservability
 import BroadsideSupport
 
-/// Outputs of a run besides stderr and the ledger. They are opened before anything is sent, so that
-/// a wrong setting costs nothing.
+/// The outputs of a run besides stderr and the ledger. They are opened before anything is sent, so
+/// that a wrong setting costs nothing.
 struct RunOutlets {
-    /// Control sockets: in the ledger, and at the path of `--control`.
+    /// The control sockets: in the ledger, and at the path of `--control`.
     private(set) var controls: [UnixLineServer] = []
     let metrics: MetricsOutlet?
     let trace: FrameTraceFile?
@@ -38,8 +38,8 @@ struct RunOutlets {
         }
     }
 
-    /// Limits on the requests of a client. The main thread serves them a few times per second and
-    /// never waits.
+    /// The limits on the requests of a client. The main thread serves them a few times per second
+    /// and never waits.
     private static let controlLimits = UnixLineServer.Limits(lineBytes: 1024, requestsAtOnce: 16)
 
     private static func server(

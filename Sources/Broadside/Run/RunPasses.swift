@@ -4,17 +4,18 @@ import BroadsideObservability
 package import BroadsidePolicy
 package import BroadsideSupport
 
-/// Passes of a process over its list. Usually, one pass sends all rows. If rows are sent at their
-/// local time, each wave is a separate pass. The ledger treats a pass like a run with `--resume`.
+/// The passes of a process over its list. Usually, one pass sends all rows. If rows are sent at
+/// their local time, each wave is a separate pass. The ledger treats a pass like a run with
+/// `--resume`.
 ///
 /// - A pass waits for its time. Then it sends the rows that are due and leaves all others unsent.
 /// - A pass ends when all due rows are settled, or when quiet hours begin in a zone.
 /// - The next pass follows if more rows become due later. Otherwise, the run ends.
 /// - A stop ends the run, whether a pass waits or sends.
 package final class RunPasses {
-    /// Waves; nil: all rows are sent in one pass.
+    /// The waves; nil: all rows are sent in one pass.
     package let waves: WavePlan?
-    /// Hook of the run; nil: none.
+    /// The hook of the run; nil: none.
     let hook: EventHook?
     /// The pass sends the rows that are due at this time, milliseconds since 1970. While the run
     /// waits, this time is in the future.
@@ -29,7 +30,7 @@ package final class RunPasses {
     var reportedWave: Int?
     /// Whether quiet hours have begun in a zone of the pass, so that the pass ends.
     package private(set) var isQuiet = false
-    /// Requests of the operator, in this pass and in earlier ones.
+    /// The requests of the operator, in this pass and in earlier ones.
     package let requests = OperatorRequests()
 
     /// Start of the first pass; nil before it.
@@ -37,8 +38,8 @@ package final class RunPasses {
     /// Statistics of the passes that have ended.
     private(set) var statistics = RunStatistics()
     private(set) var latency = LatencyCounts()
-    /// Total time during which the passes that have ended were sending. Time spent waiting for
-    /// waves does not count.
+    /// Total sending time of the passes that have ended. Time spent waiting for waves does not
+    /// count.
     private(set) var sendingSeconds = 0.0
     /// Number of responses in the passes that have ended.
     var responses: UInt64 { latency.count + statistics.untimedResponses }
@@ -87,8 +88,8 @@ package final class RunPasses {
         isQuiet = true
     }
 
-    /// Whether the pass ends only because of quiet hours, so that the operator may still make
-    /// requests.
+    /// Whether quiet hours are the only reason for the end of the pass. The operator may then still
+    /// make requests.
     var endsForQuiet: Bool { isQuiet && requests.stop == nil }
 
     /// Whether another pass may follow a pass that has ended.

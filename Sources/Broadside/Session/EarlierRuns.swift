@@ -4,12 +4,12 @@ import BroadsideLists
 internal import BroadsideRows
 import BroadsideSupport
 
-/// Work of a campaign's earlier runs, read from its ledger without a lock, for a dry run.
+/// The work of a campaign's earlier runs, read from its ledger without a lock, for a dry run.
 struct EarlierRuns {
     private let manifest: Manifest
     private let index: LedgerIndex
     private let plan: Plan
-    /// Counts of the rows that the next run does not send again.
+    /// The counts of the rows that the next run does not send again.
     let kept: RowCounts
 
     var startedAtMilliseconds: UInt64 { manifest.firstStartedAtMilliseconds }

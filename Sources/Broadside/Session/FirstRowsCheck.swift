@@ -223,8 +223,8 @@ extension FirstRowsCheck.Sample {
         return ("\(what) (column \(column))", "\(problem.message).")
     }
 
-    /// Problem of a row that lacks a column that its payload uses. (A header without the column is
-    /// refused earlier.)
+    /// Problem of a row that lacks a column of its payload. (A header without the column is refused
+    /// earlier.)
     private func missingKey(_ list: TokenList) -> (what: String, advice: String) {
         let column = list.layout.names[finding.culprit?.field ?? 0]
         let keys = (try? list.keyAdvice(for: column)) ?? nil

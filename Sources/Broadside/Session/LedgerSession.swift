@@ -17,9 +17,9 @@ final class LedgerSession {
     let epoch: UInt32
     /// State left by earlier runs; nil for a new campaign.
     private let index: LedgerIndex?
-    /// Counts of the ledger at the start.
+    /// The counts of the ledger at the start.
     let earlier: LedgerSummary
-    /// Counts of rows that this process has already settled in states that `--retry` names. This
+    /// The counts of rows that this process has already settled in the states of `--retry`. This
     /// run does not reopen these rows.
     private let keptOfProcess: RowCounts
     let isFinishedAlready: Bool

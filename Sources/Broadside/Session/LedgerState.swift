@@ -5,16 +5,16 @@ internal import BroadsidePolicy
 internal import BroadsideRows
 import BroadsideSupport
 
-/// State that earlier runs left in a ledger, read and checked before a run continues the ledger. If
-/// the run is refused, the ledger and its claim are unchanged.
+/// The state that earlier runs left in a ledger, read and checked before a run continues the
+/// ledger. If the run is refused, the ledger and its claim are unchanged.
 struct LedgerState {
     let manifest: Manifest
     let index: LedgerIndex
     /// Limit on row numbers of the run that continues; nil: none.
     let rowsLimit: UInt64?
-    /// Counts of the ledger.
+    /// The counts of the ledger.
     let summary: LedgerSummary
-    /// Counts of rows that this process has already settled in states that `--retry` names. This
+    /// The counts of rows that this process has already settled in the states of `--retry`. This
     /// run does not reopen these rows.
     let keptOfProcess: RowCounts
     /// Whether the run has nothing to send, whatever the ledger's counts are.

@@ -10,7 +10,7 @@ struct RowInspector: ~Copyable {
         var reason: Reason
         /// Whether the token is valid and other columns of the row cause the problem.
         var isPersonal: Bool
-        /// Value that makes the row invalid; nil if no single value does.
+        /// The value that makes the row invalid; nil if no single value does.
         var culprit: PayloadRenderer.Culprit?
 
         /// Finding for a row whose time zone is unknown.
@@ -29,7 +29,7 @@ struct RowInspector: ~Copyable {
         isPersonal = payloads.isPersonal
     }
 
-    /// Counts of rows whose value in the column of `--payload-by` has no payload of its own.
+    /// Row count for each value of the `--payload-by` column that has no payload file.
     var fallbackCounts: FallbackCounts { renderer.fallbackCounts }
 
     /// Number of the arm of the last inspected row; 0 if there are no arms.

@@ -7,7 +7,7 @@ internal import Glibc
 final class BenchChild {
     /// Exit and resource use of the child.
     struct End {
-        /// Exit code; -n if signal n ended the process.
+        /// The exit code; -n if signal n ended the process.
         var exitCode: Int32
         /// User and system time of the whole process.
         var cpuMicroseconds: Double
@@ -119,8 +119,8 @@ final class BenchChild {
         return end
     }
 
-    /// Last line that the child wrote to stderr, without the program's name and without advice
-    /// about files that are removed with the benchmark.
+    /// Last line of the child on stderr, without the program's name. Advice about files is left out
+    /// if they are removed with the benchmark.
     var lastLine: String {
         let line = BenchFiles.text(errorsPath).split(separator: "\n").last ?? "it printed nothing"
         let words = line.hasPrefix("broadside: ") ? line.dropFirst(11) : line
@@ -131,7 +131,7 @@ final class BenchChild {
     }
 }
 
-/// Signals to wait for: Ctrl-C and other stop signals, and the end of a child.
+/// The signals to wait for: Ctrl-C and other stop signals, and the end of a child.
 struct BenchSignals {
     private let signals = SignalSet([SIGINT, SIGTERM, SIGHUP, SIGCHLD])
 

@@ -2,7 +2,7 @@ import BroadsideCampaigns
 import BroadsideSupport
 internal import Glibc
 
-/// Files of a benchmark, in a directory that is removed when this object is released.
+/// The files of a benchmark, in a directory that is removed when this object is released.
 final class BenchFiles {
     let path: String
     private var rows = 0

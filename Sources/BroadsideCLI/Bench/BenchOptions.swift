@@ -10,7 +10,7 @@ struct BenchOptions: Sendable {
     var streams: Int?
     /// Number of reactors; nil: chosen by the engine.
     var reactors: Int?
-    /// Delay between a request and the simulator's response.
+    /// The delay between a request and the simulator's response.
     var latencyNanoseconds: UInt64 = 0
     /// Options of `send` for another server; empty: start a simulator.
     var endpointArguments: [String] = []

@@ -2,8 +2,9 @@ import BroadsideCampaigns
 import BroadsideSupport
 internal import Glibc
 
-/// Cost per notification of h2load, nghttp2's load generator. h2load sends the same payload to the
-/// same kind of simulator on the same machine, but has no token file, no ledger and no rate limit.
+/// The cost per notification of h2load, nghttp2's load generator. h2load sends the same payload to
+/// the same kind of simulator on the same machine, but has no token file, no ledger and no rate
+/// limit.
 struct BenchReference: Encodable {
     /// Version line of the program.
     var version: String

@@ -4,7 +4,7 @@ import BroadsideSupport
 
 /// Result of a benchmark, as written to JSON. Keys are part of the contract.
 struct BenchResult: Encodable {
-    /// Machine that was measured.
+    /// The machine that was measured.
     struct Machine: Encodable {
         var processor: String?
         var processors: Int
@@ -65,7 +65,7 @@ struct BenchResult: Encodable {
     var peak_rss_bytes: Int
     /// CPU use of the simulator; null if another server was measured.
     var simulator: Simulator?
-    /// Cost with h2load; null if h2load is not installed, or if another server was measured.
+    /// The cost with h2load; null if h2load is not installed, or if another server was measured.
     var h2load: BenchReference?
     var machine: Machine { Machine(description) }
     private let description = MachineDescription.current()

@@ -31,8 +31,8 @@ struct BenchRun {
     /// Maximum number of attempts of a run that must last for a minimum time.
     private static let sampleLimit = 3
 
-    /// The run that counts bytes and the run that finds the rate each last this many latencies
-    /// longer, because connections accept more requests only after their first responses.
+    /// Each of the two runs before the measured run lasts this many latencies longer, because
+    /// connections accept more requests only after their first responses.
     private static let latencies = 4
 
     init(_ options: BenchOptions) throws(BroadsideError) {

@@ -25,7 +25,7 @@ enum CampaignOptions {
                 + "read \(what) from the campaign file of a send; the command line overrides it")
     }
 
-    /// Sets of options that exclude each other. An option on the command line discards its
+    /// The sets of options that exclude each other. An option on the command line discards its
     /// alternatives in the file.
     private static let alternatives: [[Set<String>]] = [
         [["tokens"], ["to"]],

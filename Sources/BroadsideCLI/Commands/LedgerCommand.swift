@@ -52,7 +52,7 @@ enum LedgerCommand {
         subcommands: ["stats", "export", "verify", "find", "merge", "repair", "forget"],
         run: { (arguments) throws(BroadsideError) in try run(arguments) })
 
-    /// Values of the command's options.
+    /// The values of the command's options.
     private struct Values: OptionValues {
         var ledgers: [String] = []
         var isJSON = false

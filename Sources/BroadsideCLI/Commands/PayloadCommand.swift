@@ -70,7 +70,7 @@ enum PayloadCommand {
         }.joined(separator: "\n")
     }
 
-    /// Values of the command's options.
+    /// The values of the command's options.
     private struct Values: OptionValues {
         var payload: String?
         var payloadBy: String?

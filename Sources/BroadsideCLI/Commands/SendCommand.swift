@@ -59,7 +59,7 @@ enum SendCommand {
         EarlierLedgerOptions.group, LocalTimeOptions.group, whatToKeep,
     ]
 
-    /// Values of `--keep-tokens`.
+    /// The values of `--keep-tokens`.
     private enum TokenKeeping: String, CaseIterable {
         case yes
         case no

@@ -56,7 +56,7 @@ enum TokensCommand {
             return 0
         })
 
-    /// Values of the command's options.
+    /// The values of the command's options.
     private struct Values: ListValues {
         var list = TokensOptions(tokens: "")
         var output: String?

@@ -12,7 +12,7 @@ enum ChannelOptionGroups {
             !ofSendOnly.contains($0.description.name)
         })
 
-    /// Keys of a campaign file that these commands read.
+    /// The keys of a campaign file that these commands read.
     static let campaignKeys = Set(
         (CredentialOptions.credentials.options + endpoint.options).map(\.description.name))
 

@@ -5,7 +5,8 @@ import BroadsideSupport
 struct CommandExample: Sendable {
     /// Purpose of the call; a colon follows in the output.
     let purpose: String
-    /// Call that starts with `broadside`; continuation lines of a long call start with four blanks.
+    /// The call that starts with `broadside`; continuation lines of a long call start with four
+    /// blanks.
     let call: String
 
     init(_ purpose: String, _ call: String) {
@@ -27,13 +28,13 @@ struct CommandDescription: Sendable {
     let discussion: String
     let sections: [OptionSection]
     let examples: [CommandExample]
-    /// Names of subcommands, if there are any.
+    /// The names of subcommands, if there are any.
     var subcommands: [String] = []
-    /// Words that may follow a path, if the command accepts one.
+    /// The words that may follow a path, if the command accepts one.
     var wordsAfterPath: [String] = []
     /// Options that `-h` shows, at most ten; empty if the command has no more than ten.
     var essentials: [String] = []
-    /// Keys of a campaign file that the command reads; nil: all.
+    /// The keys of a campaign file that the command reads; nil: all.
     var campaignKeys: Set<String>?
     /// Options of `send` that a campaign file may contain although this command does not use them.
     var passedOverInCampaign: Set<String> = []

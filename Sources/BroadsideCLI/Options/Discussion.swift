@@ -3,7 +3,7 @@ import BroadsideSupport
 
 /// Parsed discussion of a command, for pages with their own layout.
 struct Discussion {
-    /// Term and its meaning.
+    /// A term and its meaning.
     typealias Entry = (word: String, meaning: String)
 
     enum Part {
@@ -12,7 +12,7 @@ struct Discussion {
     }
 
     private(set) var parts: [Part] = []
-    /// Exit codes with their meanings, if the discussion lists them.
+    /// The exit codes with their meanings, if the discussion lists them.
     private(set) var exitCodes: [Entry] = []
 
     init(of command: CommandDescription) {

@@ -24,7 +24,7 @@ enum EarlierLedgerOptions {
             ),
         ])
 
-    /// Value that disables skipping, in place of a directory.
+    /// The value that disables skipping, in place of a directory.
     static let none = "none"
 
     private static let skipDead = Option<SendOptions>(

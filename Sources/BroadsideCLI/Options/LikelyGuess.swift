@@ -1,6 +1,6 @@
 import BroadsideSupport
 
-/// Names that other tools use for an option or a command. They differ too much from Broadside's
+/// The names that other tools use for an option or a command. They differ too much from Broadside's
 /// names to be typos. Some are names of features that Broadside does not have; for these, the
 /// advice describes an alternative.
 struct LikelyGuess {

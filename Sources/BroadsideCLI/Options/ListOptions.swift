@@ -1,7 +1,7 @@
 import BroadsideCampaigns
 import BroadsideSupport
 
-/// Values of commands that read one list.
+/// The values of commands that read one list.
 protocol ListValues: OptionValues {
     var format: TokenListFormat? { get set }
     var tokenColumn: String? { get set }

@@ -2,9 +2,9 @@ import BroadsideAPNs
 import BroadsideCampaigns
 import BroadsideSupport
 
-/// Values of a command's options.
+/// The values of a command's options.
 protocol OptionValues: Sendable {
-    /// Values if no option is given.
+    /// The values if no option is given.
     static var defaults: Self { get }
 }
 

@@ -3,7 +3,7 @@ import BroadsideSupport
 /// Kind of an option's value, used by parser, help, completions, the campaign file and the rules
 /// for files.
 enum OptionKind: Sendable, Equatable {
-    /// Use of the file that an option names.
+    /// The use of the file that an option names.
     enum FileUse: Sendable {
         /// The file is read.
         case read

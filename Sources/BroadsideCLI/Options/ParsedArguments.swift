@@ -12,14 +12,14 @@ enum HelpRequest {
 /// Options of one call, checked against the command's description.
 struct ParsedArguments {
     private var values: [String: [String]] = [:]
-    /// Names of all options of all commands.
+    /// The names of all options of all commands.
     private let names: Set<String>
     /// For options from the campaign file, their locations in that file.
     private var locations: [String: String] = [:]
-    /// Files that the campaign file names but this command does not read. They must not be
+    /// The files that the campaign file names but this command does not read. They must not be
     /// overwritten either.
     private(set) var passedOver: [(option: OptionDescription, value: String)] = []
-    /// Words that are not options, such as a subcommand or a path.
+    /// The words that are not options, such as a subcommand or a path.
     private(set) var words: [String] = []
     /// Requested help; nil if none.
     private(set) var help: HelpRequest?

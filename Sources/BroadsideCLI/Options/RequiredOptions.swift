@@ -3,7 +3,7 @@ import BroadsideSupport
 
 /// Option that a command requires, possibly with alternatives.
 struct RequiredOption {
-    /// Names of the option and of its alternatives.
+    /// The names of the option and of its alternatives.
     let names: [String]
     /// Advice on what to add, such as `--tokens FILE, or --to TOKEN`.
     let call: String

@@ -34,7 +34,7 @@ enum SplitOptions {
             },
         ])
 
-    /// Names of the options, and the key of a campaign file that replaces some of them.
+    /// The names of the options, and the key of a campaign file that replaces some of them.
     static let names = group.options.map(\.description.name)
 
     private static let split = Option<SendOptions>(

@@ -61,7 +61,7 @@ final class AddressHealth: Sendable {
         return entries.withLock { $0[address] ?? Entry() }
     }
 
-    /// Addresses that are being tested, each with the connection that tests it.
+    /// The addresses under test, each with the connection that tests it.
     var trials: [(address: SocketAddress, owner: Owner)] {
         guard hasTrouble else { return [] }
         return entries.withLock { entries in

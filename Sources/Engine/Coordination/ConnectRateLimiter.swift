@@ -5,7 +5,7 @@ internal import Synchronization
 /// each connection early, reconnecting without this limit would flood the server, and Apple would
 /// treat that as an attack.
 final class ConnectRateLimiter: Sendable {
-    /// Start times of the last connections, monotonic nanoseconds, oldest first.
+    /// The start times of the last connections, monotonic nanoseconds, oldest first.
     private let begun = Mutex<[UInt64]>([])
 
     /// Maximum number of new connections in any second.

@@ -38,8 +38,8 @@ final class LossyAddresses: Sendable {
         }
     }
 
-    /// Removes an address after one of its connections has had enough responses to use all of its
-    /// streams.
+    /// Removes an address. Called when a connection to the address has had so many responses that
+    /// all of its streams may be used at once.
     func proved(_ address: SocketAddress) {
         change { addresses in addresses.removeAll { $0 == address } }
     }

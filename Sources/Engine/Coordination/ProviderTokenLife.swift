@@ -17,7 +17,7 @@ package struct ProviderTokenLife {
     package struct Token {
         /// `bearer ...`.
         package var value: [UInt8]
-        /// Issue time (`iat`), seconds since 1970.
+        /// The issue time (`iat`), seconds since 1970.
         package var issuedAt: UInt64
 
         package init(value: [UInt8], issuedAt: UInt64) {

@@ -2,10 +2,10 @@ import BroadsideAPNs
 import BroadsidePolicy
 import BroadsideSupport
 
-/// Effects of a reactor on its run. They are collected during an iteration and handed over as one
-/// value.
+/// The effects of a reactor on its run. They are collected during an iteration and handed over as
+/// one value.
 struct ReactorEffects: Sendable {
-    /// Effect whose order among the others matters.
+    /// An effect whose order among the others matters.
     enum Signal: Sendable {
         /// Number of consecutive accepted rows.
         case accepted(Int)
@@ -35,7 +35,7 @@ struct ReactorEffects: Sendable {
         case unreachable
     }
 
-    /// Results of the canary's rows since the last report.
+    /// The results of the canary's rows since the last report.
     struct CanaryProgress: Sendable, Equatable {
         var done: UInt64 = 0
         var answered: UInt64 = 0

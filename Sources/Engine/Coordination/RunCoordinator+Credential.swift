@@ -19,7 +19,7 @@ extension RunCoordinator {
     /// Whether a new token is requested.
     package var wantsToken: Bool { state.withLock { $0.token.isWanted } }
 
-    /// Whether nothing is sent because APNs reported the provider token as expired.
+    /// Whether APNs reported the provider token as expired. If so, nothing is sent.
     package var isTokenStale: Bool { state.withLock { $0.token.isStale } }
 
     /// Sets whether another process can make a new token. If so, an expired token does not end the

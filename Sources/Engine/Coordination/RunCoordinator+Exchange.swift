@@ -4,7 +4,7 @@ internal import BroadsidePolicy
 import BroadsideSupport
 internal import Synchronization
 
-/// Permits of a reactor: requests that may be in flight before the first acceptance.
+/// The permits of a reactor: requests that may be in flight before the first acceptance.
 struct PermitRequest: Sendable {
     /// Number of permits that the reactor has.
     var held: Int

@@ -4,7 +4,7 @@ package import BroadsidePolicy
 import BroadsideSupport
 internal import Synchronization
 
-/// State that all reactors of a run share: the provider token, the guards that count over all
+/// The state that all reactors of a run share: the provider token, the guards that count over all
 /// connections, and the stop request. The state is one value behind a lock. Its functions get the
 /// time as a parameter, so that a deterministic simulation can use the state in the same way as
 /// threads do.
@@ -26,18 +26,19 @@ package final class RunCoordinator: Sendable {
         /// Time of the last response, monotonic nanoseconds; 0 before the first.
         var lastResponse: UInt64 = 0
         var isListOver = false
-        /// Number of permits that all reactors have for requests before the first acceptance.
+        /// Number of permits that all reactors together hold. Until a row is accepted, each request
+        /// needs a permit.
         var permits = 0
         var sessionVersion: UInt32 = 0
 
         var token: ProviderTokenLife
-        /// Clock that gives the issue times of provider tokens.
+        /// The clock that gives the issue times of provider tokens.
         var tokenClock = TokenClock()
         var sign: Signer?
         /// Whether another process can make a new token while the run waits; used if this process
         /// cannot sign.
         var awaitsTokens = false
-        /// Guards of the whole run. If rows name their topics, this is only the guard against a
+        /// The guards of the whole run. If rows name their topics, this is only the guard against a
         /// refused credential.
         var guards: RefusalGuard
         /// The guards of the topics that rows name; nil: all rows have the same topic.
@@ -59,8 +60,8 @@ package final class RunCoordinator: Sendable {
     let state: Mutex<State>
     /// Resources that only one reactor can have.
     let resources: SharedResources
-    /// Gate that holds all other rows back until the canary's rows have responses; nil if there is
-    /// no canary.
+    /// The gate that holds all other rows back until the canary's rows have responses; nil if there
+    /// is no canary.
     package let canary: CanaryGate?
     /// Number of connections that each reactor keeps open; nil for the number in the settings.
     package let connectionTarget: ConnectionTarget?
@@ -120,7 +121,7 @@ package final class RunCoordinator: Sendable {
         set { state.withLock { $0.settings = newValue } }
     }
 
-    /// Rate limit of the whole run, in requests per 1,000 seconds; nil: unlimited. May change
+    /// The rate limit of the whole run, in requests per 1,000 seconds; nil: unlimited. May change
     /// during the run; setting it ends a ramp.
     package var milliRate: UInt64? {
         get { state.withLock { $0.settings.milliRate } }
@@ -132,7 +133,7 @@ package final class RunCoordinator: Sendable {
         }
     }
 
-    /// Progress of a rate ramp; nil: the rate does not rise. Setting a ramp starts it from its
+    /// The progress of a rate ramp; nil: the rate does not rise. Setting a ramp starts it from its
     /// beginning.
     package var ramp: RampClock? {
         get { state.withLock { $0.settings.ramp } }
@@ -168,12 +169,12 @@ package final class RunCoordinator: Sendable {
     /// The last response that refused the credential.
     package var lastRefusal: StopCause.Refusal? { state.withLock { $0.lastRefusal } }
 
-    /// Counts of the guards.
+    /// The counts of the guards.
     package var refusalCounts: RefusalCounts {
         state.withLock { $0.topics?.counts ?? $0.guards.counts }
     }
 
-    /// Counts for each topic; nil if all rows have the same topic.
+    /// The counts for each topic; nil if all rows have the same topic.
     package var topicReports: [TopicReport]? { state.withLock { $0.topics?.reports } }
 
     /// The last recorded connection trouble.

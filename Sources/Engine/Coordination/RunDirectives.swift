@@ -28,7 +28,8 @@ struct RunDirectives: Sendable {
     var isListOver: Bool
     /// The provider token to send with, `bearer ...`; nil with a client certificate.
     var authorization: (value: [UInt8]?, version: UInt32)
-    /// Whether the provider token is expired or too old, and no other token is available yet.
+    /// Whether a usable provider token is missing: the latest one is expired or too old, and no
+    /// other is available yet.
     var isTokenStale: Bool
     /// Whether no other token can be made for a while, after TooManyProviderTokenUpdates.
     var isTokenBlocked = false

@@ -67,7 +67,7 @@ final class SharedRowsRead: Sendable {
 }
 
 extension InvalidRowsGuard.Verdict {
-    /// Stop cause that corresponds to the verdict; nil if the run continues.
+    /// The stop cause that corresponds to the verdict; nil if the run continues.
     fileprivate var stopCause: StopCause? {
         switch self {
         case .tooMany(let invalid, let rows): .tooManyInvalid(count: invalid, rows: rows)

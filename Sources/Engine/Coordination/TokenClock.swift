@@ -1,7 +1,7 @@
 import BroadsideAPNs
 import BroadsideSupport
 
-/// Clock that dates a run's provider tokens. A value type: both clocks are parameters.
+/// A clock that dates a run's provider tokens. A value type: both clocks are parameters.
 ///
 /// The clock follows the wall clock, like the clocks of other machines with the same key. A token
 /// is valid for an hour, so APNs would refuse tokens if the wall clock jumped too far after the

@@ -2,7 +2,7 @@ internal import BroadsideAPNs
 import BroadsidePayloads
 package import BroadsidePolicy
 
-/// Results of a run for one topic.
+/// The results of a run for one topic.
 package struct TopicReport: Sendable, Equatable {
     /// The topic.
     package var name: String
@@ -25,7 +25,7 @@ package struct TopicReport: Sendable, Equatable {
         }
     }
 
-    /// Guard that stopped the topic, and the response that caused the stop.
+    /// The guard that stopped the topic, and the response that caused the stop.
     package struct Stop: Sendable, Equatable {
         package var cause: RefusalGuard.Cause
         package var refusal: StopCause.Refusal
@@ -49,7 +49,7 @@ package struct TopicReport: Sendable, Equatable {
 ///
 ///     topic continues --its guard strikes--> stopped: its rows remain, the run's exit code is 4
 struct TopicGuards {
-    /// Counts and guard of one topic.
+    /// The counts and guard of one topic.
     private final class Topic {
         var refusals: RefusalGuard
         var accepted: UInt64 = 0
@@ -111,7 +111,7 @@ struct TopicGuards {
         stopped.insert(number)
     }
 
-    /// Results per topic, sorted by name.
+    /// The results per topic, sorted by name.
     var reports: [TopicReport] {
         let known = names.names
         assert(topics.count <= known.count, "each topic has its name")
@@ -122,6 +122,6 @@ struct TopicGuards {
         }.sorted { $0.name < $1.name }
     }
 
-    /// Counts of all topics together.
+    /// The counts of all topics together.
     var counts: RefusalCounts { .sum(topics.map { $0.refusals.counts }) }
 }

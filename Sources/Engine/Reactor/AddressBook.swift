@@ -148,8 +148,8 @@ struct AddressBook {
         lossy.connectionEnded(entries[index].address, lost: lost, responses: responses)
     }
 
-    /// Records that a connection has had enough responses to use all of its streams (see
-    /// `LossyAddresses`).
+    /// Removes the address from `LossyAddresses`. Called when a connection to the address has had
+    /// so many responses that all of its streams may be used at once.
     func proved(_ index: Int) { lossy.proved(entries[index].address) }
 
     /// Stores the backoff of connections to the address. Called after refused requests have changed

@@ -60,9 +60,9 @@ struct ChunkQueue: ~Copyable {
     var waitsForCanary = false
     /// Number of rows in the chunk that arrived last.
     private(set) var lastRowCount = 0
-    /// Whether the chunk that arrived last is a single row that exceeds the usual size of a chunk.
+    /// Whether the latest chunk is a single row, longer than the usual size of a chunk.
     private(set) var lastIsLarge = false
-    /// Chunk requests without a reply from the driver.
+    /// The chunk requests without a reply from the driver.
     private(set) var requestedCount = 0
 
     /// Minimum number of chunks that are requested together, ahead of the one being sent. They
@@ -81,13 +81,13 @@ struct ChunkQueue: ~Copyable {
     /// Number of chunks that are requested or waiting.
     var aheadCount: Int { waiting.count + requestedCount }
 
-    /// Whether the queue is empty and no more rows will come.
+    /// Whether the queue is at its end: it is empty, and no more rows will come.
     var isExhausted: Bool { isAtEnd && isEmpty }
 
-    /// Whether the queue has no row and no chunk is requested.
+    /// Whether the queue is empty: it has no row, and no chunk is requested.
     var isEmpty: Bool { aheadCount == 0 && !hasUnread }
 
-    /// Whether the queue has no row and only waits for a read of the list.
+    /// Whether the queue only waits for a read of the list. It then has no row.
     var waitsForList: Bool { requestedCount > 0 && waiting.isEmpty && !hasUnread }
 
     /// Whether the current chunk has rows that were not taken. A chunk without such rows stays

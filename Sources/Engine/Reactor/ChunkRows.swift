@@ -10,7 +10,7 @@ struct ChunkRows {
     /// Limit on rows that are read ahead before their reservation is synced, counting only rows to
     /// send.
     private(set) var aheadLimit: Int
-    /// Lower bound of `limit` and `aheadLimit`.
+    /// The lower bound of `limit` and `aheadLimit`.
     let minimum: Int
     /// Number of rows processed since the last adaptation, and how many of them were sent.
     var taken = 0

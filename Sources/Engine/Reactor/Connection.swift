@@ -43,7 +43,7 @@ import BroadsideSupport
     private(set) var number: UInt64 = 0
     /// Whether the connection was counted as ended by a protocol error of the server.
     private var isBroken = false
-    /// Totals over all connections of the slot.
+    /// The totals over all connections of the slot.
     var tally = ConnectionTally()
     /// Version of the session configuration when the connection began. The session may use a later
     /// version.
@@ -91,7 +91,7 @@ import BroadsideSupport
         isReady = false
     }
 
-    /// Requests in flight.
+    /// The requests in flight.
     var openCount: Int { session.openCount }
 
     /// Records that the server's SETTINGS have arrived, so that requests may be sent.

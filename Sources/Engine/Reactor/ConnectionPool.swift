@@ -33,7 +33,7 @@ import BroadsideSupport
     var resolutionFailures = 0
     /// Whether the slowness of the current lookup was reported.
     var didReportSlowLookup = false
-    /// Slot at which the next iteration starts, so that no connection is always first.
+    /// The slot at which the next iteration starts, so that no connection is always first.
     private var rotation = 0
     /// Time since which no connection has been ready, monotonic nanoseconds; nil if a connection is
     /// ready.

@@ -1,4 +1,4 @@
-/// Totals of one connection slot in this process, over all of its connections.
+/// The totals of one connection slot in this process, over all of its connections.
 package struct ConnectionTally: Sendable, Equatable, Codable {
     /// Number of the slot in the run, as in the log; nil outside of reports.
     package var number: Int?

@@ -1,7 +1,7 @@
 internal import Glibc
 
-/// Counts of a `LatencyHistogram` at one moment, as a value for other threads. The difference of
-/// two such values covers the time between them.
+/// The counts of a `LatencyHistogram` at one moment, as a value for other threads. The difference
+/// of two such values covers the time between them.
 package struct LatencyCounts: Sendable, Equatable {
     /// Responses per bucket; empty if there are none.
     var buckets: [UInt64] = []
@@ -79,8 +79,9 @@ extension LatencyCounts {
     /// taken no time. Without this combination, most columns would be for these few responses.
     private static let quickestShare = 0.001
 
-    /// Counts in `wanted` columns, each wider than the previous one by the same factor. A bucket
-    /// that spans several columns is divided among them.
+    /// Returns the number of responses in each of `wanted` columns. Each column is wider than the
+    /// previous column by the same factor. If a bucket spans several columns, its responses are
+    /// divided among these columns.
     package func columns(_ wanted: Int) -> [(upper: UInt64, count: Double)] {
         let used = buckets.indices.filter { buckets[$0] > 0 }
         guard let last = used.last else { return [] }

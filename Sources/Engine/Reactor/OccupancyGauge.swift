@@ -1,4 +1,4 @@
-/// Fill level of a bounded table of a reactor.
+/// The fill level of a bounded table of a reactor.
 package struct OccupancyGauge {
     package enum Kind: String {
         case rows = "rows in hand"

@@ -53,13 +53,13 @@
     /// Number of bytes that may still be appended.
     var room: Int { capacity - sealedCount }
 
-    /// Whether the buffer has no bytes: none wait, and none are being sent.
+    /// Whether the buffer is empty: no bytes wait, and none are being sent.
     var isEmpty: Bool { sealedCount == 0 }
 
     /// Whether all bytes are sent, even if the driver has not reported the end of the send.
     var isDrained: Bool { sealedCount == sentCount }
 
-    /// Free memory for the next encrypted bytes.
+    /// The free memory for the next encrypted bytes.
     var tail: UnsafeMutableRawBufferPointer {
         // SAFETY: the driver reads only bytes before `sealedCount`. The caller finishes writing
         // here before the next call of a method.

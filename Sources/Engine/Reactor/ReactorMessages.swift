@@ -2,7 +2,7 @@ package import BroadsidePolicy
 package import BroadsideRing
 package import BroadsideRows
 
-/// Requests of the reactor to its driver: the ring, or the deterministic simulation.
+/// The requests of the reactor to its driver: the ring, or the deterministic simulation.
 ///
 /// Memory in a submission stays valid and unchanged until its completion.
 @safe package enum ReactorSubmission {
@@ -27,7 +27,7 @@ package import BroadsideRows
     case requestChunk(rowLimit: Int)
 }
 
-/// Results and events from the driver.
+/// The results and events from the driver.
 package enum ReactorCompletion {
     /// Addresses of the name, at least one, or the failure.
     case resolved(Result<[SocketAddress], ResolutionFailure>)

@@ -13,7 +13,7 @@ struct ReactorMetrics: ~Copyable {
     /// Number of accepted rows per topic that are not yet reported to the run. Empty if rows name
     /// no topics.
     var topicsAccepted: [UInt32]
-    /// Progress already reported to the canary.
+    /// The progress already reported to the canary.
     var canaryReport = CanaryReport()
 
     /// - Parameter topics: Limit on topics that rows name; 0: rows name none.
@@ -63,7 +63,7 @@ struct ReactorMetrics: ~Copyable {
 
 /// Counters that only the canary uses.
 struct CanaryReport {
-    /// Progress already reported to the canary.
+    /// The progress already reported to the canary.
     var reported = ReactorEffects.CanaryProgress()
     /// Whether an invalid row counts like a refused one.
     var countsInvalid = true

@@ -14,13 +14,13 @@ package struct ThreadUse: Sendable, Equatable {
     }
 }
 
-/// Report of a reactor, made by its own thread a few times per second.
+/// A report of a reactor, made by its own thread a few times per second.
 package struct ReactorReport: Sendable {
     package var statistics = RunStatistics()
     package var latency = LatencyCounts()
     /// CPU time of the reactor's thread and the time of the reading, nanoseconds.
     var threadUse = ThreadUse()
-    /// Totals of each connection slot; the last entry adds up all slots beyond the limit.
+    /// The totals of each connection slot; the last entry adds up all slots beyond the limit.
     package var connections: [ConnectionTally] = []
 
     package init() {}

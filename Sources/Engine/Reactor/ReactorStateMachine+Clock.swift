@@ -1,7 +1,8 @@
 import BroadsidePolicy
 import BroadsideSupport
 
-/// Effects of elapsed time: connections that are silent, get no responses, or do not accept bytes.
+/// The effects of elapsed time: connections that are silent, get no responses, or do not accept
+/// bytes.
 extension ReactorStateMachine where Records: ~Copyable {
     /// Maximum time for sending a connection's last bytes.
     static var flushLimit: UInt64 { second }

@@ -2,7 +2,7 @@ import BroadsideHTTP2
 import BroadsidePolicy
 import BroadsideSupport
 
-/// Exchange of a reactor with its run: effects go out, directives come in.
+/// The exchange of a reactor with its run: effects go out, directives come in.
 extension ReactorStateMachine where Records: ~Copyable {
     /// Hands over effects and takes directives at the start of an iteration.
     mutating func exchangeWithRun(_ now: Now) {

@@ -3,7 +3,7 @@ import BroadsidePolicy
 import BroadsideRing
 import BroadsideSupport
 
-/// Input from the driver: received bytes and completed operations.
+/// The input from the driver: received bytes and completed operations.
 extension ReactorStateMachine where Records: ~Copyable {
     /// Processes received bytes, which are valid only during this call.
     mutating func received(connection index: Int, bytes: RawSpan, now: Now) {

@@ -4,7 +4,7 @@ import BroadsideLedgerFormat
 import BroadsidePolicy
 import BroadsideSupport
 
-/// Reports of a reactor: counters, log events, fill levels and invariants.
+/// The reports of a reactor: counters, log events, fill levels and invariants.
 extension ReactorStateMachine where Records: ~Copyable {
     /// Current counters for other threads.
     func snapshot() -> RunStatistics {

@@ -396,8 +396,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
     }
 
-    /// Registers that this reactor has rows. Other reactors then do not leave, because they may
-    /// have to send these rows.
+    /// Reports to the other reactors that this reactor has rows. The other reactors then do not
+    /// leave, because they may have to send these rows.
     mutating func registerRows() {
         guard settings.reactors > 1, !rows.hasRegisteredRows else { return }
         rows.hasRegisteredRows = true

@@ -1,6 +1,6 @@
 import BroadsideSupport
 
-/// Times of a reactor, in monotonic nanoseconds.
+/// The times of a reactor, in monotonic nanoseconds.
 struct ReactorTimers {
     private(set) var lastIteration: UInt64
     private var nextScan: UInt64 = 0

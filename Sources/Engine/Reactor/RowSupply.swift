@@ -23,7 +23,7 @@ struct RowSupply: ~Copyable {
     var awaitingSync = RowsAwaitingSync()
     /// Whether this reactor has registered its rows with `RowHandoff`.
     var hasRegisteredRows = false
-    /// Requests without a response.
+    /// The requests without a response.
     private(set) var inFlight = 0
     /// Number of rows settled without a request in this iteration, and whether `unsentLimit` was
     /// reached.

@@ -1,4 +1,4 @@
-/// Queue of rows that the reactor reads before their reservation is synced, in list order and
+/// A queue of rows that the reactor reads before their reservation is synced, in list order and
 /// grouped by chunk. The rows are stored in the slab, so the queue can't have more rows than the
 /// slab.
 struct RowsAwaitingSync: ~Copyable {
@@ -14,7 +14,7 @@ struct RowsAwaitingSync: ~Copyable {
     private var first = Group()
     /// The last group; empty if there are fewer than two groups.
     private var last = Group()
-    /// Groups between the first and the last.
+    /// The groups between the first and the last.
     private var between: [Group] = []
     /// Index in `between` of the second group.
     private var next = 0

@@ -50,10 +50,10 @@ package struct RunEvent: Sendable, Equatable {
     /// Number of the connection slot in the run, from 1.
     package var connection: Int?
     package var message: String
-    /// Values that the message contains, for programs.
+    /// The values that the message contains, for programs.
     package var fields = Fields()
 
-    /// Values of an event; nil for values that the event does not have.
+    /// The values of an event; nil for values that the event does not have.
     package struct Fields: Sendable, Equatable {
         /// Address of a connection, or endpoint of the run.
         package var endpoint: String?

@@ -66,8 +66,8 @@ package struct RunStatistics: Sendable {
     /// mostly of its start.
     package static let shortestToJudgeSeconds = 2.0
 
-    /// Number of rows for each value of the `--payload-by` column that has no payload of its own.
-    /// Known only after the reactor has ended.
+    /// Row count for each value of the `--payload-by` column that has no payload file. Known only
+    /// after the reactor has ended.
     package var fallbacks = FallbackCounts()
 
     package init() {}

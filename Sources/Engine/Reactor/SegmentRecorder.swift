@@ -14,7 +14,7 @@ struct SegmentRecorder: ~Copyable {
     /// A sync is required up to this position, because rows wait for their reservation or the run
     /// ends.
     private var requiredSync: UInt64 = 0
-    /// Whether writing has failed or is no longer permitted.
+    /// Whether writing is over: it has failed, or it is no longer permitted.
     private(set) var hasFailed = false
     /// Time since which verdicts wait to be written, monotonic nanoseconds; nil: none do.
     private var pendingSince: UInt64?
@@ -32,7 +32,7 @@ struct SegmentRecorder: ~Copyable {
     }
 
     /// Maximum time that verdicts wait in order to share a write. A file system that can't write
-    /// without blocking passes each write to a kernel thread, which costs as much as twenty
+    /// without blocking passes each write to a kernel thread. This costs as much as twenty
     /// notifications. If the process is killed, the waiting verdicts are lost, and their rows are
     /// in doubt. No recorded verdict becomes wrong.
     static var verdictHold: UInt64 { 5 * millisecond }
@@ -47,7 +47,8 @@ struct SegmentRecorder: ~Copyable {
     /// Position up to which everything is durable.
     var synced: UInt64 { ledger.syncedPosition }
 
-    /// Whether everything recorded is durable, or nothing more can be written.
+    /// Whether nothing is left to write: all records are durable, or an earlier failure makes
+    /// further writes impossible.
     var isSafe: Bool {
         hasFailed
             || (ledger.pendingByteCount == 0 && syncing == nil

@@ -1,6 +1,6 @@
 import BroadsideSupport
 
-/// Limits on a connection's requests, based on its responses so far.
+/// The limits on a connection's requests, based on its responses so far.
 ///
 /// A connection without a response since its start or since a refusal gets few requests. On a
 /// connection to an address that loses rows, the limit on requests in flight grows with the number
@@ -72,8 +72,8 @@ struct Trust {
     /// responses.
     var worth: Int { LossyAddresses.worth(responses: responses) }
 
-    /// Lifts the limit of `mustProve` once the connection has had enough responses for all requests
-    /// that the server allows.
+    /// Lifts the limit of `mustProve` if the connection has had so many responses that the limit is
+    /// as high as `requestLimit`, the server's own limit.
     ///
     /// - Returns: True if this call lifted the limit.
     mutating func endProof(requestLimit: Int) -> Bool {

@@ -16,7 +16,7 @@ struct PendingRow {
     var next: RowTag = .max
     /// Version of the provider token in the request in flight.
     var authorizationVersion: UInt32 = 0
-    /// Requests for the row that count against `--max-attempts`.
+    /// The requests for the row that count against `--max-attempts`.
     var attempts: UInt16 = 0
     /// Status of the last response, and its reason code; 0 if there was none.
     var lastStatus: UInt16 = 0
@@ -25,7 +25,7 @@ struct PendingRow {
     var tokenCount: UInt8 = 0
     /// Whether a response to the row was InvalidProviderToken.
     var hadInvalidToken: Bool = false
-    /// Whether a request for the row got no response, so that a server may have acted on it.
+    /// Whether a request for the row got no response. A server may then have acted on it.
     var mayHaveBeenSent: Bool = false
     /// Layout of the row's field values, which are stored in the slab.
     var personal = PayloadRenderer.Shape()
@@ -79,8 +79,8 @@ struct PendingRow {
         unsafe memory.deallocate()
     }
 
-    /// Whether the slab may have no room for a further row, because slots or memory blocks are used
-    /// up.
+    /// Whether the slab may have no room for a further row. Its slots or memory blocks are then
+    /// used up.
     var isFull: Bool { count == capacity || blocks.freeCount < blocksPerRow }
 
     /// Takes a free slot. The slab must not be full.

@@ -11,7 +11,7 @@ internal import Synchronization
 /// continues.
 package final class FrameTraceFile: Sendable {
     private struct State {
-        /// Lines that wait to be written.
+        /// The lines that wait to be written.
         var lines: [UInt8] = []
         /// Number of times that the writer has taken the waiting lines.
         var takenCount = 0
@@ -27,7 +27,7 @@ package final class FrameTraceFile: Sendable {
         }
     }
 
-    /// State shared by reactors and the writer.
+    /// The state shared by reactors and the writer.
     private final class Shared: Sendable {
         let path: String
         let descriptor: Int32

@@ -20,7 +20,7 @@ internal import Glibc
         var pending = 0
         var isReceiving = false
         var isClosing = false
-        /// Whether the receive ended because no buffer was free. It then has to be armed again.
+        /// Whether the receive has to be armed again. It ended when no buffer was free.
         var needsReceive = false
     }
 

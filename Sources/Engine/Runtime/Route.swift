@@ -2,7 +2,7 @@ import BroadsideRing
 import BroadsideSupport
 package import BroadsideTLS
 
-/// Route to an endpoint: the name to resolve and connect to, and the server expected there.
+/// The route to an endpoint: the name to resolve and connect to, and the server expected there.
 package struct Route: Sendable {
     /// Host expected in the server's certificate.
     package var host: String

@@ -7,7 +7,7 @@ package final class TLSConfigurationBox: Sendable {
     package struct Value: Sendable {
         package var context: TLSContext
         package var serverName: ServerName
-        /// Tunnel through a proxy; nil: direct connection to the server.
+        /// The tunnel through a proxy; nil: direct connection to the server.
         package var tunnel: ProxyTunnelStateMachine.Configuration?
 
         init(

@@ -6,7 +6,7 @@ import BroadsideHTTP2
 /// are encoded by the writer (`RequestWriter+HTTP2`) on streams that are opened here.
 struct HTTP2Session: ~Copyable {
     var http: ClientConnectionStateMachine
-    /// Mirror of the server's header table, as our encoder has filled it.
+    /// The mirror of the server's header table, as our encoder has filled it.
     var mirror = DynamicTableMirror()
     private let controlLimit: Int
 

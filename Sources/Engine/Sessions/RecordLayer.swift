@@ -1,7 +1,7 @@
 internal import BroadsideTLS
 
-/// Layer between the bytes on the socket and the bytes of HTTP/2: TLS in production, no layer in
-/// the deterministic simulation. There, a seed decides every byte.
+/// The layer between the bytes on the socket and the bytes of HTTP/2: TLS in production, no layer
+/// in the deterministic simulation. There, a seed decides every byte.
 protocol RecordLayer: ~Copyable {
     /// Configuration of a connection's record layer.
     associatedtype Configuration: Sendable
@@ -53,8 +53,8 @@ enum RecordLayerResult: Sendable {
 package struct RecordLayerError: Error, Sendable {
     /// One-line description of the error and its remedy.
     package var message: String
-    /// Whether a retry can't help, for example because the certificate was refused, or because the
-    /// server has no HTTP/2 or no TLS at all.
+    /// Whether a retry can't help. For example, the certificate was refused, or the server has no
+    /// HTTP/2 or no TLS at all.
     var isLasting: Bool
     /// Whether the message already names the peer that is to blame.
     var namesPeer = false

@@ -27,7 +27,7 @@ import BroadsideTLS
     // SAFETY: `payloadLimit` bytes, freed in `deinit`; a payload is written there before it is
     // read.
     private let payloadBytes: UnsafeMutableRawBufferPointer
-    /// Buffer for a row's field values if they are not contiguous.
+    /// The buffer for a row's field values if they are not contiguous.
     // SAFETY: `fieldLimit` bytes, the maximum per row; freed in `deinit`.
     private let fieldValueScratch: UnsafeMutableRawBufferPointer
 
@@ -55,7 +55,7 @@ import BroadsideTLS
     /// Number of bytes in the record, and its limit.
     var recordCount = 0
     private var recordLimit = 0
-    /// Free bytes in the record that are required before the next row is taken from the list.
+    /// The free bytes in the record that are required before the next row is taken from the list.
     var rowLimit = 0
 
     init(settings: ReactorSettings, layout: RowLayout) {
@@ -148,7 +148,7 @@ import BroadsideTLS
     /// Number of rows whose payload has a shortened value; nil if no payload shortens values.
     var shortenedRows: UInt64? { renderer.mayShorten ? renderer.shortenedRows : nil }
 
-    /// Number of rows for each value of the `--payload-by` column that has no payload of its own.
+    /// Row count for each value of the `--payload-by` column that has no payload file.
     var fallbackCounts: FallbackCounts { renderer.fallbackCounts }
 
     /// Stores the field values of the row that `reader` read last, if payloads are templated.

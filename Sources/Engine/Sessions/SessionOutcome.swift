@@ -79,7 +79,7 @@ struct SessionTimes {
     var requestTimeout: UInt64
 }
 
-/// Fill levels of a session's bounded tables, with their limits.
+/// The fill levels of a session's bounded tables, with their limits.
 struct SessionOccupancy {
     var controlBytes = 0
     var controlLimit = 0

@@ -14,7 +14,7 @@ struct TemplateKey: Equatable {
     var priority: UInt8 = 0
 }
 
-/// Request bytes that are encoded once and used for many requests.
+/// The request bytes that are encoded once and used for many requests.
 protocol PrecomputedRequest {
     func deallocate()
 }

@@ -69,7 +69,7 @@ package struct ReactorSettings: Sendable {
 
     var onLost: LostResponsePolicy
     var retryPolicy: RetryPolicy
-    /// Request timeout in nanoseconds.
+    /// The request timeout in nanoseconds.
     var requestTimeout: UInt64
     var giveUpAfter: UInt64
     /// Whether the user gave `--give-up-after`. If so, a run that reaches no server at its start
@@ -84,8 +84,8 @@ package struct ReactorSettings: Sendable {
     /// `--quiet`: the canary then sends only some of the valid rows that it reads, so invalid rows
     /// would count too much.
     package var canaryCountsInvalid = true
-    /// Whether rows of the list may be masked, because `ledger forget` erased their devices. Such
-    /// rows do not count as invalid for `--max-invalid`.
+    /// Whether rows of the list may be masked. `ledger forget` erased the devices of such rows.
+    /// They do not count as invalid for `--max-invalid`.
     package var mayHaveMaskedRows = false
     /// Row limits of the reactor.
     package var limits = ReactorLimits()

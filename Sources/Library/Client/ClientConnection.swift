@@ -42,7 +42,7 @@ internal import Glibc
 
     let descriptor: Int32
     private var phase = Phase.connecting
-    /// State machine that opens the tunnel through a proxy; nil without a proxy.
+    /// The state machine that opens the tunnel through a proxy; nil without a proxy.
     private var tunnel: ProxyTunnelStateMachine?
     private var session: TLSSession
     private var http: ClientConnectionStateMachine
@@ -50,7 +50,7 @@ internal import Glibc
     private let authority: [UInt8]
     private var requests: [UInt32: PushRequest] = [:]
     private var nextTag: UInt32 = 0
-    /// Frames that are not encrypted yet.
+    /// The frames that are not encrypted yet.
     private var plaintext: [UInt8] = []
     /// Encrypted records. The socket has taken the first `sentCount` bytes.
     private var ciphertext: [UInt8] = []

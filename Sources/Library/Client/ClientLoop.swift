@@ -22,7 +22,7 @@ final class ClientLoop {
     /// Time until which no connection is opened, monotonic nanoseconds.
     private var pausedUntil: UInt64 = 0
     private var connections: [ClientConnection] = []
-    /// Pushes that are not sent yet, in order.
+    /// The pushes that are not sent yet, in order.
     private var waiting: [PushRequest] = []
     private var firstWaiting = 0
     private var isClosed = false
@@ -31,7 +31,7 @@ final class ClientLoop {
 
     /// Interval between checks for pushes that have waited too long, nanoseconds.
     private static var checkInterval: UInt64 { 50 * millisecond }
-    /// Pause after all addresses have failed, nanoseconds.
+    /// The pause after all addresses have failed, nanoseconds.
     private static var pause: UInt64 { second }
 
     init(_ queue: PushQueue, _ options: ClientOptions, _ credential: ClientCredential) {

@@ -12,7 +12,7 @@ package struct MetricsText {
     }
 
     package private(set) var text = ""
-    /// Labels of the campaign, added to each sample.
+    /// The labels of the campaign, added to each sample.
     private let campaignLabels: [String: String]
     private var lastFamily = ""
 

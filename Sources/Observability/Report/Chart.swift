@@ -24,14 +24,14 @@ struct Chart {
         /// Name of a color in the page's style sheet.
         var color: String
         var shape: Shape
-        /// Values in the chart's units, from left to right. nil leaves a gap.
+        /// The values in the chart's units, from left to right. nil leaves a gap.
         var values: [Double?]
         /// Horizontal positions of the values of curves and points, 0 to 1; nil: the chart's
         /// `positions`.
         var positions: [Double]?
     }
 
-    /// Label at a position on the horizontal axis, 0 to 1.
+    /// A label at a position on the horizontal axis, 0 to 1.
     struct Tick {
         var fraction: Double
         var text: String
@@ -39,7 +39,7 @@ struct Chart {
 
     var identifier: String
     var title: String
-    /// Sentence that describes the curves, for readers who can't see them.
+    /// The sentence that describes the curves, for readers who can't see them.
     var description: String
     /// Left edges of the values' intervals, 0 to 1, followed by the right edge of the last one.
     var edges: [Double] = []
@@ -61,7 +61,7 @@ struct Chart {
     var table: String?
 
     private static let height = 200
-    /// Space above the plot for the unit and the labels of vertical lines.
+    /// The space above the plot for the unit and the labels of vertical lines.
     private static let top = 34
     private static let left = 48
     private static let wholeHeight = height + top + 24
@@ -131,7 +131,7 @@ struct Chart {
     /// Mapping of values to heights, from the bottom (0) to the top (1).
     enum Scale {
         case linear(top: Double)
-        /// Bounds, both powers of ten.
+        /// The bounds, both powers of ten.
         case logarithmic(low: Double, high: Double)
 
         func share(_ value: Double) -> Double {
@@ -143,7 +143,7 @@ struct Chart {
             }
         }
 
-        /// Values at which there is a grid line.
+        /// The values at which there is a grid line.
         var steps: [Double] {
             switch self {
             case .linear(let top): return (0...4).map { top * Double($0) / 4 }

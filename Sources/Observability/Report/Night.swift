@@ -4,7 +4,7 @@ import BroadsideSupport
 
 /// One campaign on the page about nights: a row of its table, and a point in its charts.
 package struct Night {
-    /// Figures of a campaign over all its runs, from its ledger.
+    /// The figures of a campaign over all its runs, from its ledger.
     package struct Figures {
         var outcome: Summary.Outcome
         /// Number of rows of the list; nil if no run read the list to its end.

@@ -2,7 +2,7 @@ import BroadsideLedgerFormat
 import BroadsideRows
 import BroadsideSupport
 
-/// Charts of lists, tokens and runs over the nights.
+/// The charts of lists, tokens and runs over the nights.
 extension NightsPage {
     /// Minimum number of nights for a curve of running medians. With fewer nights, a line joins the
     /// points.
@@ -48,7 +48,8 @@ extension NightsPage {
             words: { durationText($0 * scale) })
     }
 
-    /// Chart of failed and unknown rows; nil if there are none. A tile of the page then says so.
+    /// The chart of failed and unknown rows; nil if there are none. A tile of the page then says
+    /// so.
     private var failureChart: Chart? {
         let course = course
         let states: [(name: String, color: String, count: (Night.Figures) -> UInt64)] = [
@@ -117,8 +118,8 @@ extension NightsPage {
 
     private static var groupColors: [String] { ["first", "second", "good", "other", "dead"] }
 
-    /// Campaigns with a line of their own, and one group for the nights of all other campaigns. If
-    /// no campaign has two nights, that group has all nights.
+    /// The groups of nights that are drawn as lines: some single campaigns, and one group for the
+    /// nights of all other campaigns. If no campaign has two nights, one group contains all nights.
     private var drawnGroups: [Group] {
         let groups = groups
         let own = groups.filter { $0.indices.count > 1 }.prefix(Self.groupColors.count - 1)
@@ -140,7 +141,7 @@ extension NightsPage {
 
     // MARK: The axis of time
 
-    /// Positions of the nights from the first to the latest, with a margin at both ends.
+    /// The positions of the nights from the first to the latest, with a margin at both ends.
     private var positions: [Double] {
         let range = range
         return course.map { position($0.milliseconds, in: range) }
@@ -161,7 +162,7 @@ extension NightsPage {
         return (first, last - first)
     }
 
-    /// Ticks at months, days or times, depending on the span.
+    /// The ticks at months, days or times, depending on the span.
     private var ticks: [Chart.Tick] {
         let (first, span) = range
         let last = first + span

@@ -9,7 +9,7 @@ extension NightsPage {
         var heading: String
         /// Whether a value above 0 is highlighted after the run has ended.
         var isAlarm = false
-        /// Figure whose outliers this column highlights.
+        /// The figure whose outliers this column highlights.
         var figure: NightOutlier.Figure?
         /// Value of the column; nil if it is unknown.
         var value: (Night.Figures) -> UInt64?
@@ -158,7 +158,7 @@ extension NightsPage {
         return months
     }
 
-    /// Links to the months, if there are more than two.
+    /// The links to the months, if there are more than two.
     private var monthLinks: String {
         let months = months
         guard months.count > 2 else { return "" }

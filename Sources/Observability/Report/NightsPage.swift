@@ -24,7 +24,7 @@ package struct NightsPage {
         self.createdAtMilliseconds = createdAtMilliseconds
     }
 
-    /// Page as bytes.
+    /// The page as bytes.
     package var html: [UInt8] {
         var page = pageHead(
             title: "\(heading): \(sentence)", css: ReportStyle.css + ReportStyle.nights)
@@ -43,7 +43,7 @@ package struct NightsPage {
 
     // MARK: The head
 
-    /// Heading such as `evening: 12 nights, 2026-11-10 to 2026-11-21`. It begins with the
+    /// A heading such as `evening: 12 nights, 2026-11-10 to 2026-11-21`. It begins with the
     /// campaign's name if all nights have the same name.
     private var heading: String {
         let titles = Set(nights.map(\.title))
@@ -166,7 +166,7 @@ package struct NightsPage {
         var name: String
         /// Indices of the group's nights in `course`.
         var indices: [Int]
-        /// Whether this group combines all campaigns that have no line of their own in the chart.
+        /// Whether this group combines all campaigns that have no separate line in the chart.
         var isMixed = false
     }
 

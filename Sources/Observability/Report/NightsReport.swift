@@ -1,7 +1,7 @@
 public import BroadsideLedgers
 public import BroadsideSupport
 
-/// Report about many ledgers.
+/// A report about many ledgers.
 public struct NightsReport {
     private(set) var nights: [Night] = []
 

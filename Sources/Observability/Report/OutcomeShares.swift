@@ -81,7 +81,7 @@ struct OutcomeShares {
         }
     }
 
-    /// Groups about which the operator has to decide, the largest first.
+    /// The groups about which the operator has to decide, the largest first.
     var decisions: [(part: Part, count: UInt64)] {
         Part.allCases.filter { needsDecision($0) && count($0) > 0 }.map { ($0, count($0)) }
             .sorted { $0.count > $1.count }

@@ -42,7 +42,8 @@ package struct Proportion: Sendable, Equatable {
         package let difference: Double
         /// Newcombe's hybrid score interval (his method 10), 95 percent.
         package let interval: ClosedRange<Double>
-        /// Whether the interval contains 0, or one of the shares has no devices.
+        /// Whether the difference proves nothing: the interval contains 0, or one of the shares has
+        /// no devices.
         package let isInconclusive: Bool
     }
 

@@ -44,10 +44,10 @@ package struct ReceiptFindings: Sendable {
         var second: Arm
         var difference: Proportion.Difference
 
-        /// Names of both arms, such as `a - holdout`.
+        /// The names of both arms, such as `a - holdout`.
         var name: String { "\(first.name) \u{2212} \(second.name)" }
 
-        /// Text that interprets the difference.
+        /// The text that interprets the difference.
         var verdict: String {
             if difference.isInconclusive { return "too small to tell" }
             let better = difference.difference > 0 ? first.name : second.name

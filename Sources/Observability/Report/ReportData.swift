@@ -6,8 +6,8 @@ package import BroadsidePolicy
 package struct ReportData {
     /// Rows settled in a period of running time.
     struct Throughput {
-        /// Start, in seconds of running time since the campaign's start. Gaps between runs do not
-        /// count.
+        /// The start, in seconds of running time since the campaign's start. Gaps between runs do
+        /// not count.
         var start: Double
         var duration: Double
         var accepted: UInt64
@@ -21,7 +21,7 @@ package struct ReportData {
         var startedAtMilliseconds: UInt64
         var start: Double
         var elapsed: Double
-        /// Word for the run's end; nil if the ledger does not record the end.
+        /// The word for the run's end; nil if the ledger does not record the end.
         var outcome: String?
         var cause: String?
         var retries: UInt64
@@ -29,7 +29,7 @@ package struct ReportData {
         var accepted: UInt64 = 0
         var rejected: UInt64 = 0
         var others: UInt64 = 0
-        /// Pauses by the operator, milliseconds since 1970.
+        /// The pauses by the operator, milliseconds since 1970.
         var pauses: [Telemetry.Pause] = []
 
         var endedAtMilliseconds: UInt64 { startedAtMilliseconds + UInt64(elapsed * 1000) }
@@ -51,7 +51,7 @@ package struct ReportData {
     package var identity: CampaignIdentity?
     var runs: [RunMark] = []
     var throughput: [Throughput] = []
-    /// Points of the telemetry; their times are running time.
+    /// The points of the telemetry; their times are running time.
     var points: [TimeSeries.Point] = []
     var latency = LatencyCounts()
     /// Nanoseconds that connections spent in each state of `LimitedBy`, over all runs.

@@ -8,7 +8,7 @@ extension ReportPage {
     /// Number of columns in the latency distribution.
     private static var distributionColumns: Int { 48 }
 
-    /// Charts; empty if there were no responses.
+    /// The charts; empty if there were no responses.
     var charts: String {
         var charts =
             hasFewRows
@@ -21,7 +21,7 @@ extension ReportPage {
     /// Whether there are too few rows for curves, rates and shares of responses.
     private var hasFewRows: Bool { settledCount < 20 }
 
-    /// Rates and response times in one line.
+    /// The rates and response times in one line.
     private var speed: String {
         guard !hasFewRows else { return "" }
         var parts: [String] = []

@@ -74,8 +74,8 @@ extension ReportPage {
             ?? "\(name).clean\(compression)"
     }
 
-    /// Sentence about rows that only a retry sends, and about the effect of a retry; nil if there
-    /// are no such rows.
+    /// The sentence about rows that only a retry sends, and about the effect of a retry; nil if
+    /// there are no such rows.
     private var retryable: String? {
         let summary = data.summary
         let texts = [(summary.failed, "failed"), (summary.unknown, "unknown")].filter { $0.0 > 0 }

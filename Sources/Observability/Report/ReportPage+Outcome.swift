@@ -16,8 +16,8 @@ extension ReportPage {
 
     private var allRows: UInt64 { states.reduce(0) { $0 + $1.count } }
 
-    /// Shares such as `97.2% accepted, 2.1% rejected, 0.7% invalid`. Other states follow if they
-    /// have rows.
+    /// The shares, such as `97.2% accepted, 2.1% rejected, 0.7% invalid`. Other states follow if
+    /// they have rows.
     var shares: String {
         guard allRows > 0 else { return "no rows" }
         return states.enumerated().filter { $0.offset < 3 || $0.element.count > 0 }.map {
@@ -37,8 +37,8 @@ extension ReportPage {
 
     /// Minimum share for a good result: accepted rows among the rows that were meant to be sent.
     private static var goodShare: Double { 0.9 }
-    /// Share of accepted rows, among rows that were meant to be sent, below which the result is
-    /// bad.
+    /// Share of accepted rows below which the result is bad. It is a share of the rows that were
+    /// meant to be sent.
     private static var badShare: Double { 0.5 }
 
     var statusText: String {
@@ -72,7 +72,7 @@ extension ReportPage {
 
     // MARK: The bar and the cards
 
-    /// Bar of all rows with its legend.
+    /// The bar of all rows with its legend.
     var bar: String {
         guard outcome.all > 0 else { return "" }
         let parts = OutcomeShares.Part.allCases.filter { outcome.count($0) > 0 }
@@ -157,7 +157,7 @@ extension ReportPage {
 
     // MARK: When
 
-    /// Start, end, pauses, gaps and alert.
+    /// The start, end, pauses, gaps and alert.
     var facts: String {
         var items: [(String, String)] = []
         if data.summary.name != nil { items.append(("Campaign", data.summary.campaign)) }

@@ -1,6 +1,6 @@
 import BroadsideSupport
 
-/// Waves of the campaign: when each was due, when it was sent, and its rows.
+/// The waves of the campaign: when each was due, when it was sent, and its rows.
 extension ReportPage {
     /// Table of the waves; empty if rows are not sent in waves.
     var waves: String {
@@ -35,14 +35,14 @@ extension ReportPage {
             + "the start of this wave to the start of the next.\(more)</p></div>\n"
     }
 
-    /// Note about the waves of a merged ledger.
+    /// The note about the waves of a merged ledger.
     private var wavesOfParts: String {
         "<h2>Waves</h2>\n<div class=\"box\"><p>Each of the \(grouped(data.partsWithWaves)) merged "
             + "ledgers had its own waves, because each began at a different time. The report of "
             + "each original ledger has a table of its waves; the copy here has none.</p></div>\n"
     }
 
-    /// Runs of each wave: the runs that began to send after the wave's time and before the next
+    /// The runs of each wave: the runs that began to send after the wave's time and before the next
     /// wave's time.
     private var runsOfWaves: [[ReportData.RunMark]] {
         var runs = [[ReportData.RunMark]](repeating: [], count: data.waves.count)

@@ -1,7 +1,7 @@
 import BroadsideEngine
 import BroadsideSupport
 
-/// Texts of the page.
+/// The texts of the page.
 extension ReportPage {
     func words(_ cause: LimitedBy) -> String {
         cause.words(acceptsBySilence: data.summary.acceptsBySilence)

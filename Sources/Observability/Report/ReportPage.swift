@@ -2,7 +2,7 @@ import BroadsideEngine
 import BroadsideLedgerFormat
 import BroadsideSupport
 
-/// Report as one self-contained page.
+/// The report as one self-contained page.
 package struct ReportPage {
     let data: ReportData
     /// Rows in groups that matter to the operator.
@@ -15,7 +15,7 @@ package struct ReportPage {
         outcome = OutcomeShares(data.summary, isInProgress: data.isInProgress)
     }
 
-    /// Page as bytes.
+    /// The page as bytes.
     package var html: [UInt8] {
         var page = pageHead(title: "\(heading): \(shares)", css: ReportStyle.css)
         page +=

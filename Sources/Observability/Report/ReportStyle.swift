@@ -1,4 +1,5 @@
-/// Style sheet of the page: for light and dark mode, screens from 360 pixels of width, and paper.
+/// The style sheet of the page: for light and dark mode, screens from 360 pixels of width, and
+/// paper.
 enum ReportStyle {
     static let css = """
         :root{color-scheme:light dark;--ground:#fbfbfa;--sheet:#fff;--ink:#1c2127;--soft:#5b6570;\

@@ -1,8 +1,8 @@
 package import BroadsideLedgerFormat
 import BroadsideRows
 
-/// Numbers of settled rows over time, from the ledger's verdicts, in bins of equal width. The width
-/// grows with the time that is covered, so that the number of bins is bounded.
+/// The counts of settled rows over time, from the ledger's verdicts, in bins of equal width. The
+/// width grows with the time that is covered, so that the number of bins is bounded.
 package struct SettlementTimeline {
     struct Bin {
         /// Seconds since the run's start.
@@ -31,7 +31,7 @@ package struct SettlementTimeline {
     /// Time of the last verdict that counts, by index of the epoch; 0 if there is none.
     private var lastMilliseconds: [UInt64]
     private var widthMilliseconds: UInt64 = 1000
-    /// Counts by index of the epoch and by number of the bin.
+    /// The counts by index of the epoch and by number of the bin.
     private var counts: [[UInt64: Counts]]
 
     /// Maximum number of bins over all runs.

@@ -150,13 +150,13 @@ struct TimeAxis {
 
     // MARK: Ticks
 
-    /// Round intervals between ticks, in milliseconds.
+    /// The round intervals between ticks, in milliseconds.
     private static let steps: [UInt64] =
         [1, 2, 5, 10, 20, 50, 100, 200, 500]
         + [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800].map { $0 * 1000 }
         + [1, 2, 3, 6, 12, 24, 48, 168, 720].map { $0 * 3_600_000 }
 
-    /// Ticks at round times.
+    /// The ticks at round times.
     var ticks: [Tick] {
         let step =
             Self.steps.first { total * 1000 / Double($0) <= ($0 < 1000 ? 3 : 5) }
@@ -205,7 +205,7 @@ struct TimeAxis {
         return isOneDay ? String(clock) : "\(text.dropFirst(5).prefix(5))\u{a0}\(clock)"
     }
 
-    /// Note such as `Times are CET, UTC+01:00.`
+    /// A note such as `Times are CET, UTC+01:00.`
     var note: String {
         guard zone != .utc else { return "Times are UTC." }
         let minutes = abs(zone.offset) / 60

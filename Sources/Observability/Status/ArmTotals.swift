@@ -2,7 +2,7 @@ package import BroadsideLedgerFormat
 package import BroadsideRows
 package import BroadsideSupport
 
-/// Numbers of settled rows for each arm of a campaign, for outputs.
+/// The counts of the settled rows for each arm of a campaign, for outputs.
 package struct ArmTotals: Sendable, Equatable {
     /// Arms in the order of the split.
     package var arms: [NamedTotals]
@@ -47,7 +47,7 @@ package struct TopicTotals: Sendable, Equatable {
 /// Settled rows of one arm or topic.
 package struct NamedTotals: Sendable, Equatable, Encodable {
     package var name: String
-    /// Counts in the order of `RowState.settledStates`.
+    /// The counts in the order of `RowState.settledStates`.
     fileprivate var numbers: [UInt64]
 
     /// Number of the rows in a settled state.

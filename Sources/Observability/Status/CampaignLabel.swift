@@ -10,7 +10,7 @@ public enum CampaignLabel {
     /// Maximum length of a value, in bytes.
     public static let valueByteCountMax = 200
 
-    /// Keys that a label must not have: labels of the metrics themselves (`MetricsText`), and
+    /// The keys that a label must not have: labels of the metrics themselves (`MetricsText`), and
     /// labels that Prometheus adds when it scrapes.
     static let reservedKeys: Set<String> = [
         "campaign", "instance", "job", "le", "limited_by", "name", "part", "phase", "quantile",

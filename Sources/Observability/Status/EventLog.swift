@@ -24,7 +24,7 @@ package struct EventLog {
     private var linesInWindow = 0
     private var suppressed: UInt64 = 0
     private var lastSuppressed: UInt64 = 0
-    /// Streaks of repeated events on connections, by kind. Each counts the events that were not
+    /// The streaks of repeated events on connections, by kind. Each counts the events that were not
     /// written.
     private var streaks: [RunEvent.Kind: Streak] = [:]
 
@@ -147,7 +147,7 @@ package struct EventLog {
 /// Consecutive events of one kind on connections. The first one was written; the others are
 /// combined into one line.
 private struct Streak {
-    /// Start time, in nanoseconds.
+    /// The start time, in nanoseconds.
     let start: UInt64
     /// Number of events not written.
     private(set) var count: UInt64 = 0
@@ -168,7 +168,7 @@ private struct Streak {
         last = event
     }
 
-    /// Event that combines all events that were not written; nil if there are none.
+    /// Event that combines all unwritten events; nil if there are none.
     var summary: RunEvent? {
         guard let last, count > 1 else { return last }
         var summary = RunEvent(

@@ -4,8 +4,8 @@ import BroadsideLists
 package import BroadsidePolicy
 package import BroadsideSupport
 
-/// Counts of the guards against a wrong campaign, in the summary and in the response to `control
-/// status`. A program that runs several parts of one campaign needs them.
+/// The counts of the guards against a wrong campaign, in the summary and in the response to
+/// `control status`. A program that runs several parts of one campaign needs them.
 public struct GuardStatus: Sendable, Equatable, Encodable {
     /// State of the canary.
     public enum Canary: String, Sendable, Encodable {

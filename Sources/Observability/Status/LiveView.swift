@@ -4,7 +4,8 @@ import BroadsidePolicy
 import BroadsideRows
 import BroadsideSupport
 
-/// Lines of the live view on a terminal. They depend only on a snapshot and the terminal's width.
+/// The lines of the live view on a terminal. They depend only on a snapshot and the terminal's
+/// width.
 struct LiveView {
     /// Capabilities of the terminal.
     struct Style: Equatable {

@@ -1,7 +1,7 @@
 import BroadsideSupport
 internal import Glibc
 
-/// Progress of a run on stderr: a live view on a terminal, otherwise a plain line every few
+/// The progress of a run on stderr: a live view on a terminal, otherwise a plain line every few
 /// seconds, or one JSON object per second.
 package struct Progress {
     private enum Mode {

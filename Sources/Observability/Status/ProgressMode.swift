@@ -1,6 +1,6 @@
-/// Display of progress during a run.
+/// The display of progress during a run.
 public enum ProgressMode: String, Sendable, CaseIterable {
-    /// Live view if stderr is a terminal, otherwise a plain line every few seconds.
+    /// A live view if stderr is a terminal, otherwise a plain line every few seconds.
     case auto
     /// No progress. Warnings and the final message still go to stderr.
     case none

@@ -9,7 +9,7 @@ package struct RunKeys {
         case faster, slower
     }
 
-    /// Text that asks the operator whether to stop the run. It is set while a second key is
+    /// The text that asks the operator whether to stop the run. It is set while a second key is
     /// expected; otherwise nil.
     package private(set) var question: String?
     private var askedAt: UInt64 = 0
@@ -53,7 +53,7 @@ package struct RunKeys {
         if question != nil, now - askedAt > Self.patience { question = nil }
     }
 
-    /// Help text, one line per key.
+    /// The help text, one line per key.
     package static let help = """
         keys         p pauses the run, r resumes it
                      + sends faster, - slower: the limit times 1.25 or 0.8

@@ -16,9 +16,9 @@ package struct RunSampler {
         var labels: [String: String]
         /// Whether the server is a legacy gateway.
         var acceptsBySilence = false
-        /// Split of devices into arms; nil if there are no arms.
+        /// The split of devices into arms; nil if there are no arms.
         var split: ArmSplit?
-        /// Counts of rows that earlier runs settled and this run does not send again.
+        /// The counts of rows that earlier runs settled and this run does not send again.
         var earlier: RowCounts
         /// Selection of the list's rows that belong to the campaign.
         var rows = CampaignRows()
@@ -28,7 +28,7 @@ package struct RunSampler {
         /// Size of the list; nil if it is unknown before the list's end.
         var listByteCount: UInt64?
         var wantedConnections: Int
-        /// Work of this process in its earlier passes over the list.
+        /// The work of this process in its earlier passes over the list.
         var earlierPasses: RunSnapshot.EarlierPasses
 
         package init(
@@ -208,6 +208,6 @@ package struct RunSampler {
 }
 
 extension ReasonCounts {
-    /// Numbers of rows that were not accepted, by the text of the reason.
+    /// Count of the rows that were not accepted, for each text of a reason.
     package var named: [String: UInt64] { named { Reason(rawValue: $0)?.text ?? "reason \($0)" } }
 }

@@ -26,7 +26,7 @@ package struct RunSnapshot: Sendable {
         }
     }
 
-    /// Work of a process in its earlier passes over the list.
+    /// The work of a process in its earlier passes over the list.
     package struct EarlierPasses: Sendable {
         var statistics = RunStatistics()
         var latency = LatencyCounts()
@@ -51,20 +51,20 @@ package struct RunSnapshot: Sendable {
     package var campaign = ""
     /// Name of the campaign; nil if it has none.
     package var name: String?
-    /// Labels of the campaign.
+    /// The labels of the campaign.
     package var labels: [String: String] = [:]
     /// Whether the server is a legacy gateway, which sends no response to an accepted notification.
     var acceptsBySilence = false
-    /// Split of devices into arms; nil if there are no arms.
+    /// The split of devices into arms; nil if there are no arms.
     package var split: ArmSplit?
     /// Settled rows of each arm over all runs; nil if there are no arms.
     var arms: ArmTotals? { ArmTotals(split, counts.arms) }
-    /// Counts of the guards; nil after the run's end.
+    /// The counts of the guards; nil after the run's end.
     package var guards: GuardStatus?
     package var phase = Phase.running
     /// Seconds since the present pass over the list began.
     package var elapsedSeconds = 0.0
-    /// Work of this process before the present pass: the passes of earlier waves.
+    /// The work of this process before the present pass: the passes of earlier waves.
     var earlierPasses = EarlierPasses()
     /// Time of the snapshot, in milliseconds since 1970.
     package var wallMilliseconds: UInt64 = 0
@@ -80,23 +80,23 @@ package struct RunSnapshot: Sendable {
     /// `sendingSeconds`.
     package var rateNow = 0.0
     package var rateAverage = 0.0
-    /// Rates in the last seconds, one for each second, the oldest first.
+    /// The rates in the last seconds, one for each second, the oldest first.
     package var recentRates: [Double] = []
     package var latencyNow = Latency()
     package var latency = Latency()
     package var openConnections = 0
     var wantedConnections = 0
     package var inFlight = 0
-    /// Limit in requests per second from `--rate` or the operator; nil: unlimited.
+    /// The limit in requests per second from `--rate` or the operator; nil: unlimited.
     package var rateLimit: Double?
-    /// Counts per topic; nil if rows name no topics.
+    /// The counts per topic; nil if rows name no topics.
     package var topics: [TopicReport]?
     /// Which wave is being sent; nil if rows are not sent in waves.
     package var waves: WaveProgress?
-    /// Progress of a rising `rateLimit`; nil if it does not rise.
+    /// The progress of a rising `rateLimit`; nil if it does not rise.
     package var ramp: RampClock?
-    /// Shares of the connections' time in the last second, indexed by `LimitedBy`. All zero before
-    /// the first sample.
+    /// The shares of the connections' time in the last second, indexed by `LimitedBy`. All zero
+    /// before the first sample.
     var limitedNow = [Double](repeating: 0, count: LimitedBy.allCases.count)
     /// Counters of the present pass.
     package var statistics = RunStatistics()

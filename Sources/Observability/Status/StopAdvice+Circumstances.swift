@@ -33,7 +33,7 @@ extension StopAdvice.Circumstances {
 }
 
 extension Summary {
-    /// States with rows that a resumed run sends again only on request (`--retry`).
+    /// The states with rows that a resumed run sends again only on request (`--retry`).
     package var openStates: [RowState] {
         [.failed, .unknown].filter { counts[$0] > 0 }
     }
@@ -42,14 +42,14 @@ extension Summary {
     /// device.
     package var emptyHandedWarning: String? { allSkippedWarning ?? allRefusedWarning }
 
-    /// Warning that all rows that could be sent were skipped; nil if a row was sent or may still be
+    /// Warning: all rows that could be sent were skipped; nil if a row was sent or may still be
     /// sent.
     private var allSkippedWarning: String? {
         guard skipped > 0, counts.sent == 0, remaining == 0 else { return nil }
         return Self.allSkippedWarning(skips, invalid: invalid)
     }
 
-    /// Numbers of skipped rows by reason.
+    /// Count of the skipped rows for each reason.
     private var skips: [(reason: SkipReason, count: UInt64)] {
         SkipReason.allCases.compactMap { skip in
             reasons[skip.reason.text].map { (reason: skip, count: $0) }
@@ -62,7 +62,7 @@ extension Summary {
         return most == .late ? "--deliver-at and --on" : most?.option ?? "the options"
     }
 
-    /// Warning that all rows that could be sent are skipped.
+    /// Warning: all rows that could be sent are skipped.
     ///
     /// - Parameters:
     ///   - counts: Number of skipped rows for each reason, at least one.
@@ -77,7 +77,7 @@ extension Summary {
             + "no device gets this campaign: check \(cause(of: counts))"
     }
 
-    /// Warning that APNs refused all rows that were sent; nil if it accepted any. The guard
+    /// Warning: APNs refused all rows that were sent; nil if it accepted any. The guard
     /// `--abort-after` does not stop such a run if the list is too short, or if all tokens are
     /// dead.
     private var allRefusedWarning: String? {

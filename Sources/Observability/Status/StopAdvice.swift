@@ -40,7 +40,7 @@ package struct StopAdvice {
         var ledger: String
         /// Command line of the run; nil if none was kept.
         var command: RunCommand?
-        /// States `failed` and `unknown`, if there are rows in them.
+        /// The states `failed` and `unknown`, if there are rows in them.
         var openStates: [RowState] = []
         /// Whether rows are in doubt. This includes rows that a run should have sent again but did
         /// not settle.
@@ -53,7 +53,8 @@ package struct StopAdvice {
         package var hasLedger = true
         /// Whether connections use `--proxy`.
         package var hasProxy = false
-        /// Notice that this machine has a proxy that the run does not use; nil if it has no proxy.
+        /// The notice about this machine's proxy, which the run does not use; nil if it has no
+        /// proxy.
         package var proxyHint: String?
 
         package init(
@@ -205,7 +206,7 @@ package struct StopAdvice {
         return isOpen ? states : nil
     }
 
-    /// Text to append to `again`: a space and the option `--retry` with its value. Empty if the
+    /// The text to append to `again`: a space and the option `--retry` with its value. Empty if the
     /// option is not needed.
     private var retry: String { reopened.map { " --retry \($0)" } ?? "" }
 
@@ -214,7 +215,7 @@ package struct StopAdvice {
         circumstances.command?.nightDate.map { "--date \($0)" } ?? "--resume"
     }
 
-    /// Phrase that names what the campaign needs so that it can begin again with other options. A
+    /// The phrase for what the campaign needs so that it can begin again with other options. A
     /// night's ledger is named after the night's date, so a night needs another folder.
     private var newLedger: String {
         circumstances.command?.nightDate == nil ? "a new ledger" : "a night under another --name"

@@ -21,8 +21,8 @@ extension FallbackCounts {
     /// Maximum number of values listed by name.
     private static let namedLimit = 10
 
-    /// Text about the rows whose value has no payload of its own: their number and their values.
-    /// Nil if there are no such rows.
+    /// Text about the rows that lack a payload file for their value in the `--payload-by` column:
+    /// the number of these rows, and their values. Nil if there are no such rows.
     package var words: String? {
         guard rows > 0 else { return nil }
         let sorted = byValue.sorted { ($1.value, $0.key) < ($0.value, $1.key) }

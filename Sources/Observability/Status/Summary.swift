@@ -72,13 +72,13 @@ public struct Summary: Sendable, Encodable {
     public var campaign: String
     /// Name of the campaign; nil if it has none.
     public var name: String?
-    /// Labels of the campaign, by key.
+    /// The labels of the campaign, by key.
     public var labels: [String: String] = [:]
     /// Outcome of the run.
     public var outcome: Outcome
     /// Number of rows in the list; nil if a second signal interrupted their count.
     public var rows: UInt64?
-    /// Numbers of rows by state, over all runs. Of the unsettled states, only `inDoubt` is counted.
+    /// Row counts by state, over all runs. Of the unsettled states, only `inDoubt` is counted.
     package var counts = RowCounts()
     /// Rows that APNs accepted (200).
     public var accepted: UInt64 { counts[.accepted] }
@@ -129,7 +129,8 @@ public struct Summary: Sendable, Encodable {
     public var latency = Latency()
     /// Peak resident memory of this process; nil if unknown.
     public var peakResidentBytes: UInt64?
-    /// Shares of the connections' time by bottleneck, with a sum of 1; nil if nothing was measured.
+    /// The shares of the connections' time by bottleneck, with a sum of 1; nil if nothing was
+    /// measured.
     public var limitedBy: [String: Double]?
     /// Whether the server was a legacy gateway, which sends no response to an accepted
     /// notification. Not a key of the JSON.
@@ -140,23 +141,23 @@ public struct Summary: Sendable, Encodable {
     /// a key of the JSON.
     public var paced: String?
 
-    /// Counts of the guards; nil for a merged ledger, and before the campaign begins.
+    /// The counts of the guards; nil for a merged ledger, and before the campaign begins.
     public var guards: GuardStatus?
-    /// Counts of this process per topic; nil if rows name no topics.
+    /// The counts of this process per topic; nil if rows name no topics.
     package var topics: [TopicReport]?
     /// Settled rows of each topic over all runs, according to the ledger. Nil in the summary of a
     /// run, and nil if rows name no topics.
     package var topicTotals: TopicTotals?
-    /// Waves of the campaign; nil if rows are not sent in waves, or if the waves are unknown.
+    /// The waves of the campaign; nil if rows are not sent in waves, or if the waves are unknown.
     package var waves: [Wave]?
 
-    /// Split of devices into arms; nil if the campaign has no arms.
+    /// The split of devices into arms; nil if the campaign has no arms.
     package var split: ArmSplit?
     /// Settled rows of each arm over all runs; nil if the campaign has no arms.
     package var arms: ArmTotals? { ArmTotals(split, counts.arms) }
 
-    /// Numbers of rows whose value has no payload of its own; nil if this process did not count
-    /// them.
+    /// Row count for each value of the `--payload-by` column that has no payload file; nil if this
+    /// process did not count these rows.
     var fallbacks: FallbackCounts?
 
     package init(campaign: UInt64, outcome: Outcome) {
@@ -267,7 +268,7 @@ public struct Summary: Sendable, Encodable {
         }
     }
 
-    /// Counts of this process for a topic, as JSON.
+    /// The counts of this process for a topic, as JSON.
     private struct TopicCounts: Encodable {
         let report: TopicReport
 
@@ -329,8 +330,8 @@ public struct Summary: Sendable, Encodable {
         rows == 1 ? "1 row's value" : "\(grouped(rows)) rows' values"
     }
 
-    /// Text that explains rows in doubt, and how a resume handles them; nil if there are none, or
-    /// if the run that reserved them is still active.
+    /// The text that explains rows in doubt, and how a resume handles them; nil if there are none,
+    /// or if the run that reserved them is still active.
     package var doubtAdvice: String? {
         guard inDoubt > 0, outcome != .running else { return nil }
         guard !isBroadcast else {

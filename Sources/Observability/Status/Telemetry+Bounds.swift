@@ -1,6 +1,6 @@
 import BroadsideEngine
 
-/// Limits on the numbers of a telemetry file, which may be edited or damaged. The sums of its
+/// The limits on the numbers of a telemetry file, which may be edited or damaged. The sums of its
 /// numbers must not overflow, and every time must have a date.
 extension Telemetry {
     /// Last millisecond of the year 9999.

@@ -7,8 +7,8 @@ import BroadsideRows
 import BroadsideSupport
 
 /// History of a campaign's runs, for the report. Telemetry is a file of bounded size in the
-/// ledger's directory. The run replaces it every few seconds. Nothing depends on it except reports
-/// and the value at which a rising rate continues.
+/// ledger's directory. The run replaces it every few seconds. Only reports, advice, `night` and the
+/// value at which a rising rate continues depend on it.
 package struct Telemetry: Codable, Sendable {
     /// Period for which the operator paused a run, in milliseconds since 1970.
     struct Pause: Codable, Sendable, Equatable {
@@ -28,7 +28,7 @@ package struct Telemetry: Codable, Sendable {
         var cause: String?
         /// Structured form of `cause`; nil if an earlier version wrote it.
         var stop: StopRecord?
-        /// Numbers of the campaign's `failed` and `unknown` rows at the run's end; nil if not
+        /// The counts of the campaign's `failed` and `unknown` rows at the run's end; nil if not
         /// recorded.
         var failed: UInt64?
         var unknown: UInt64?
@@ -64,7 +64,7 @@ package struct Telemetry: Codable, Sendable {
         }
     }
 
-    /// Wave, as it was planned at the campaign's first start.
+    /// A wave, as it was planned at the campaign's first start.
     struct PlannedWave: Codable, Sendable, Equatable {
         var atMilliseconds: UInt64
         var isAtOnce: Bool
@@ -83,7 +83,7 @@ package struct Telemetry: Codable, Sendable {
         }
     }
 
-    /// Progress of a rising rate.
+    /// The progress of a rising rate.
     struct Ramp: Codable, Sendable, Equatable {
         /// First rate, in requests per 1,000 seconds.
         var first: UInt64
@@ -124,7 +124,7 @@ package struct Telemetry: Codable, Sendable {
     package var listModifiedAtMilliseconds: UInt64?
     /// The first waves of the campaign, in order; nil if rows are not sent in waves.
     private(set) var waves: [PlannedWave]?
-    /// Progress of the latest rising rate; nil if no run had a rising rate.
+    /// The progress of the latest rising rate; nil if no run had a rising rate.
     private(set) var ramp: Ramp?
     /// Latencies over all runs except the current one.
     private var earlierLatency = LatencyCounts()

@@ -5,7 +5,7 @@ import BroadsideRows
 /// History of a run with a bounded number of points. At the limit, adjacent points are merged in
 /// pairs, so that a long run has no more points than a short one.
 package struct TimeSeries: Sendable, Equatable {
-    /// Counts for a period of time.
+    /// The counts for a period of time.
     struct Point: Sendable, Equatable, Codable {
         /// Seconds since the run's start.
         var start: Double

@@ -2,7 +2,7 @@ package import BroadsideEngine
 package import BroadsidePolicy
 import BroadsideSupport
 
-/// Texts about the topics that rows name.
+/// The texts about the topics that rows name.
 extension TopicReport {
     /// Maximum number of topics that a text names. Other topics are only counted.
     private static let namedLimit = 4

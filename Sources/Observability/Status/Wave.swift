@@ -55,7 +55,7 @@ package struct Wave: Sendable, Equatable {
     }
 }
 
-/// Waves of a campaign, and which of them its run is sending or waiting for.
+/// The waves of a campaign, and which of them its run is sending or waiting for.
 package struct WaveProgress: Sendable, Equatable {
     package let waves: [Wave]
     /// Index of the latest wave that has begun; nil if none has begun.

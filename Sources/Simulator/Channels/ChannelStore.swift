@@ -41,7 +41,7 @@ final class ChannelStore: Sendable {
         var random: UInt64
     }
 
-    /// Counts for the control socket.
+    /// The counts for the control socket.
     struct Counts: Sendable {
         var channels = 0
         var subscriptions = 0

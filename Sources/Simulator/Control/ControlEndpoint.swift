@@ -2,8 +2,8 @@ internal import BroadsideLocalHTTP
 internal import BroadsideRing
 internal import BroadsideSupport
 
-/// Commands of the control socket, over HTTP. The words of a command are the path, and its named
-/// arguments are the query. `GET /` lists the commands.
+/// The commands of the control socket, over HTTP. The words of a command are the path, and its
+/// named arguments are the query. `GET /` lists the commands.
 final class ControlEndpoint: Sendable {
     /// Settings of the HTTP server. Each `wait` has a thread of its own, and the timeout is longer
     /// than the longest `wait`.

@@ -94,7 +94,7 @@ enum ControlCommand: String, CaseIterable, Sendable {
     /// Number of arguments in `positional` that are mandatory.
     var required: Int { self == .drop ? 0 : positional.count }
 
-    /// Names of the other arguments, apart from names of header fields.
+    /// The names of the other arguments, apart from names of header fields.
     private var further: [String] {
         switch self {
         case .received: ["token", "topic", "status", "reason", "after", "limit"]

@@ -7,7 +7,7 @@ internal import Glibc
 /// A connection may send any number of lines. One dedicated thread serves all connections in turn,
 /// because commands are rare and short.
 final class ControlSocket: Sendable {
-    /// Limits that keep a client from blocking the thread by not reading its responses.
+    /// The limits that keep a client from blocking the thread by not reading its responses.
     private static let limits = UnixLineServer.Limits(lineBytes: 4096, replyMilliseconds: 1000)
 
     private let thread: EndpointThread

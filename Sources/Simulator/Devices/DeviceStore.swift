@@ -1,7 +1,7 @@
 internal import Glibc
 internal import Synchronization
 
-/// Store of notifications for devices that are offline or save power (Apple, "Quality of Service,
+/// A store of notifications for devices that are offline or save power (Apple, "Quality of Service,
 /// Store-and-Forward, and Coalesced Notifications").
 ///
 /// An accepted notification is treated as follows:
@@ -43,7 +43,7 @@ final class DeviceStore: Sendable {
         var dropped: UInt64 = 0
     }
 
-    /// Limits on the number of notifications, and on the time for which they are kept.
+    /// The limits on the number of notifications, and on the time for which they are kept.
     struct Rules: Sendable {
         var store = StoreRule.app
         /// Maximum time for which a notification is kept.

@@ -44,7 +44,7 @@ final class EndpointConnection {
     var handshakeUntil: UInt64 = .max
     /// Time until which reading and writing are suspended, nanoseconds; 0 if they are not.
     var stalledUntil: UInt64 = 0
-    /// Rate at which input is read, with the time of the next portion; nil for no limit.
+    /// The rate at which input is read, with the time of the next portion; nil for no limit.
     var reading: Portion?
     var readingDue: UInt64 = .max
     /// Received ciphertext whose processing is deferred.

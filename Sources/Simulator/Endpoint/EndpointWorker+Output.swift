@@ -1,7 +1,7 @@
 internal import BroadsideRing
 internal import Glibc
 
-/// Output and the orderly end of connections.
+/// The output and the orderly end of connections.
 extension EndpointWorker {
     func touch(_ connection: EndpointConnection) {
         guard !connection.isTouched else { return }

@@ -33,7 +33,7 @@ final class EndpointWorker {
     /// Number of the last drop order that this worker has carried out. Such an order drops all
     /// connections.
     private var finishedDrop: UInt64 = 0
-    /// Lower bound of the time of the next connection alarm, nanoseconds.
+    /// The lower bound of the time of the next connection alarm, nanoseconds.
     var nextAlarm: UInt64 = .max
     /// Time at which an outage begins or ends, nanoseconds.
     var outageChange: UInt64 = .max

@@ -11,7 +11,7 @@ struct FastStream {
     var identifier: NotificationIDText
 }
 
-/// Open streams by number: a circular table in which a stream's slot is `number / 2` modulo the
+/// The open streams by number: a circular table in which a stream's slot is `number / 2` modulo the
 /// size.
 ///
 /// The table has at least twice as many slots as streams may be open, and stream numbers increase.

@@ -1,8 +1,8 @@
 internal import BroadsideLegacyGateway
 internal import Synchronization
 
-/// Lists of the feedback service: devices that no longer have the app, one list per topic. Reading
-/// a list clears it.
+/// The lists of the feedback service: devices that no longer have the app, one list per topic.
+/// Reading a list clears it.
 final class FeedbackLists: Sendable {
     /// Maximum number of tokens in all lists together. Beyond it, tokens are discarded until a list
     /// is read.

@@ -14,7 +14,7 @@ struct LegacyContext: Sendable {
     let start: ClockStart
     /// Treatment of payloads that are not JSON dictionaries.
     let payloadLint: PayloadLintMode
-    /// Logs for tests, and the responses of a recording.
+    /// The logs for tests, and the responses of a recording.
     let instruments: Instruments
 
     /// The gateway settings of the current scenario.

@@ -270,7 +270,7 @@ struct ReceivedRequest: Sendable {
     }
 }
 
-/// Conditions that a received request must meet in order to be selected.
+/// The conditions that a received request must meet in order to be selected.
 struct ReceivedFilter: Sendable {
     var token: String?
     var topic: String?

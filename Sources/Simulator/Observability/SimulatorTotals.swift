@@ -1,7 +1,7 @@
 internal import BroadsideAPNs
 internal import BroadsideLegacyGateway
 
-/// Counts of a simulator, from its start to its end.
+/// The counts of a simulator, from its start to its end.
 public struct SimulatorTotals: Sendable, Equatable {
     /// Accepted connections.
     public var connections: UInt64 = 0
@@ -15,13 +15,13 @@ public struct SimulatorTotals: Sendable, Equatable {
     public var accepted: UInt64 = 0
     /// Refusals by status, then by reason.
     public private(set) var refusals: [UInt16: [String: UInt64]] = [:]
-    /// Requests about broadcast channels that were performed, by operation.
+    /// The requests about broadcast channels that were performed, by operation.
     public private(set) var channelRequests: [String: UInt64] = [:]
     /// Notifications accepted by the legacy gateway.
     public private(set) var gatewayAccepted: UInt64 = 0
     /// Notifications rejected by the legacy gateway, by the status of the error packet.
     public private(set) var gatewayRefusals: [UInt8: UInt64] = [:]
-    /// Streams that were refused or reset, and connections that were ended, because the client
+    /// The streams that were refused or reset, and connections that were ended, because the client
     /// exceeded a limit.
     public var violations: UInt64 = 0
     /// Faults injected by a scenario, by name.
@@ -40,9 +40,9 @@ public struct SimulatorTotals: Sendable, Equatable {
     public var deliveriesFailed = false
     /// True if a write to the recording failed and the file is incomplete.
     public var recordingFailed = false
-    /// Counts of replayed responses; nil if `--replay` was not given.
+    /// The counts of replayed responses; nil if `--replay` was not given.
     var replay: Replay.Counts?
-    /// Counts of the device store; nil if it was not in use.
+    /// The counts of the device store; nil if it was not in use.
     var devices: DeviceStore.Counts?
 
     /// Creates totals of zero.

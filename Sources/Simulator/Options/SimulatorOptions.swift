@@ -11,7 +11,7 @@ public struct SimulatorOptions: Sendable {
     /// Host names that the server's certificate has besides localhost, in lower case. They are used
     /// when the certificate is created in `state`.
     public var serverNames: [String] = []
-    /// Delay from the end of a request to its response, nanoseconds.
+    /// The delay from the end of a request to its response, nanoseconds.
     public var latencyNanoseconds: UInt64 = 0
     /// Maximum deviation of the response delay in either direction, nanoseconds.
     public var latencyJitterNanoseconds: UInt64 = 0
@@ -24,9 +24,9 @@ public struct SimulatorOptions: Sendable {
     /// The time at which unregistered tokens became unregistered. nil: right after the device
     /// tokens were issued, or on a day in November 2023 if no tokens were issued.
     public var goneAt: GoneAt?
-    /// Seed that varies the outcome of each token.
+    /// The seed that varies the outcome of each token.
     public var seed: UInt64 = 0
-    /// Output file with one line per request; nil for none.
+    /// The output file with one line per request; nil for none.
     public var journal: String?
     /// Number of event-loop threads.
     public var threads = 1
@@ -56,12 +56,12 @@ public struct SimulatorOptions: Sendable {
     /// The devices that save power: a share of all devices from 0 to 1, or a file with one token
     /// per line; nil for none.
     public var savingPower: String?
-    /// Delay after which a device that saves power receives its grouped notifications of priority
+    /// The delay after which a power-saving device receives its grouped notifications of priority
     /// 5, nanoseconds.
     public var groupNanoseconds: UInt64 = 30_000_000_000
-    /// Output file with one line per notification delivered to a device; nil for none.
+    /// The output file with one line per notification delivered to a device; nil for none.
     public var deliveries: String?
-    /// Maximum time for which a notification is stored for a device that is offline, nanoseconds.
+    /// Maximum time for which a notification is stored for an offline device, nanoseconds.
     public var storeNanoseconds: UInt64 = 30 * 86_400_000_000_000
     /// Path of a socket that accepts commands while the simulator runs; nil for none.
     public var control: String?
@@ -73,8 +73,8 @@ public struct SimulatorOptions: Sendable {
     /// Maximum number of requests kept for the command `received`. None are kept if commands are
     /// impossible.
     public var keptRequests = 10_000
-    /// Output file with one line per response, from which `replay` can repeat the responses; nil
-    /// for none.
+    /// The output file with one line per response, from which `replay` can repeat the responses;
+    /// nil for none.
     public var record: String?
     /// File with responses of an earlier run, which are repeated for the device tokens in it; nil
     /// for none.

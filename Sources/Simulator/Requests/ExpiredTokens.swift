@@ -9,9 +9,9 @@ final class ExpiredTokens: Sendable {
     static let limit = 64
 
     private struct State {
-        /// Hashes of accepted tokens.
+        /// The hashes of accepted tokens.
         var used: [UInt64] = []
-        /// Hashes of expired tokens.
+        /// The hashes of expired tokens.
         var expired: [UInt64] = []
     }
 

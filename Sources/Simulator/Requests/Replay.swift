@@ -7,21 +7,21 @@ internal import Synchronization
 /// Responses that are read from a file. The Nth request of a device token gets the response in the
 /// Nth line of that token. When a token has no more lines, its last line is used again.
 ///
-/// A token that is not in the file gets the response that it would get without a file. Shared by
-/// all threads of an endpoint.
+/// A token that is not in the file gets the same response as without a file. Shared by all threads
+/// of an endpoint.
 final class Replay: Sendable {
     /// Maximum number of lines with a device token.
     static let linesLimit = 1_000_000
     /// Maximum size of the file, bytes.
     private static let sizeLimit = 256 << 20
 
-    /// Counts of requests, by the way in which their responses were found.
+    /// The counts of requests, by the way in which their responses were found.
     struct Counts: Sendable, Equatable {
-        /// Requests that got the response in a line of their own.
+        /// The requests that got the response in the next unused line of their token.
         var replayed: UInt64 = 0
-        /// Requests that got the last line of their token again.
+        /// The requests that got the last line of their token again.
         var repeated: UInt64 = 0
-        /// Requests of tokens that are not in the file.
+        /// The requests of tokens that are not in the file.
         var unknown: UInt64 = 0
     }
 
@@ -81,7 +81,7 @@ final class Replay: Sendable {
         }
     }
 
-    /// Counts so far.
+    /// The counts so far.
     var counts: Counts { state.withLock { $0.counts } }
 
     // MARK: File

@@ -1,5 +1,5 @@
-/// Queue of responses in the order of their due times. Responses with equal times are in the order
-/// of their arrival.
+/// A queue of responses in the order of their due times. Responses with equal times are in the
+/// order of their arrival.
 ///
 /// It is a binary heap of small keys, and the responses are stored in a slab. So each step of a
 /// sift moves only 24 bytes.

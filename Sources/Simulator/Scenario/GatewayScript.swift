@@ -8,7 +8,8 @@ struct GatewayScript: Sendable, Equatable {
         case rst
     }
 
-    /// Delay from a bad notification to its error packet. Input is read and discarded meanwhile.
+    /// The delay from a bad notification to its error packet. Input is read and discarded
+    /// meanwhile.
     var errorDelayNanoseconds: UInt64 = 20_000_000
     var end = End.fin
     /// Number of accepted notifications after which a connection ends. It ends with status 10 and

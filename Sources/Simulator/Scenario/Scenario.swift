@@ -12,10 +12,10 @@ struct Scenario: Sendable, Equatable {
     var seed: UInt64 = 0
     /// The first SETTINGS frame of each connection.
     var settings = SettingsChange()
-    /// Rate at which window credit is returned; nil: nghttp2 returns credit once half a window is
-    /// consumed.
+    /// The rate at which window credit is returned; nil: nghttp2 returns credit once half a window
+    /// is consumed.
     var window: Portion?
-    /// Rate at which a connection is read; nil for no limit.
+    /// The rate at which a connection is read; nil for no limit.
     var reading: Portion?
     /// How responses are divided into frames.
     var responses = ResponseShape()
@@ -36,7 +36,7 @@ struct Scenario: Sendable, Equatable {
     var tokenUpdates: TokenUpdateRule?
     /// How late and how irregularly APNs responds with 410; nil: immediately and always.
     var lateUnregistered: LateUnregistered?
-    /// Effects of too many refusals on a connection.
+    /// The effects of too many refusals on a connection.
     var refusals = RefusalLimits()
     /// Behavior of the legacy gateway.
     var gateway = GatewayScript()
@@ -68,7 +68,7 @@ struct ResponseShape: Sendable, Equatable {
     /// Bytes of padding in each HEADERS and DATA frame.
     var padding = 0
 
-    /// Whether responses are not divided or padded in a special way.
+    /// Whether responses are plain: not divided in a special way, and not padded.
     var isPlain: Bool { headerFrames == 1 && padding == 0 }
 }
 
@@ -95,22 +95,22 @@ struct TokenRate: Sendable, Equatable {
 struct TokenUpdateRule: Sendable, Equatable {
     /// Minimum time between two changes.
     var intervalNanoseconds: UInt64
-    /// Whether invalid tokens count, too. If so, the use of a valid token after an invalid one is a
-    /// change.
+    /// Whether a change to an invalid token counts, too. If so, a change back to a valid token also
+    /// counts.
     var countsInvalid: Bool
 }
 
-/// Effects of refusals on a connection. According to Apple, each 4xx response except 410 reduces
-/// the connection's allowance, and too many of them end the connection. BadDeviceToken counts more
-/// than other reasons. The thresholds are not published.
+/// The effects of refusals on a connection. According to Apple, each 4xx response except 410
+/// reduces the connection's allowance, and too many of them end the connection. BadDeviceToken
+/// counts more than other reasons. The thresholds are not published.
 struct RefusalLimits: Sendable, Equatable {
     /// Number of consecutive refusals that reduces the stream limit to 1 until a notification is
     /// accepted.
     var collapseAfter: UInt64?
     /// Total number of refusals that ends the connection. BadDeviceToken counts twice.
     var goAwayAfter: UInt64?
-    /// Delay that each refusal adds to all later responses of the connection, nanoseconds; 0 for
-    /// none. BadDeviceToken adds it twice, and an accepted notification subtracts it once.
+    /// The delay that each refusal adds to all later responses of the connection, nanoseconds; 0
+    /// for none. BadDeviceToken adds it twice, and an accepted notification subtracts it once.
     var slowNanoseconds: UInt64 = 0
 
     /// Maximum delay of a response because of refusals, nanoseconds.
@@ -166,9 +166,9 @@ struct Fault: Sendable, Equatable {
 struct GoAway: Sendable, Equatable {
     var code: UInt32 = 0
     var debug: [UInt8] = []
-    /// Delay between two GOAWAY frames, nanoseconds. The first one has the highest stream number,
-    /// so that requests in flight are still accepted (RFC 9113 section 6.8). The second one is
-    /// final. With 0, only the final one is sent.
+    /// The delay between two GOAWAY frames, nanoseconds. The first one has the highest stream
+    /// number, so that requests in flight are still accepted (RFC 9113 section 6.8). The second one
+    /// is final. With 0, only the final one is sent.
     var noticeNanoseconds: UInt64 = 0
     /// True if the request that triggers the fault and all later requests are not accepted.
     var isBeforeRequest = false

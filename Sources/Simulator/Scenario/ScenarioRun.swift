@@ -5,7 +5,7 @@ internal import Synchronization
 /// A running scenario and the counts shared by all threads.
 final class ScenarioRun: Sendable {
     let scenario: Scenario
-    /// Start time, monotonic nanoseconds.
+    /// The start time, monotonic nanoseconds.
     let startNanoseconds: UInt64
     private let requests = Atomic<UInt64>(0)
     /// The number of times that each fault was injected, and the state of the random numbers.
@@ -13,7 +13,7 @@ final class ScenarioRun: Sendable {
 
     private struct State {
         var strikes: [UInt64]
-        /// Hashes of provider tokens that the scenario expired.
+        /// The hashes of provider tokens that the scenario expired.
         var expired: [UInt64] = []
         var updates = TokenUpdateTable()
     }

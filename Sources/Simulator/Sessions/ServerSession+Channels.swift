@@ -2,7 +2,7 @@ internal import BroadsideAPNs
 internal import BroadsideHPACK
 internal import CBroadsideNghttp2
 
-/// Requests about broadcast channels, which share the listener with device pushes.
+/// The requests about broadcast channels, which share the listener with device pushes.
 extension ServerSession {
     /// Examines the header block of a request about channels.
     func beganChannelRequest(_ stream: StreamIndex) {

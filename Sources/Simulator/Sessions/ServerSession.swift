@@ -32,9 +32,9 @@ final class ServerSession {
     var announcedLimit: UInt32
     /// The stream limit of an authenticated connection that has no refusals.
     var fullLimit: UInt32
-    /// Limits in SETTINGS frames that are queued but not yet written, the oldest first.
+    /// The limits in SETTINGS frames that are queued but not yet written, the oldest first.
     private var unwrittenLimits: [UInt32] = []
-    /// Limits that were announced and that the client has not acknowledged, the oldest first.
+    /// The limits that were announced and that the client has not acknowledged, the oldest first.
     private var unacknowledgedLimits: [UInt32] = []
     /// The limit that the client acknowledged last. Without an acknowledgement there is no limit
     /// (RFC 9113 section 6.5.3).
@@ -63,7 +63,7 @@ final class ServerSession {
     var highestOpened: UInt32 = 0
     /// Lower stream numbers, which the client skipped.
     var skippedStreams = SkippedStreams()
-    /// Streams that were closed on this side before their request was complete.
+    /// The streams that were closed on this side before their request was complete.
     var unfinishedStreams = UnfinishedStreams()
     /// Time of the second GOAWAY, nanoseconds, and its content.
     var goAwayDue: (at: UInt64, goAway: GoAway)?

@@ -39,10 +39,11 @@ public struct StateDirectory: Sendable {
             var public_key: String
             /// A description of the key's purpose.
             var use: String?
-            /// The environment in which the key is valid; absent for both.
+            /// The environment in which the key is valid. If nil, the key is valid in both
+            /// environments.
             var environment: Endpoints.Environment?
-            /// The topics for which the key is valid, without suffixes. They belong to the key's team.
-            /// Absent for all topics of the team.
+            /// The topics for which the key is valid, without suffixes. These topics belong to the
+            /// key's team. If nil, the key is valid for all topics of the team.
             var topics: [String]?
             /// The ID of a key that may replace this one on a connection.
             var related_key_id: String?

@@ -68,7 +68,8 @@ public struct BroadsideError: Error, Sendable {
         return error
     }
 
-    /// Returns an error for a list with a position after which the row boundaries are unknown.
+    /// Returns an error for a faulty list. After some position in such a list, the row boundaries
+    /// are unknown.
     ///
     /// - Parameter problem: The text after the list's name in the message, beginning with a space
     ///   or a colon.

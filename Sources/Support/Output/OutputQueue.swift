@@ -24,9 +24,9 @@ package final class OutputQueue: @unchecked Sendable {
 
     /// Maximum number of queued bytes.
     static let byteLimit = 256 * 1024
-    /// Time to wait at the end for a stalled descriptor.
+    /// Maximum time for which `finish()` waits for a stalled descriptor.
     private static let timeoutMilliseconds = 5_000
-    /// Time to wait at the end for a stalled descriptor if the process is to end immediately.
+    /// The same maximum after a signal that requests an immediate end.
     private static let urgentTimeoutMilliseconds = 100
     /// Maximum byte count of one write, so that progress can be observed.
     private static let pieceSize = 4096

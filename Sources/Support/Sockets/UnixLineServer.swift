@@ -7,7 +7,7 @@ internal import Glibc
 /// replaced, and any other file is left unchanged. At the end, only the server's own file is
 /// removed.
 package final class UnixLineServer {
-    /// Limits for one client.
+    /// The limits for one client.
     package struct Limits {
         /// Maximum byte count of a line.
         var lineBytes: Int

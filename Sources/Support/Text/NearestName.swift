@@ -17,7 +17,7 @@ package func nearestName(to name: String, among names: [String]) -> String? {
 
 /// The distance between names.
 enum NearestName {
-    /// Returns a name without the features in which spellings commonly differ.
+    /// Returns a name in lower case, without hyphens, underscores and spaces.
     static func plain(_ name: String) -> String {
         name.lowercased().filter { $0 != "-" && $0 != "_" && $0 != " " }
     }

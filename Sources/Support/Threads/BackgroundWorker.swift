@@ -38,7 +38,7 @@ package final class BackgroundWorker<Job, Result>: @unchecked Sendable {
         }
     }
 
-    /// Whether no job is running or pending and no result is available.
+    /// Whether the worker is idle: no job is running or pending, and no result is available.
     package var isIdle: Bool {
         state.monitor.locked { state.job == nil && !state.isWorking && state.result == nil }
     }

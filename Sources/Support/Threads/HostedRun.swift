@@ -9,9 +9,8 @@ package final class HostedRun: @unchecked Sendable {
     /// The run that this thread works for; nil in a command. Threads that it starts inherit it.
     @TaskLocal package static var current: HostedRun?
 
-    /// Signals that a run's threads block. Because the signals are blocked there, the host's
-    /// handlers run only on the host's own threads, and no signal interrupts a system call of the
-    /// run.
+    /// The signals that are blocked on the threads of a run. So the host's handlers run only on the
+    /// host's own threads, and no signal interrupts a system call of the run.
     private static let blockedSignals = SignalSet([
         SIGHUP, SIGINT, SIGQUIT, SIGUSR1, SIGUSR2, SIGPIPE, SIGALRM, SIGTERM, SIGCHLD, SIGTSTP,
         SIGTTIN, SIGTTOU, SIGWINCH, SIGIO, SIGURG,

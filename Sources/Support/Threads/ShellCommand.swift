@@ -6,7 +6,7 @@ internal import Glibc
 ///     run --- spawned --- reads input, prints --- ends ----------------> End
 ///                               |-- limit exceeded, cancelled --> group killed --> End
 package final class ShellCommand: @unchecked Sendable {
-    /// Limits on a command's output and duration.
+    /// The limits on a command's output and duration.
     package struct Limits: Sendable {
         /// Limit on the bytes of standard output; a command that prints more is killed. If nil,
         /// standard output and standard error share a pipe, and the first `errorBytes` bytes from
@@ -44,7 +44,7 @@ package final class ShellCommand: @unchecked Sendable {
 
     private let monitor = Monitor()
     // Protected by `monitor`:
-    /// Process group of the running command; 0 if no command is running.
+    /// The process group of the running command; 0 if no command is running.
     private var group: pid_t = 0
     private var isCancelled = false
 

@@ -1,9 +1,9 @@
 internal import Glibc
 internal import Synchronization
 
-/// Work on another thread while its owner handles signals, so that a blocked operation, such as a
-/// read from an unresponsive disk, blocks only that thread. If no thread is available, the owner's
-/// thread does the work.
+/// The work on another thread while its owner handles signals, so that a blocked operation, such as
+/// a read from an unresponsive disk, blocks only that thread. If no thread is available, the
+/// owner's thread does the work.
 package final class SideWork<Value>: @unchecked Sendable {
     private let isDone = Atomic<Bool>(false)
     /// Written before `isDone` and read only after it.

@@ -15,7 +15,7 @@ package struct SignalWatch {
         case timeout
     }
 
-    /// The signal with which a thread reports that it has ended; blocked like the others.
+    /// The signal with which a thread reports its end; blocked like the others.
     static var notification: Int32 { SIGUSR1 }
 
     private let signals = SignalSet([SIGINT, SIGTERM, SIGHUP, notification])
@@ -61,8 +61,8 @@ package struct SignalWatch {
         _ = SignalSet([notification]).take(nanoseconds: milliseconds * 1_000_000)
     }
 
-    /// Whether work before the first send has to end, because a stop signal is pending or because
-    /// `prepare` requests it. A read of this property does not consume the signal.
+    /// Whether work before the first send has to end. A stop signal is then pending, or `prepare`
+    /// requests the end. A read of this property does not consume the signal.
     ///
     /// Such work polls this property, because reading a list of hundreds of millions of rows takes
     /// minutes.
@@ -83,7 +83,7 @@ package struct SignalWatch {
         if HostedRun.current == nil { hasSecondStop.store(true, ordering: .relaxed) }
     }
 
-    /// Whether the process is to end without waiting for the readers of its output. True after a
+    /// Whether the process must end without waiting for the readers of its output. True after a
     /// second stop signal, and while a stop signal is pending that nothing will handle.
     static var isStopUrgent: Bool {
         if hasSecondStop.load(ordering: .relaxed) { return true }
@@ -93,7 +93,7 @@ package struct SignalWatch {
 
     private static let hasSecondStop = Atomic<Bool>(false)
 
-    /// Throws if preparatory work is to end because a stop was requested.
+    /// Throws if preparatory work must end because a stop was requested.
     package static func stopIfRequested() throws(BroadsideError) {
         if isStopPending { throw stopped }
     }

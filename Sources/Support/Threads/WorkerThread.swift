@@ -11,8 +11,8 @@ package final class WorkerThread: @unchecked Sendable {
         let number = Atomic<Int>(0)
     }
 
-    /// State that only the thread retains. So the end of the thread releases everything that the
-    /// closure captured, even if that includes the `WorkerThread` itself.
+    /// The state that only the thread retains. So the end of the thread releases everything that
+    /// the closure captured, even if that includes the `WorkerThread` itself.
     private final class Body: Sendable {
         let run: @Sendable () -> Void
         let end: End
