@@ -42,6 +42,16 @@ import Testing
                 """)
     }
 
+    @Test func `Released notes are free although a copy of their descriptor is open`() throws {
+        let copy: Int32
+        do {
+            let held = try NightNotes(folder: directory.path)
+            copy = try OpenFile.copiedDescriptor(of: held.path)
+        }
+        defer { close(copy) }
+        _ = try NightNotes(folder: directory.path)
+    }
+
     @Test func `A note that was cut off at any byte says nothing, and the next one is whole`()
         throws
     {
