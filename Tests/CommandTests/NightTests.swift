@@ -413,7 +413,7 @@ struct NightTests {
             (["--night-length", "0s"], "--night-length"), (["--keep", "0"], "--keep '0'"),
             (["--keep", "5000"], "--keep '5000'"), (["--name", "a/b"], "--name 'a/b'"),
             (["--name", ".a"], "--name '.a'"), (["--name", ".."], "--name '..'"),
-            (["--ledger", "x"], "--ledgers DIR"), (["--resume"], "leave it out"),
+            (["--ledger", "x"], "--ledgers DIR"), (["--resume"], "remove it"),
             (["--summary", "\(nights.folder)/evening/nights"], "--summary"),
         ] {
             let refused = try nights.run(more, at: (1, "23:55"))
