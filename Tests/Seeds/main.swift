@@ -100,7 +100,7 @@ for seed in seeds {
         failures.append(seed)
         print("seed \(seed): \(failure)")
         print(
-            "    to see it: .build/release/seeds --seed \(seed)\(hasSenders ? " --senders" : "")"
+            "    to see it: \(CommandLine.arguments[0]) --seed \(seed)\(hasSenders ? " --senders" : "")"
                 + "\(hasWaves ? " --waves" : "") --trace")
         if let directory {
             let story = runSeed(

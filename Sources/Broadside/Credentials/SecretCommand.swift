@@ -120,8 +120,13 @@ enum SecretCommand {
     /// Whether a word could be a line of a key or a part of a token: it is long, and has only
     /// digits of base64 or base64url. A word that begins with a slash could also be a path. Paths
     /// usually have a dot, a hyphen or an underscore, and no line of a key has one.
+    ///
+    /// Programs put quotes and brackets around what they refuse, so these do not count.
     static func isLikeSecret(_ word: Substring) -> Bool {
-        let bytes = word.utf8
+        let punctuation = "\"'`()[]{}<>,;:.!?".utf8
+        var bytes = word.utf8
+        while let byte = bytes.first, punctuation.contains(byte) { bytes.removeFirst() }
+        while let byte = bytes.last, punctuation.contains(byte) { bytes.removeLast() }
         guard bytes.count >= 32 else { return false }
         if bytes.first == UInt8(ascii: "/"), bytes.contains(where: { "._-".utf8.contains($0) }) {
             return false
