@@ -210,11 +210,8 @@ package enum Tool {
     /// - Throws: Where it is not installed, a sentence that says how to install it.
     package static func path(of program: String) throws -> String {
         if program.contains("/") { return program }
-        // `tools/run-tests` names the interpreter.
-        if program == "python3", let path = ProcessInfo.processInfo.environment["BROADSIDE_PYTHON"]
-        {
-            return path
-        }
+        // Debian's has the modules that tests need. A version manager's is a script in front of an interpreter.
+        if program == "python3", access("/usr/bin/python3", X_OK) == 0 { return "/usr/bin/python3" }
         let search = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
         for directory in "\(search):/usr/sbin:/sbin".split(separator: ":") {
             let path = "\(directory)/\(program)"
