@@ -213,7 +213,7 @@ struct PlatformListTests {
         #expect(found.exitCode == 0, "\(found.errors)")
         for words in [
             "line 22 has the word 'NULL' in column 'token':",
-            "line 4 has the word 'None' in column 'name', and 2 more:",
+            "line 4 has the word 'None' in column 'name', and so do 2 more rows:",
         ] { #expect(found.errors.contains(words), "\(found.errors)") }
         let dry = try campaign.send(to: "127.0.0.1:1", ["--tokens", list, "--dry-run"])
         #expect(
@@ -233,7 +233,7 @@ struct PlatformListTests {
         let rows = names.enumerated().map { (DeviceTokens(count: 20).token($0.offset), $0.element) }
         let list = try campaign.directory.write(
             "token\tname\n" + rows.map { "\($0.0)\t\($0.1)\n" }.joined(), to: "list.tsv")
-        let words = #"line 3 has the escape '\n' in column 'name', and 2 more:"#
+        let words = #"line 3 has the escape '\n' in column 'name', and so do 2 more rows:"#
         let found = try Broadside.run(
             ["tokens", "check", "--tokens", list], in: campaign.directory, limit: 120)
         #expect(found.exitCode == 0 && found.errors.split(separator: "\n").count == 1)

@@ -145,7 +145,8 @@ extension Credential {
                 throw .usage(
                     "certificate",
                     "was replaced by one for \(onlyTopic ?? "several topics"), but the "
-                        + "campaign is for \(other.onlyTopic ?? "none"): add --topic")
+                        + "campaign began with one for "
+                        + "\(other.onlyTopic ?? "several topics"): renew that one")
             }
         default: break
         }

@@ -155,10 +155,12 @@ package struct ExternalProviderToken: Sendable {
     /// requires "One connection, one team", and the campaign's topic belongs to that team.
     func checkTeam(of other: ExternalProviderToken) throws(BroadsideError) {
         guard claims.teamID == other.claims.teamID else {
+            let fault =
+                "a token of team \(claims.teamID), but the run began with one of team "
+                + "\(other.claims.teamID): make it with a key of that team"
             switch source {
-            case .file(let path):
-                throw .usage(source.option, "\(path): the new token belongs to another team")
-            case .command: throw .usage(source.option, "printed a token of another team")
+            case .file(let path): throw .usage(source.option, "\(path) now has \(fault)")
+            case .command: throw .usage(source.option, "printed \(fault)")
             }
         }
     }

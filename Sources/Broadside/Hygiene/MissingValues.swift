@@ -16,10 +16,10 @@ enum MissingValues {
         for (name, occurrence) in zip(layout.names, words.occurrences) {
             guard let occurrence else { continue }
             let column = layout.format == .lines ? "" : " in column '\(printable(name, limit: 40))'"
-            let rows = occurrence.rows == 1 ? "" : ", and \(grouped(occurrence.rows - 1)) more"
+            let others = otherRows(occurrence.rows - 1)
             standardErrorLine(
                 "broadside: warning: \(list.name): line \(occurrence.line) has the word "
-                    + "'\(occurrence.word)'\(column)\(rows): such a word is sent as text; export missing "
+                    + "'\(occurrence.word)'\(column)\(others): such a word is sent as text; export missing "
                     + "values as empty fields")
         }
     }
@@ -28,11 +28,20 @@ enum MissingValues {
     static func warn(of escapes: TabEscapes, in layout: RowLayout, of list: TokenList) {
         for (name, occurrence) in zip(layout.names, escapes.occurrences) {
             guard let occurrence else { continue }
-            let rows = occurrence.rows == 1 ? "" : ", and \(grouped(occurrence.rows - 1)) more"
+            let others = otherRows(occurrence.rows - 1)
             standardErrorLine(
                 "broadside: warning: \(list.name): line \(occurrence.line) has the escape "
-                    + "'\(occurrence.escape)' in column '\(printable(name, limit: 40))'\(rows): escapes "
+                    + "'\(occurrence.escape)' in column '\(printable(name, limit: 40))'\(others): escapes "
                     + "are sent as text; export the list as CSV or JSON Lines")
+        }
+    }
+
+    /// The end of a warning about one row that also counts the others.
+    private static func otherRows(_ count: UInt64) -> String {
+        switch count {
+        case 0: ""
+        case 1: ", and so does 1 more row"
+        default: ", and so do \(grouped(count)) more rows"
         }
     }
 
