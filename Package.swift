@@ -21,9 +21,15 @@ let programSettings: [SwiftSetting] = [
     .enableExperimentalFeature("Lifetimes"),
 ]
 
-/// `tools/checked-build` optimizes what is tested, not the tests: optimizing the tests takes minutes.
+/// `tools/checked-build` optimizes what is tested, not the tests: optimizing the tests takes minutes. Nothing imports
+/// the modules of tests, so the compiler does not write them ahead of the code. The package manager looks for tests in
+/// the index, but not for those of the system.
 let testSettings =
-    programSettings + [.unsafeFlags(["-Onone"], .when(configuration: .release))]
+    programSettings + [
+        .unsafeFlags(
+            ["-Onone", "-no-emit-module-separately-wmo", "-index-ignore-system-modules"],
+            .when(configuration: .release))
+    ]
 
 /// The target of a folder: the names of targets are unique in a graph of packages, so each begins with this one's.
 func target(_ folder: String) -> String {
