@@ -26,6 +26,11 @@ public enum TokensDedupe {
         /// Rows with a word such as NULL in the column `Rule.column`; nil if there are none. They
         /// count in `withoutValue`, too.
         var nulls: Nulls?
+        /// Number of rows with a JSON array or object in the column `Rule.column`. They count in
+        /// `withoutValue`, too.
+        var nested: UInt64 = 0
+        /// Line of the first row with a JSON array or object in the column.
+        var firstNestedLine: UInt64?
     }
 
     /// Rows with a word for a missing value, such as NULL.
@@ -104,7 +109,13 @@ public enum TokensDedupe {
             throw try list.noRow(with: column, option: rule.newestOption)
         }
         if let column = rule.column, withToken > 0, result.withoutValue == withToken {
-            throw try list.noRow(with: column, option: "by")
+            guard let line = result.firstNestedLine else {
+                throw try list.noRow(with: column, option: "by")
+            }
+            throw .usage(
+                "by",
+                "'\(shownColumn(column))': no row has a text or number there, and line \(line) has an "
+                    + "array or object: name a key inside it, as in \(shownColumn(column)).id")
         }
         var removedRows = RecordSorter(directory: directory)
         var shared = SharedValues()
@@ -168,7 +179,14 @@ public enum TokensDedupe {
                 result.withoutToken += 1
                 continue
             }
-            let value = keyField.map { rows.reader.value(rows.reader.field($0)) }
+            let key = keyField.map { rows.reader.field($0) }
+            if let key, !key.isText, key.form != .missing {
+                result.nested += 1
+                result.firstNestedLine = result.firstNestedLine ?? row.line
+                result.withoutValue += 1
+                continue
+            }
+            let value = key.map { rows.reader.value($0) }
             if let value {
                 let key = value.rawSpan.withoutBlanks
                 let isWord = MissingWords.isWord(key)
@@ -205,6 +223,9 @@ public enum TokensDedupe {
         list.warn(of: survey.counts.lengths)
         list.warn(of: survey.counts.headers)
         if let column = rule.column, let nulls = result.nulls { warn(of: nulls, in: column) }
+        if let column = rule.column, let line = result.firstNestedLine {
+            warnOfNested(result.nested, firstLine: line, in: column)
+        }
         result.rows = survey.counts.rows
         return result
     }
@@ -235,6 +256,18 @@ public enum TokensDedupe {
         standardErrorLine(
             "broadside: warning: --by '\(shownColumn(column))': \(rows), because such a word means "
                 + "a missing value: if it is an ID, spell it differently")
+    }
+
+    /// Warns that some rows have a JSON array or object in place of a value, and that all of them
+    /// stay.
+    private static func warnOfNested(_ count: UInt64, firstLine: UInt64, in column: String) {
+        let rows =
+            count == 1
+            ? "1 row has an array or object, on line \(firstLine), and stays"
+            : "\(grouped(count)) rows have an array or object, the first on line \(firstLine), and stay"
+        standardErrorLine(
+            "broadside: warning: --by '\(shownColumn(column))': \(rows): to compare what is in it, "
+                + "name a key, as in \(shownColumn(column)).id")
     }
 
     /// Warns about values that many rows share. Of the rows with such a value, all but one are

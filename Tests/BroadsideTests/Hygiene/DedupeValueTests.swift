@@ -13,27 +13,34 @@ import Testing
     private func dedupe(
         _ users: [String], name: String = "list.csv", tokens: [String]? = nil
     ) throws -> (kept: [Int], warnings: [String], summary: String) {
+        let separator = name.hasSuffix("tsv") ? "\t" : ","
+        let rows = users.enumerated().map { number, user in
+            (tokens?[number] ?? String(format: "%064x", number)) + separator + user
+        }
+        return try dedupe(lines: ["token\(separator)user"] + rows, name)
+    }
+
+    private func dedupe(
+        lines text: [String], _ name: String, by column: String = "user"
+    ) throws -> (kept: [Int], warnings: [String], summary: String) {
         let path = FileManager.default.temporaryDirectory.path + "/dedupe-\(UUID().uuidString)"
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(atPath: path) }
-        let separator = name.hasSuffix("tsv") ? "\t" : ","
-        let text =
-            "token\(separator)user\n"
-            + users.enumerated().map { number, user in
-                (tokens?[number] ?? String(format: "%064x", number)) + separator + user + "\n"
-            }.joined()
-        try Data(text.utf8).write(to: URL(fileURLWithPath: "\(path)/\(name)"))
+        try Data(text.map { $0 + "\n" }.joined().utf8).write(
+            to: URL(fileURLWithPath: "\(path)/\(name)"))
         let lines = Mutex<[String]>([])
         let host = HostedRun { line in lines.withLock { $0.append(line) } }
         let summary = try HostedRun.$current.withValue(host) {
             try TokensDedupe.run(
                 TokensOptions(tokens: "\(path)/\(name)"), output: "\(path)/out",
-                rule: .init(column: "user"))
+                rule: .init(column: column))
         }
         let output = String(
             decoding: try Data(contentsOf: URL(fileURLWithPath: "\(path)/out")), as: UTF8.self)
-        let kept = output.split(separator: "\n").dropFirst().compactMap {
-            Int($0.prefix(64), radix: 16)
+        let kept = output.split(separator: "\n").compactMap { row in
+            row.split { ",\t:\"".contains($0) }.first { $0.count == 64 }.flatMap {
+                Int($0, radix: 16)
+            }
         }
         return (kept, lines.withLock { $0 }, summary)
     }
@@ -63,6 +70,29 @@ import Testing
         #expect(found.kept == [0, 2, 3, 4, 5, 7])
         #expect(found.warnings.isEmpty, "\(found.warnings)")
         #expect(found.summary.contains("without a value in 'user': 3"), "\(found.summary)")
+    }
+
+    @Test func `Rows with a JSON object or array stay, and the first of them is named`() throws {
+        func rows(_ users: [String]) -> [String] {
+            users.enumerated().map { #"{"token":"\(String(format: "%064x", $0))","user":\($1)}"# }
+        }
+        let object = #"{"$oid":"65a0"}"#
+        let found = try dedupe(
+            lines: rows(["7", object, "[1]", #""7""#, object, "null"]), "list.jsonl")
+        #expect(found.kept == [0, 1, 2, 4, 5])
+        #expect(
+            found.warnings == [
+                "broadside: warning: --by 'user': 3 rows have an array or object, the first on line 2, "
+                    + "and stay: to compare what is in it, name a key, as in user.id"
+            ])
+        #expect(found.summary.contains("without a value in 'user': 4"), "\(found.summary)")
+        #expect {
+            try dedupe(lines: rows([object, object, "null"]), "list.jsonl")
+        } throws: {
+            "\($0)".contains("line 1 has an array or object: name a key inside it, as in user.id")
+        }
+        let path = try dedupe(lines: rows([object, object, "7"]), "list.jsonl", by: "user.$oid")
+        #expect(path.kept == [0, 2])
     }
 
     @Test func `A value of more than 100 rows is a warning`() throws {
