@@ -26,7 +26,7 @@ extension TokenList {
         if let other = headers.other {
             guard isBegun else { return }
             return standardErrorLine(
-                "broadside: warning: \(name): line \(other.line) is \(other.text)")
+                "broadside: warning: \(name): line \(other.line) \(other.text)")
         }
         guard let first = headers.first else { return }
         let lines =
@@ -42,8 +42,12 @@ extension TokenList {
 extension RepeatedHeader {
     /// Description of a header with other columns in the list of a campaign that has begun.
     package var text: String {
-        "another header, with the columns \(shownColumns(columns)): the values of later rows belong "
+        "is another header, with the columns \(shownColumns(columns)): the values of later rows belong "
             + "to other columns: stop the run, and send the rest with a corrected list, as another "
             + "campaign"
     }
+
+    /// Description of a header with the same columns in the list of a campaign that has begun.
+    package static let sameText =
+        "repeats the header and is not a device: was the list joined to itself or to another file?"
 }

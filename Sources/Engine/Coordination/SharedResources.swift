@@ -14,8 +14,10 @@ struct SharedResources: Sendable {
     let handoff: RowHandoff
     /// Number of rows that were read, for `--max-invalid`.
     let rowsRead: SharedRowsRead
-    /// Event about a header among the rows.
+    /// Event about a header among the rows that has other columns than the list's header.
     let headerNotice = SingleNotice()
+    /// Event about a header among the rows that has the columns of the list's header.
+    let sameHeaderNotice = SingleNotice()
 }
 
 /// Event that only one reactor of a run records, and only once.

@@ -300,7 +300,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     private mutating func recordTokenless(
         _ row: ListRow, _ refusal: Reason, _ tag: RowTag, now: Now
     ) {
-        noteHeader(now: now)
+        noteHeader(at: row.number, now: now)
         var (state, reason) = (RowState.invalid, refusal)
         // A filter skips a row even if its token is invalid.
         if case .skipped(let skip) = row.disposition { (state, reason) = (.skipped, skip.reason) }
@@ -326,17 +326,20 @@ extension ReactorStateMachine where Records: ~Copyable {
         countRead(isInvalid: state == .invalid && !isMasked)
     }
 
-    /// Records an event if the row that was read last has no token, and is the run's first header
-    /// whose columns differ from the list's header. If the list is read before the run, the list is
-    /// refused because of such a header.
-    private mutating func noteHeader(now: Now) {
-        let notice = run.resources.headerNotice
-        guard !notice.isTaken, let header = rows.chunks.reader.repeatedHeader, !header.isSame,
-            notice.take()
+    /// Records an event if the row that was read last is a header: one for the run's first header with
+    /// other columns than the list's header, and one for the first with the same columns. If the
+    /// list is read before the run, the list is refused because of the former. The latter is a
+    /// warning before the run if it is among the first rows.
+    private mutating func noteHeader(at row: UInt64, now: Now) {
+        let (same, other) = (run.resources.sameHeaderNotice, run.resources.headerNotice)
+        guard !same.isTaken || !other.isTaken, let header = rows.chunks.reader.repeatedHeader,
+            !header.isSame || row >= InvalidRowsGuard.firstCheck,
+            (header.isSame ? same : other).take()
         else { return }
+        let text = header.isSame ? RepeatedHeader.sameText : header.text
         metrics.events.append(
             RunEvent(
-                .listHeader, .warning, "line \(header.line) of the list is \(header.text)",
+                .listHeader, .warning, "line \(header.line) of the list \(text)",
                 milliseconds: now.wallMilliseconds))
     }
 
