@@ -67,7 +67,9 @@ package final class EarlierVerdicts {
     /// Number of rows with a registration time.
     private var registeredRows: UInt64 = 0
     private var hasReadableRegistration = false
-    /// Line of the first row with a dead token and an unreadable registration time.
+    /// Number of rows with a dead token and an unreadable registration time.
+    private var unreadableRows: UInt64 = 0
+    /// Line of the first of them.
     private var firstUnreadableLine: UInt64?
 
     /// - Parameter start: First start of the campaign, milliseconds since 1970.
@@ -181,6 +183,7 @@ package final class EarlierVerdicts {
             return false
         }
         guard let time = time(registration, reader) else {
+            unreadableRows += 1
             firstUnreadableLine = firstUnreadableLine ?? row.line
             return false
         }
@@ -191,7 +194,8 @@ package final class EarlierVerdicts {
         field.isText ? registrationTime.milliseconds(reader.text(field)) : nil
     }
 
-    /// Refuses a registration column in which no row has a value, as `prune` does.
+    /// Refuses a registration column in which no row has a value, as `prune` does, and warns about
+    /// dead tokens that are sent to because their registration time is unreadable.
     ///
     /// - Parameter rows: Number of rows that were checked.
     func checkRegistrations(_ list: TokenList, rows: UInt64) throws(BroadsideError) {
@@ -202,6 +206,15 @@ package final class EarlierVerdicts {
         guard firstUnreadableLine == nil || hasReadableRegistration else {
             throw .unreadableRegistrations(column, in: list.name, firstLine: firstUnreadableLine)
         }
+        guard let line = firstUnreadableLine else { return }
+        let rows =
+            unreadableRows == 1
+            ? "1 row with a dead token is sent, because its '\(shownColumn(column))' on line \(line) is"
+            : "\(grouped(unreadableRows)) rows with dead tokens are sent, because their "
+                + "'\(shownColumn(column))', the first on line \(line), is"
+        standardErrorLine(
+            "broadside: warning: \(list.name): \(rows) not a readable time: write it as Unix seconds "
+                + "or as 2026-01-31T12:00:00Z")
     }
 
     /// Passes the fingerprint of each token that reached the cap to `visit`.

@@ -187,6 +187,8 @@ struct EarlierLedgersTests {
                 name,
                 ["skips_dead": true, "registered": registered, "duplicates": duplicates])
             #expect(counts["DeadToken"] ?? 0 > 10 && counts["sent"] ?? 0 > 100, "\(counts)")
+            let unread = " rows with dead tokens are sent, because their 'registered', the first on"
+            #expect(sent.errors.contains(unread), "\(sent.errors)")
             // It must not speak for the next one.
             try FileManager.default.moveItem(
                 atPath: nights.ledger(name), toPath: "\(nights.campaign.directory.path)/\(name)")
