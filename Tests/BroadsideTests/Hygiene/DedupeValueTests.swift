@@ -74,7 +74,9 @@ import Testing
 
     @Test func `Rows with a JSON object or array stay, and the first of them is named`() throws {
         func rows(_ users: [String]) -> [String] {
-            users.enumerated().map { #"{"token":"\(String(format: "%064x", $0))","user":\($1)}"# }
+            users.enumerated().map { number, user in
+                "{\"token\":\"\(String(format: "%064x", number))\",\"user\":\(user)}"
+            }
         }
         let object = #"{"$oid":"65a0"}"#
         let found = try dedupe(
