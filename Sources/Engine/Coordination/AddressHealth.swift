@@ -19,7 +19,7 @@ final class AddressHealth: Sendable {
     /// State of an address that has failed since its last response.
     struct Entry {
         /// Number of consecutive failures: connections that ended without a response, and responses
-        /// that reported trouble.
+        /// that reported trouble, without repeated ones to the same row.
         var failures = 0
         /// Earliest time of the next connection attempt, or of the first request on a new
         /// connection, in monotonic nanoseconds.
@@ -142,10 +142,12 @@ final class AddressHealth: Sendable {
     ///   - retryAfter: Delay that the server asked for, nanoseconds; nil: none. It replaces the
     ///     doubled backoff.
     ///   - isOutage: Whether the server reported the trouble itself, in a response.
+    ///   - isRepeated: Whether the same row has had such a response before. The row may be the
+    ///     cause, so the next pause is not longer.
     ///   - draw: Random number for the jitter.
     func failed(
         _ address: SocketAddress, now: UInt64, retryAfter: UInt64?, lasting: ConnectionTrouble?,
-        isOutage: Bool, draw: UInt64
+        isOutage: Bool, isRepeated: Bool = false, draw: UInt64
     ) {
         change { entries in
             var entry = entries[address] ?? Entry()
@@ -157,8 +159,8 @@ final class AddressHealth: Sendable {
                 entries[address] = entry
                 return
             }
-            let exponent = min(entry.failures, 6)
-            entry.failures += 1
+            if !isRepeated || entry.failures == 0 { entry.failures += 1 }
+            let exponent = min(entry.failures - 1, 6)
             entry.lasting = lasting
             let doubled = min(Self.backoffMinimum << UInt64(exponent), Self.backoffMaximum)
             let backoff = retryAfter.map { max($0, Self.backoffMinimum) } ?? doubled

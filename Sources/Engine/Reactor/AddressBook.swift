@@ -163,13 +163,14 @@ struct AddressBook {
     /// - Parameters:
     ///   - retryAfter: Nanoseconds that the server asked for, if any.
     ///   - isOutage: Whether the server reported the trouble itself, in a response.
+    ///   - isRepeated: Whether the same row has had such a response before.
     mutating func failed(
         _ index: Int, now: UInt64, retryAfter: UInt64?, lasting: ConnectionTrouble?,
-        isOutage: Bool = false, random: inout SplitMix64
+        isOutage: Bool = false, isRepeated: Bool = false, random: inout SplitMix64
     ) {
         health.failed(
             entries[index].address, now: now, retryAfter: retryAfter, lasting: lasting,
-            isOutage: isOutage, draw: random.next())
+            isOutage: isOutage, isRepeated: isRepeated, draw: random.next())
     }
 
     /// Number of addresses that failed and have not responded since.

@@ -101,6 +101,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         let retryAfter = connections[index].session
             .retryAfter(from: now.wallMilliseconds / 1000).map { $0 * second }
         let meaning = ResponseClass.classify(status: status, body: body)
+        let hadServerError = rows.slab[tag].hadServerError
         rows.slab[tag].lastStatus = status
         rows.slab[tag].lastReason = reason?.rawValue ?? 0
 
@@ -165,7 +166,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         case .drainAndReplace:
             connections.addresses.failed(
                 connections[index].address, now: now.nanoseconds, retryAfter: retryAfter,
-                lasting: nil, isOutage: true, random: &random)
+                lasting: nil, isOutage: true, isRepeated: hadServerError, random: &random)
             drain(index, now: now)
         }
         recordLongWait(index, status: status, reason: reason, retryAfter: retryAfter)

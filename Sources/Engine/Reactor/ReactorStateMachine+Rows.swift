@@ -28,9 +28,25 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     /// Takes the next row to send; nil if none is ready.
-    mutating func takeRow(_ now: Now) -> RowTag? {
+    ///
+    /// - Parameter isTest: Whether the response to the row shows if a server in trouble has
+    ///   recovered.
+    @inline(__always)
+    mutating func takeRow(isTest: Bool, _ now: Now) -> RowTag? {
+        if isTest { return takeTestRow(now) }
         if let tag = rows.takeRequeued(now: now.nanoseconds) { return tag }
         return takeHandedOverRow() ?? takeListRow(now)
+    }
+
+    /// Takes a row that tests whether a server in trouble has recovered: a row of the list rather
+    /// than one that was sent before. If the server fails because of a certain row, that row would
+    /// fail each test, and all others would wait for it.
+    @inline(never)
+    private mutating func takeTestRow(_ now: Now) -> RowTag? {
+        if let tag = takeListRow(now) ?? takeHandedOverRow() { return tag }
+        // The sync of the list's next row ends soon.
+        if rows.awaitingSync.count > 0 { return nil }
+        return rows.takeRequeued(now: now.nanoseconds)
     }
 
     // MARK: Chunks

@@ -163,8 +163,9 @@ extension ReactorStateMachine where Records: ~Copyable {
         updateAuthorization()
         let most = min(budget, connections[index].session.prepare(&writer))
         let hasStoppedTopics = !run.directives.stoppedTopics.isEmpty
+        let isTest = testsServer(index)
         var written = 0
-        while written < most, writer.hasRoom, let tag = takeRow(now) {
+        while written < most, writer.hasRoom, let tag = takeRow(isTest: isTest, now) {
             if hasStoppedTopics, isOfStoppedTopic(tag) {
                 leaveUnsettled(tag, now: now)
                 continue
@@ -193,7 +194,9 @@ extension ReactorStateMachine where Records: ~Copyable {
         updateAuthorization()
         connections[index].session.prepareParts(&writer)
         defer { writer.finish() }
-        guard writer.hasRoom, let tag = takeRow(now) else { return }
+        guard writer.hasRoom, let tag = takeRow(isTest: testsServer(index), now) else {
+            return
+        }
         guard connections[index].session.writeFirstPart(tag, of: rows.slab, with: &writer) else {
             rows.requeue(tag)
             return
@@ -279,6 +282,12 @@ extension ReactorStateMachine where Records: ~Copyable {
             if let until { admission.wake(at: until) }
             return 0
         }
+    }
+
+    /// Whether the next response on the connection shows if a server in trouble has recovered.
+    @inline(__always)
+    private func testsServer(_ index: Int) -> Bool {
+        connections[index].responses == 0 && run.resources.addressHealth.hasTrouble
     }
 
     /// Releases the trial of an address if its connection has no row to send.

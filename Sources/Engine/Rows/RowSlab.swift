@@ -31,6 +31,9 @@ struct PendingRow {
     var personal = PayloadRenderer.Shape()
     /// First block of the field values that did not fit after the token.
     var firstBlock: UInt32 = .max
+
+    /// Whether the last response to the row was a 5xx.
+    var hadServerError: Bool { lastStatus >= 500 }
 }
 
 /// Memory of the rows that a reactor works on: in flight, waiting for a retry, or requeued. The

@@ -12,9 +12,10 @@ import Testing
     private let other = AddressHealth.Owner(reactor: 1, slot: 0)
     private static let start = 1000 * second
 
-    private func fail(at now: UInt64, isOutage: Bool = false) {
+    private func fail(at now: UInt64, isOutage: Bool = false, isRepeated: Bool = false) {
         health.failed(
-            address, now: now, retryAfter: nil, lasting: nil, isOutage: isOutage, draw: 0)
+            address, now: now, retryAfter: nil, lasting: nil, isOutage: isOutage,
+            isRepeated: isRepeated, draw: 0)
     }
 
     private func ask(_ owner: AddressHealth.Owner, at now: UInt64) -> AddressHealth.Permission {
@@ -51,6 +52,16 @@ import Testing
         #expect(leave(other, at: end) == .trial)
         health.succeeded(address, other, now: end)
         #expect(leave(first, at: end) == .free && leave(other, at: end) == .free)
+    }
+
+    @Test func `A row's repeated server error does not lengthen the pause`() {
+        var now = Self.start
+        for (pause, isRepeated) in [(1, true), (1, true), (2, false), (2, true), (4, false)] {
+            fail(at: now, isOutage: true, isRepeated: isRepeated)
+            let end = now + UInt64(pause) * second
+            #expect(leave(first, at: now) == .none(until: end))
+            now = end
+        }
     }
 
     @Test func `A response during a new pause does not end it`() {
