@@ -230,7 +230,7 @@ package struct ExclusionScan {
     ) throws(BroadsideError) -> ListSurvey.Counts {
         try Self.read(
             list, upTo: nil, payloads: nil, rules: RowRules(), split: nil, verdicts: nil,
-            registered: nil, topics: nil, zones: nil
+            registered: nil, topics: nil, zones: nil, mayRefuse: false
         ) {
             (row) throws(BroadsideError) in
             guard let token = row.token, isWanted(token) else { return }
@@ -255,7 +255,7 @@ package struct ExclusionScan {
                     UnsentZonesPass(
                         zones, layout: list.layout,
                         startedAt: campaign.startedAtMilliseconds ?? Clock.now().wallMilliseconds)
-                } : nil
+                } : nil, mayRefuse: !isBegun && !isPart
         ) { (row) throws(BroadsideError) in
             if let token = row.token, isWanted(token) {
                 try tokens.append(
@@ -318,10 +318,11 @@ package struct ExclusionScan {
     ///   - registered: Index of the field with the registration time; nil if there is none.
     ///   - topics: Reader of the rows' topics; nil if they name none.
     ///   - zones: Test of the rows' time zones; nil if rows have none.
+    ///   - mayRefuse: Whether the list is the whole table of a campaign that has not begun.
     private static func read(
         _ list: TokenList, upTo end: UInt64?, payloads: PayloadSet?, rules: RowRules,
         split: ArmSplit?, verdicts: EarlierVerdicts?, registered: Int?, topics: RowTopicReader?,
-        zones: consuming UnsentZonesPass?,
+        zones: consuming UnsentZonesPass?, mayRefuse: Bool,
         _ visit: (ReadRow) throws(BroadsideError) -> Void
     ) throws(BroadsideError) -> ListSurvey.Counts {
         let set = payloads ?? PayloadSet(constant: [])
@@ -362,7 +363,7 @@ package struct ExclusionScan {
                     number: row.number,
                     token: digest, isSendable: isSendable, reason: reason))
         }
-        if end == nil { try pass.finish(list) }
+        if end == nil { try pass.finish(list, mayRefuse: mayRefuse) }
         return survey.counts
     }
 }

@@ -10,6 +10,14 @@ package struct FilterPass {
         let field: Int
         /// Whether any row has a value in the column.
         var hasValue = false
+        /// Whether any row has a text or number in the column.
+        var hasText = false
+        /// Number of rows with a JSON array or object in the column, and the line of the first one.
+        var nested: UInt64 = 0
+        var firstNestedLine: UInt64 = 0
+        /// Evidence that numbers with one dot, such as 5.9 and 5.10, are versions; nil if it does
+        /// not matter for the condition.
+        var dottedNumbers: DottedNumbers?
         /// Number of values that cannot be compared with the condition's bound; and the first such
         /// value.
         var incomparable: UInt64 = 0
@@ -42,8 +50,8 @@ package struct FilterPass {
                 preconditionFailure("the layout was made for other columns")
             }
             return Column(
-                field: field, occurrences: SetOccurrences(condition.texts.count),
-                setMatch: condition.setMatch)
+                field: field, dottedNumbers: condition.bound?.mayBeVersion == true ? .init() : nil,
+                occurrences: SetOccurrences(condition.texts.count), setMatch: condition.setMatch)
         }
     }
 
@@ -58,7 +66,15 @@ package struct FilterPass {
         var holds = true
         for index in columns.indices {
             let field = reader.field(columns[index].field)
-            if field.form != .missing { columns[index].hasValue = true }
+            if field.form != .missing {
+                columns[index].hasValue = true
+                if field.isText {
+                    columns[index].hasText = true
+                } else {
+                    noteNested(index, row)
+                }
+                if columns[index].dottedNumbers != nil { noteNumber(index, field, reader) }
+            }
             let match = filter.conditions[index].match(field, in: reader)
             if match == columns[index].setMatch { noteInSet(index, field, reader) }
             if rowCount <= Self.sampledRows { sample(index, field, reader) }
@@ -86,12 +102,24 @@ package struct FilterPass {
         if columns[index].occurrences.isComplete { columns[index].setMatch = nil }
     }
 
+    @inline(never)
+    private mutating func noteNested(_ index: Int, _ row: RowReader.Row) {
+        if columns[index].nested == 0 { columns[index].firstNestedLine = row.line }
+        columns[index].nested += 1
+    }
+
+    private mutating func noteNumber(
+        _ index: Int, _ field: RowReader.Field, _ reader: borrowing RowReader
+    ) {
+        guard field.isText, columns[index].dottedNumbers?.areVersions == false else { return }
+        columns[index].dottedNumbers?.note(reader.text(field).withoutBlanks)
+    }
+
     /// Records a value of a column, for a message. Values in the column of the tokens are secret.
     private mutating func sample(
         _ index: Int, _ field: RowReader.Field, _ reader: borrowing RowReader
     ) {
-        guard filter.conditions[index].comparison == .notEqual, columns[index].field > 0,
-            field.isText
+        guard filter.conditions[index].comparison.isOfSet, columns[index].field > 0, field.isText
         else { return }
         columns[index].occurrences.sample(reader.text(field).withoutBlanks)
     }
@@ -112,11 +140,13 @@ package struct FilterPass {
     /// Warns about values that could not be compared or do not occur, after all rows of a list were
     /// read.
     ///
+    /// - Parameter mayRefuse: Whether the list is the whole table of a campaign that has not begun.
+    ///   If so, a condition that no value of its column can meet is an error.
     /// - Throws: An error if no row of JSON Lines has a value in a column that the filter names.
     ///   Such a name is probably misspelled, and would exclude all rows or none.
-    package func finish(_ list: TokenList) throws(BroadsideError) {
-        for (condition, column) in zip(filter.conditions, columns) {
-            if list.format.namesColumnsInEachRow, rowCount > 0, !column.hasValue {
+    package func finish(_ list: TokenList, mayRefuse: Bool) throws(BroadsideError) {
+        for (condition, column) in zip(filter.conditions, columns) where rowCount > 0 {
+            if list.format.namesColumnsInEachRow, !column.hasValue {
                 throw .usage(
                     "where",
                     "'\(printable(condition.canonicalText))': no row of \(list.name) has a value of "
@@ -124,20 +154,79 @@ package struct FilterPass {
                         + (try list.keyAdvice(for: condition.column).map { ": \($0)" }
                             ?? ": name another column"))
             }
-            let start = "broadside: warning: --where '\(printable(condition.canonicalText))': "
-            if rowCount > 0,
-                let words = condition.absenceWarning(column.occurrences)
-                    ?? condition.versionWarning
-            {
-                standardErrorLine(start + words)
+            if mayRefuse, let problem = try refusal(of: condition, column, list) {
+                throw .usage("where", "'\(printable(condition.canonicalText))': \(problem)")
             }
-            guard column.incomparable > 0, let bound = condition.bound else { continue }
+            let start = "broadside: warning: --where '\(printable(condition.canonicalText))': "
+            for warning in warnings(of: condition, column) { standardErrorLine(start + warning) }
+        }
+    }
+
+    /// Reason why no value of the column can meet the condition as it is meant; nil if one can.
+    private func refusal(
+        of condition: RowFilter.Condition, _ column: Column, _ list: TokenList
+    ) throws(BroadsideError) -> String? {
+        if column.nested > 0, !column.hasText {
+            return "no row of \(list.name) has a text or number there, and line "
+                + "\(column.firstNestedLine) has an array or object: name a key inside it, as in "
+                + "\(printable(condition.column)).id, or a column with one value"
+        }
+        return condition.selectsNobody(column.occurrences, of: list.name)
+    }
+
+    private func warnings(of condition: RowFilter.Condition, _ column: Column) -> [String] {
+        var warnings: [String] = []
+        if let words = condition.absenceWarning(column.occurrences) ?? condition.versionWarning {
+            warnings.append(words)
+        }
+        if column.nested > 0, condition.comparison.isOfSet {
+            let rows =
+                column.nested == 1
+                ? "1 row has an array or object there, on line \(column.firstNestedLine)"
+                : "\(grouped(column.nested)) rows have an array or object there, the first on line "
+                    + "\(column.firstNestedLine)"
+            warnings.append(
+                rows
+                    + (condition.comparison == .notEqual
+                        ? ": it equals no text, so these rows are sent" : ": it does not match"))
+        }
+        guard let bound = condition.bound else { return warnings }
+        if let example = column.dottedNumbers?.example {
+            warnings.append(
+                "'\(example)' is compared as a number, and so are all values with one dot"
+                    + bound.versionAdvice)
+        }
+        if column.incomparable > 0 {
             let rows =
                 column.incomparable == 1 ? "1 row has" : "\(grouped(column.incomparable)) rows have"
-            standardErrorLine(
-                start + "\(rows) a value that is not \(bound.kindName), the first on line "
+            warnings.append(
+                "\(rows) a value that is not \(bound.kindName), the first on line "
                     + "\(column.firstLine) ('\(column.firstText)'): such values do not match"
                     + (column.isFirstVersion ? bound.versionAdvice : ""))
+        }
+        return warnings
+    }
+}
+
+/// Evidence from a column's values that numbers with one dot are versions: digits after the dot end
+/// with 0, as in 5.10, but not all values have the same number of digits there.
+private struct DottedNumbers {
+    /// A value such as 5.10; nil before the first.
+    private var zeroAtEnd: String?
+    private var hasOneDigit = false
+
+    /// The value that is a version rather than a number; nil if there is none.
+    var example: String? { hasOneDigit ? zeroAtEnd : nil }
+
+    var areVersions: Bool { example != nil }
+
+    mutating func note(_ text: RawSpan) {
+        guard VersionText.dotCount(text) == 1, text.byteCount >= 3 else { return }
+        let end = text.byteCount
+        if text.byte(at: end - 2) == UInt8(ascii: ".") {
+            hasOneDigit = true
+        } else if zeroAtEnd == nil, text.byte(at: end - 1) == UInt8(ascii: "0"), end <= 16 {
+            zeroAtEnd = String(decoding: [UInt8](text), as: UTF8.self)
         }
     }
 }

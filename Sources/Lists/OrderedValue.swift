@@ -49,6 +49,12 @@ struct OrderedValue: Sendable, Equatable {
         }
     }
 
+    /// Whether the value is a number with one dot, such as 5.9, which may be meant as a version.
+    var mayBeVersion: Bool {
+        guard case .number = kind else { return false }
+        return VersionText.dotCount(bytes.rawSpan) == 1
+    }
+
     /// End of a message: advice on comparing with versions.
     var versionAdvice: String {
         let text = String(decoding: bytes, as: UTF8.self)

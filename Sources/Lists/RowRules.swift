@@ -55,8 +55,10 @@ package struct RowRulesPass {
 
     /// Warns about values that the rules could not compare, after all rows of a list were read.
     ///
-    /// - Throws: An error if no row has a value in a column that a rule reads.
-    package func finish(_ list: TokenList) throws(BroadsideError) {
-        try filter?.finish(list)
+    /// - Parameter mayRefuse: Whether the list is the whole table of a campaign that has not begun.
+    /// - Throws: An error if no row has a value in a column that a rule reads, and if `mayRefuse`,
+    ///   also if no value there can meet a condition.
+    package func finish(_ list: TokenList, mayRefuse: Bool) throws(BroadsideError) {
+        try filter?.finish(list, mayRefuse: mayRefuse)
     }
 }

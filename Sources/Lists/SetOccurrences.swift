@@ -46,6 +46,14 @@ struct SetOccurrences: Sendable {
         values.append([UInt8](kept))
     }
 
+    /// Description of the first values of the column; nil if it has none.
+    var sampledValues: String? {
+        guard !values.isEmpty else { return nil }
+        let texts = values.map { $0.isEmpty ? "an empty value" : tokenExcerpt($0) }
+        return "the column has \(texts.joined(separator: ", "))"
+            + (hasMoreValues ? " and others" : "")
+    }
+
     /// Indices of the texts that do not occur.
     var absent: [Int] { occurs.indices.filter { !occurs[$0] } }
 }
@@ -63,8 +71,7 @@ extension RowFilter.Condition {
     /// Returns a warning about texts of the set that no row has; nil if there are none.
     ///
     /// There is no warning about an absent empty text, because `!= ""` is a precaution. With `=`,
-    /// there is no warning if all texts are absent: no row is selected then, and the run reports
-    /// that.
+    /// there is no warning if all texts are absent: see `selectsNobody`.
     func absenceWarning(_ occurrences: SetOccurrences) -> String? {
         let absent = occurrences.absent.map { texts[$0] }.filter { !$0.isEmpty }
         guard let first = absent.first, comparison == .notEqual || absent.count < texts.count
@@ -76,15 +83,20 @@ extension RowFilter.Condition {
                 ? "the value '\(tokenExcerpt(first))'"
                 : "\(grouped(absent.count)) of these values, such as '\(tokenExcerpt(first))'")
         guard comparison == .notEqual else { return problem + ": check the spelling" }
-        let values = occurrences.values.map {
-            $0.isEmpty ? "an empty value" : tokenExcerpt($0)
-        }
-        let column =
-            values.isEmpty
-            ? "check the spelling"
-            : "the column has \(values.joined(separator: ", "))"
-                + (occurrences.hasMoreValues ? " and others" : "")
-        return problem + ", so \(isOne ? "it excludes" : "they exclude") no row: \(column)"
+        return problem + ", so \(isOne ? "it excludes" : "they exclude") no row: "
+            + (occurrences.sampledValues ?? "check the spelling")
+    }
+
+    /// Returns why a condition with `=` selects no row of a list; nil if it selects some. Its
+    /// values are probably misspelled.
+    func selectsNobody(_ occurrences: SetOccurrences, of list: String) -> String? {
+        guard comparison == .equal, occurrences.absent.count == texts.count else { return nil }
+        let values =
+            texts.count == 1
+            ? texts[0].isEmpty ? "an empty value" : "the value '\(tokenExcerpt(texts[0]))'"
+            : "any of these values"
+        return "no row of \(list) has \(values), so no device would get this campaign: "
+            + (occurrences.sampledValues ?? "check the spelling")
     }
 
     /// Warning that a text such as `2024.03.01`, which may be a date, is compared as a version; nil

@@ -36,7 +36,7 @@ import Testing
     /// The warnings after a filter has read a list whose values of `x` are given, without their
     /// common beginning.
     private func warnings(
-        _ condition: String, values: [String], header: String = "token,x"
+        _ condition: String, values: [String], header: String = "token,x", mayRefuse: Bool = false
     ) throws -> [String] {
         let filter = try RowFilter([condition])
         let layout = try RowLayout(
@@ -50,7 +50,7 @@ import Testing
             var rows = try RowCursor(list)
             var pass = FilterPass(filter, layout: layout)
             while let row = try rows.next() { _ = pass.leavesOut(row, rows.reader) }
-            try pass.finish(list)
+            try pass.finish(list, mayRefuse: mayRefuse)
         }
         let start = "broadside: warning: --where '\(filter.canonicalTexts[0])': "
         return lines.withLock { $0 }.map { $0.replacing(start, with: "") }
@@ -79,7 +79,7 @@ import Testing
             try warnings("token != cd", values: ["1"]) == [
                 "no row has the value 'cd', so it excludes no row: check the spelling"
             ])
-        // A set of which no value occurs selects no row, which the run reports.
+        // A campaign that has begun can't be corrected.
         #expect(try warnings("x = FR", values: ["DE"]) == [])
         #expect(
             try warnings("x = FR,Ger", values: ["FR", "DE", "FR"]) == [
@@ -88,6 +88,51 @@ import Testing
         #expect(try warnings("x = FR,DE", values: ["FR", "DE", "FR"]) == [])
         let many = (0..<2_000).map { "v\($0 % 7)" } + ["late"]
         #expect(try warnings("x != late", values: many) == [])
+    }
+
+    /// The error for which a filter refuses a list of the values of `x`; empty if there is none.
+    private func refusal(_ condition: String, values: [String], header: String = "token,x")
+        -> String
+    {
+        do {
+            _ = try warnings(condition, values: values, header: header, mayRefuse: true)
+            return ""
+        } catch {
+            return "\(error)"
+        }
+    }
+
+    @Test func `A set of which no value occurs is an error that names values of the column`() {
+        let french = refusal("x = fr", values: ["FR", "DE", ""])
+        #expect(
+            french.contains(
+                "'x = fr': no row of the list has the value 'fr', so no device would get this campaign: "
+                    + "the column has FR, DE, an empty value"), "\(french)")
+        let many = refusal("x = a,b", values: ["v1", "v2", "v3", "v4", "v5"])
+        #expect(
+            many.contains("has any of these values") && many.hasSuffix("v4 and others"), "\(many)")
+        #expect(refusal("x = \"\"", values: ["1"]).contains("has an empty value, so no device"))
+        let secret = refusal("token = cd", values: ["1"])
+        #expect(secret.hasSuffix("so no device would get this campaign: check the spelling"))
+        for condition in ["x = FR", "x = FR,Ger", "x != US", "x = \"\"", "x > 5"] {
+            #expect(refusal(condition, values: ["FR", "DE", ""]) == "", "\(condition)")
+        }
+        #expect(refusal("x = fr", values: []) == "")
+    }
+
+    @Test func `Numbers with one dot that look like versions are a warning`() throws {
+        let versions = ["5.9", "5.10", "5.2"]
+        #expect(
+            try warnings("x >= 5.9", values: versions) == [
+                "'5.10' is compared as a number, and so are all values with one dot; for versions compare "
+                    + "with 5.9.0"
+            ])
+        #expect(try places("x >= 5.9.0", values: versions) == [0, 1])
+        for values in [["0.50", "0.75"], ["0.5", "0.75", "0.05"], ["5.9", "12", "10"]] {
+            #expect(try warnings("x >= 5.9", values: values) == [], "\(values)")
+        }
+        #expect(try warnings("x >= 6", values: versions) == [])
+        #expect(try warnings("x = 5.9", values: versions) == [])
     }
 
     @Test func `A date with dots whose year comes first is compared as a version, with a warning`()
@@ -207,6 +252,41 @@ import Testing
         #expect(try places(["p.os != ios"], list: list, format: format) == [1, 2, 3, 4, 6])
         #expect(try places(["on = true"], list: list, format: format) == [0, 2])
         #expect(try places(["on != true"], list: list, format: format) == [1, 3, 4, 5, 6])
+    }
+
+    @Test func `A JSON array or object equals no text, which is a warning or an error`() throws {
+        func finish(_ condition: String, _ values: [String], mayRefuse: Bool = true) throws
+            -> [String]
+        {
+            let text = values.map { #"{"token":"ab","x":"# + $0 + "}\n" }.joined()
+            let filter = try RowFilter([condition])
+            let layout = try RowLayout(format: .jsonl, names: ["token", "x"], header: [])
+            let list = TokenList(lines: Array(text.utf8), layout: layout)
+            let lines = Mutex<[String]>([])
+            let host = HostedRun { line in lines.withLock { $0.append(line) } }
+            try HostedRun.$current.withValue(host) {
+                var rows = try RowCursor(list)
+                var pass = FilterPass(filter, layout: layout)
+                while let row = try rows.next() { _ = pass.leavesOut(row, rows.reader) }
+                try pass.finish(list, mayRefuse: mayRefuse)
+            }
+            return lines.withLock { $0 }
+        }
+        let some = try finish("x != news", [#""news""#, #"["news"]"#, "{}", "null"])
+        #expect(some.count == 1)
+        #expect(
+            some[0].hasSuffix(
+                "2 rows have an array or object there, the first on line 2: it equals no text, so these "
+                    + "rows are sent"), "\(some)")
+        #expect(
+            try finish("x = news", [#""news""#, #"["news"]"#])[0].hasSuffix(": it does not match"))
+        #expect(try finish("x != news", ["[]", "null"], mayRefuse: false).count == 2)
+        #expect {
+            try finish("x != news", [#"["news"]"#, "null"])
+        } throws: {
+            "\($0)".contains(
+                "no row of the list has a text or number there, and line 1 has an array or")
+        }
     }
 
     @Test func `A row without a token is judged, one that can't be read is not`() throws {
