@@ -33,7 +33,7 @@ public struct TokenLengths: Sendable {
     /// A length is rare if only one row has it, or at most one in this number of rows.
     private static let rareDivisor: UInt64 = 1_000
     /// Number of digits of the shortest tokens that Apple is known to have issued.
-    static let shortestIssued = 64
+    public static let shortestIssued = 64
 
     /// Number of rows by the number of their token's digits.
     public private(set) var rows = [UInt64](repeating: 0, count: TokenText.maximumDigitCount + 1)
@@ -71,6 +71,15 @@ public struct TokenLengths: Sendable {
         }
         guard let line = digits.map({ firstLines[$0] }).min() else { return nil }
         return Absent(digits: digits, rows: digits.reduce(0) { $0 + rows[$1] }, line: line)
+    }
+
+    /// Number of digits of the longest tokens, and the line of the first of them, if all tokens are
+    /// shorter than `shortestIssued`; nil if one is not, or if there are no tokens.
+    public var longestIfShort: (digits: Int, line: UInt64)? {
+        guard let digits = rows.lastIndex(where: { $0 > 0 }), digits < Self.shortestIssued else {
+            return nil
+        }
+        return (digits, firstLines[digits])
     }
 
     /// First token whose length is the sum of two usual lengths; nil if there is none.

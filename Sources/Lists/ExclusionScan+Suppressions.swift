@@ -40,10 +40,18 @@ extension ExclusionScan {
         }
         list.warn(of: counts.headers, isBegun: isBegun)
         guard counts.invalid > counts.headers.count else { return }
-        standardErrorLine(
-            "broadside: warning: \(list.name): \(counts.invalid) of "
-                + "\(counts.rows) rows contain no device token, the first on line "
-                + "\(bad.line): these devices get the push")
+        let lost =
+            "\(grouped(counts.invalid)) of \(grouped(counts.rows)) rows contain no device token, the "
+            + "first on line \(bad.line)"
+        let invalid = counts.invalid - counts.headers.count
+        guard isBegun || Double(invalid) * 100 <= maxInvalid * Double(counts.rows) else {
+            let limit = decimal(maxInvalid, places: maxInvalid == maxInvalid.rounded() ? 0 : 1)
+            throw .request(
+                list.name,
+                ": \(lost), so these devices would get the push: correct the list, or raise "
+                    + "--max-invalid, which is \(limit)")
+        }
+        standardErrorLine("broadside: warning: \(list.name): \(lost): these devices get the push")
     }
 
     /// Warns about suppressed tokens that are probably wrong and suppress no device, because they

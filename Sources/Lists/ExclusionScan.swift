@@ -37,6 +37,9 @@ package struct ExclusionScan {
     package var campaign: RunningCampaign
     /// Whether the campaign began earlier, so that its lists can't be corrected any more.
     package var isBegun = false
+    /// Maximum percentage of rows without a token in the suppression list, 0 to 100. A campaign that
+    /// has begun has no limit.
+    package var maxInvalid = 100.0
     /// Whether the list is one of several that together are the campaign's table (`--part`).
     package var isPart = false
     /// Payloads of the rows. A row without a valid payload can't be sent, so a later row with its

@@ -17,4 +17,14 @@ extension TokenList {
                 + "\(parts): were files joined without a line break between them? "
                 + "Write one token per line")
     }
+
+    /// Warns if all tokens that were read are shorter than any token that Apple is known to have
+    /// issued.
+    package func warnOfShortTokens(_ lengths: TokenLengths) {
+        guard let (digits, line) = lengths.longestIfShort else { return }
+        standardErrorLine(
+            "broadside: warning: \(name): the longest token, on line \(line), has \(digits) digits, but "
+                + "tokens from Apple have \(TokenLengths.shortestIssued) or more: were they cut off?"
+        )
+    }
 }

@@ -151,9 +151,35 @@ struct FirstRowTests {
 
     @Test func `A suppression list without tokens in some rows is one warning`() throws {
         let optOuts = try campaign.directory.write(
-            campaign.tokens.token(0) + "\nnone\n", to: "some.txt")
-        let finished = try campaign.send(
-            to: "localhost:1", arguments(["--suppress", optOuts, "--give-up-after", "1s"]))
-        #expect(finished.errors.ranges(of: "1 of 2 rows contain no device token").count == 1)
+            (0..<9).map { campaign.tokens.token($0) + "\n" }.joined() + "none\n", to: "some.txt")
+        let more = arguments(["--suppress", optOuts, "--give-up-after", "1s"])
+        let finished = try campaign.send(to: "localhost:1", more)
+        #expect(finished.errors.ranges(of: "1 of 10 rows contain no device token").count == 1)
+    }
+
+    @Test func `A suppression list with too many rows without a token is refused`() throws {
+        let token = campaign.tokens.token
+        let optOuts = try campaign.directory.write(
+            (0..<4).map {
+                $0 < 2
+                    ? "{\"token\":\"\(token($0))\"}\n"
+                    : "{\"device\":{\"token\":\"\(token($0))\"}}\n"
+            }.joined(), to: "outs.jsonl")
+        let more = arguments(["--suppress", optOuts, "--give-up-after", "1s"])
+        for dry in [["--dry-run"], []] {
+            let refused = try campaign.send(to: "localhost:1", more + dry)
+            #expect(refused.exitCode == 2, "\(refused.errors)")
+            #expect(
+                refused.errors.contains(
+                    "outs.jsonl: 2 of 4 rows contain no device token, the first on line 3, so these devices "
+                        + "would get the push: correct the list, or raise --max-invalid, which is 10"
+                ),
+                "\(refused.errors)")
+        }
+        let taken = try campaign.send(
+            to: "localhost:1", more + ["--dry-run", "--max-invalid", "50"])
+        #expect(
+            taken.exitCode == 0 && taken.errors.contains("these devices get the push"),
+            "\(taken.errors)")
     }
 }

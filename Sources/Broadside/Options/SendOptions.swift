@@ -176,6 +176,8 @@ public struct SendOptions: Sendable {
     public var suppress: String?
     /// Whether duplicates of a token are skipped.
     public var skipsDuplicates = false
+    /// Whether the user asked to send duplicates of a token. If not, they are a warning.
+    public var sendsDuplicates = false
     /// Directories of ledgers that report dead tokens. Rows with these tokens are skipped. nil: not
     /// requested; empty: requested without directories.
     public var skipDead: [String]?

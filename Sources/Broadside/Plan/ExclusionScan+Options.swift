@@ -39,6 +39,7 @@ extension ExclusionScan {
             zones: try options.delivery.unsentZones())
         self.isBegun = isBegun
         isPart = options.part != nil
+        maxInvalid = options.maxInvalid
     }
 }
 

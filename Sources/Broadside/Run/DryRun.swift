@@ -109,8 +109,7 @@ enum DryRun {
             maximumPercent: plan.options.maxInvalid,
             earlier: (settled ?? 0, earlier?.kept[.invalid] ?? 0))
         var lengths = TokenLengths()
-        var missing = MissingWords(list.layout)
-        var escapes = TabEscapes(list.layout)
+        var values = RowValues(list.layout)
         while let row = try rows.next() {
             if rows.disposition.isPassedOver { continue }
             tally.rows += 1
@@ -127,8 +126,8 @@ enum DryRun {
             var finding = inspector.finding(in: rows.reader)
             if finding == nil, rows.disposition == .invalid(.badZone) { finding = .badZone }
             _ = invalid.note(finding, row, of: rows.reader)
-            missing.take(row, of: rows.reader)
-            escapes.take(row, of: rows.reader)
+            values.take(
+                row, of: rows.reader, token: finding == nil ? inspector.tokenFingerprint : nil)
             guard let finding else {
                 lengths.note(inspector.tokenDigitCount, line: row.line)
                 tally.countSent(arm: inspector.arm)
@@ -139,11 +138,11 @@ enum DryRun {
         assert(invalid.rowCount == tally.rows + (settled ?? 0), "both count each row")
         if let refusal = list.refusal(of: invalid.headers, isBegun: run.isBegun) { throw refusal }
         list.warn(of: lengths)
+        list.warnOfShortTokens(lengths)
         plan.warnOfRowTopics()
         // A scan for skipped rows has already warned about all headers.
         if run.skips == nil { list.warn(of: invalid.headers, isBegun: run.isBegun) }
-        MissingValues.warn(of: missing, in: list.layout, of: list)
-        MissingValues.warn(of: escapes, in: list.layout, of: list)
+        values.warn(list, plan)
         let alert = AlertText(plan, firstRow: try FirstRow.find(plan, list, selection))
         print(
             plan.description(

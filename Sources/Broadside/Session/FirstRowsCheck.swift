@@ -20,6 +20,8 @@ struct FirstRowsCheck {
         var value: String
         /// Whether the value that makes the row invalid is UTF-8 text.
         var isUTF8: Bool
+        /// Whether the value that makes the row invalid is a JSON array or object.
+        var isNested: Bool
         /// Kind of the text in the token column; nil if unknown.
         var kind: ForeignToken?
         /// Number of hexadecimal digits in the token column; nil if its text has other characters.
@@ -71,8 +73,12 @@ struct FirstRowsCheck {
         var inspector = RowInspector(payloads, layout: list.layout)
         var rows = InvalidRows(maximumPercent: plan.options.maxInvalid)
         var lengths = TokenLengths()
+        var values = RowValues(list.layout)
         defer {
             list.warn(of: lengths)
+            list.warnOfShortTokens(lengths)
+            // The list of a campaign that has begun can't be corrected.
+            if !isBegun { values.warn(list, plan) }
             plan.warnOfRowTopics()
             // A scan for skipped rows warns about the headers in the whole list.
             if !plan.options.skipsAny { list.warn(of: rows.headers, isBegun: isBegun) }
@@ -94,6 +100,7 @@ struct FirstRowsCheck {
             if isMasked { finding = nil }
             if finding == nil, !isExcluded, !isMasked {
                 lengths.note(inspector.tokenDigitCount, line: row.line)
+                values.take(row, of: cursor.reader, token: inspector.tokenFingerprint)
             }
             if let verdict = rows.note(finding, row, of: cursor.reader) {
                 throw rows.refusal(verdict, of: list, plan.options.maxInvalid)
@@ -128,6 +135,9 @@ extension FirstRowsCheck.Sample {
         let culprit = finding.culprit.map { reader.value(reader.field($0.field)) } ?? []
         value = tokenExcerpt(culprit)
         isUTF8 = isUTF8Text(culprit)
+        isNested =
+            finding.culprit.map { reader.field($0.field).form == .unusable } == true
+            && (culprit.first == UInt8(ascii: "{") || culprit.first == UInt8(ascii: "["))
         kind = ForeignToken.detect(token.prefix(ForeignToken.excerptByteCount))
         digitCount =
             token.allSatisfy { Unicode.Scalar($0).properties.isASCIIHexDigit } ? token.count : nil
@@ -141,6 +151,7 @@ extension FirstRowsCheck.Sample {
         guard let culprit = finding.culprit else { return nil }
         let column = "column '\(printable(list.layout.names[culprit.field], limit: 40))'"
         if finding.reason == .payloadTooLarge { return "\(column) is too long" }
+        if isNested { return "'\(value)' in \(column) is an array or object" }
         let wanted =
             switch culprit.use {
             case .text: "is not UTF-8 text"
@@ -168,7 +179,10 @@ extension FirstRowsCheck.Sample {
         case (.malformedRow, false):
             return (
                 "the row on line \(line) breaks the rules of its format",
-                "does it have more fields than the header, or text after a closing quote?"
+                list.format.separator == nil
+                    ? "does it have more than \(RowChunk.rowByteCountMax >> 20) MiB?"
+                    : "does it have more fields than the header, text after a closing quote, or more "
+                        + "than \(RowChunk.rowByteCountMax >> 20) MiB?"
             )
         case (.malformedToken, false):
             if let jsonProblem { return words(jsonProblem) }
@@ -195,6 +209,12 @@ extension FirstRowsCheck.Sample {
                 "line \(line) names no time zone that this system knows",
                 "is --zone-column the column of zones such as Europe/Berlin? Rows without a zone "
                     + "get --zone-default."
+            )
+        case (.badValue, _) where isNested:
+            let name = finding.culprit.map { shownColumn(list.layout.names[$0.field]) } ?? "name"
+            return (
+                "line \(line) is \(finding.reason.text)\(cause(list).map { ", because \($0)" } ?? "")",
+                "name a key inside it, as in {{\(name).first}}."
             )
         case (.badValue, _) where finding.culprit?.use == .text && !isUTF8:
             return (

@@ -42,6 +42,9 @@ struct RowInspector: ~Copyable {
     /// Number of digits in the token of the last inspected row. The row must have a token.
     var tokenDigitCount: Int { digits.bytes.byteCount }
 
+    /// Fingerprint of the token of the last inspected row. The row must have a token.
+    var tokenFingerprint: UInt64 { TokenText.fingerprint(digits.bytes) }
+
     /// Reason why the row that was read last is invalid. The row must have no valid token.
     static func tokenFinding(in reader: borrowing RowReader) -> Finding {
         Finding(reason: reader.refusal(of: reader.field(0)), isPersonal: false)

@@ -97,6 +97,7 @@ enum ListOptions {
     ) { (arguments, options) throws(BroadsideError) in
         if let policy = try arguments.choice("duplicates", DuplicatePolicy.self) {
             options.skipsDuplicates = policy == .skip
+            options.sendsDuplicates = policy == .send
         }
     }
 }

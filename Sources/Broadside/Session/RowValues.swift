@@ -1,0 +1,75 @@
+import BroadsideHygiene
+import BroadsideLists
+import BroadsideRows
+import BroadsideSupport
+
+/// Values in the rows to send that are probably mistakes. Each kind is a warning: words such as
+/// NULL, escapes such as `\n`, keys of JSON Lines that no row has, and repeated tokens.
+struct RowValues {
+    private var words: MissingWords
+    private var escapes: TabEscapes
+    /// For each field, whether any row has a value.
+    private var hasValue: [Bool]
+    /// Number of rows with a token.
+    private var rows: UInt64 = 0
+    /// Fingerprints of the first tokens.
+    private var tokens: Set<UInt64> = []
+    /// Number of the first rows with the token of an earlier row, and the line of the first one.
+    private var repeated: UInt64 = 0
+    private var firstRepeatedLine: UInt64 = 0
+
+    /// Limit on the rows whose tokens are compared.
+    private static let tokensLimit: UInt64 = 1_000
+
+    init(_ layout: RowLayout) {
+        words = MissingWords(layout)
+        escapes = TabEscapes(layout)
+        hasValue = layout.names.map { _ in false }
+    }
+
+    /// Checks the row that was read last.
+    ///
+    /// - Parameter token: Fingerprint of the row's token; nil if the row is invalid.
+    mutating func take(_ row: RowReader.Row, of reader: borrowing RowReader, token: UInt64?) {
+        words.take(row, of: reader)
+        escapes.take(row, of: reader)
+        guard let token else { return }
+        rows += 1
+        for field in hasValue.indices where !hasValue[field] {
+            if reader.field(field).form != .missing { hasValue[field] = true }
+        }
+        guard rows <= Self.tokensLimit, !tokens.insert(token).inserted else { return }
+        if repeated == 0 { firstRepeatedLine = row.line }
+        repeated += 1
+    }
+
+    /// Warns about the values of the rows.
+    func warn(_ list: TokenList, _ plan: Plan) {
+        MissingValues.warn(of: words, in: list.layout, of: list)
+        MissingValues.warn(of: escapes, in: list.layout, of: list)
+        guard rows > 0 else { return }
+        if list.format.namesColumnsInEachRow {
+            let subject =
+                rows == 1 ? "the row lacks" : "none of the \(grouped(rows)) rows read so far has"
+            for (name, location) in plan.payloads.columns {
+                guard let field = list.layout.field(named: name), !hasValue[field] else { continue }
+                let advice = ((try? list.keyAdvice(for: name)) ?? nil).map { ": \($0)" } ?? ""
+                standardErrorLine(
+                    "broadside: warning: \(location): \(subject) '\(printable(name))'\(advice)")
+            }
+        }
+        guard repeated > 0, !plan.options.skipsDuplicates, !plan.options.sendsDuplicates else {
+            return
+        }
+        let count = min(rows, Self.tokensLimit)
+        let subject =
+            repeated == 1
+            ? "1 of the first \(grouped(count)) rows has the token of an earlier row, on line "
+            : "\(grouped(repeated)) of the first \(grouped(count)) rows have the token of an earlier "
+                + "row, the first on line "
+        standardErrorLine(
+            "broadside: warning: \(list.name): \(subject)\(firstRepeatedLine): each row is sent, so a "
+                + "device gets the notification more than once: add --duplicates skip, or, if that is "
+                + "intended, --duplicates send")
+    }
+}
