@@ -171,7 +171,7 @@ package struct FilterPass {
                 + "\(column.firstNestedLine) has an array or object: name a key inside it, as in "
                 + "\(printable(condition.column)).id, or a column with one value"
         }
-        return condition.selectsNobody(column.occurrences, of: list.name)
+        return condition.selectsNobody(column.occurrences, of: "\(list.name)")
     }
 
     private func warnings(of condition: RowFilter.Condition, _ column: Column) -> [String] {

@@ -10,6 +10,8 @@ struct ReceiptTally {
     private var numbers: [[[UInt8]: Int]]
 
     private var key: UInt64?
+    /// Whether a row with the key was counted as sent.
+    private var isSent = false
     /// Arm of the key's rows, and the time at which the first of them was settled; nil if the key
     /// has no rows.
     private var row: (arm: Int, settled: UInt64)?
@@ -53,16 +55,23 @@ struct ReceiptTally {
         if key != record.first {
             key = record.first
             row = nil
+            isSent = false
             isOpened = false
         }
-        guard record.second == 1 else {
-            // Another row of the same device does not count as another device.
-            guard row == nil else { return }
-            let arm = Int(record.fourth) - 1
+        guard !record.isReceipt else { return takeReceipt(record) }
+        // Another row of the same device does not count as another device.
+        let arm = Int(record.fourth) - 1
+        if !isSent {
+            isSent = true
+            findings.arms[arm].sent += 1
+        }
+        if row == nil, record.third != RecordSorter.Record.notAccepted {
             row = (arm, record.third)
             findings.arms[arm].devices += 1
-            return
         }
+    }
+
+    private mutating func takeReceipt(_ record: RecordSorter.Record) {
         guard let row else {
             findings.foreign += 1
             return
@@ -98,4 +107,24 @@ struct ReceiptTally {
             "each receipt is counted once")
         return findings
     }
+}
+
+extension RecordSorter.Record {
+    /// Time of a row that was not accepted. Such a row sorts after the accepted rows of its key.
+    fileprivate static var notAccepted: UInt64 { .max }
+
+    /// Record of a row.
+    ///
+    /// - Parameter settled: Time of the verdict, milliseconds since 1970; nil if the row was sent
+    ///   and not accepted.
+    static func row(_ key: UInt64, _ arm: UInt8, settled: UInt64?) -> Self {
+        .init(first: key, second: 0, third: settled ?? notAccepted, fourth: UInt64(arm))
+    }
+
+    /// Record of a receipt, sorted after the rows with its key.
+    static func receipt(_ key: UInt64, at milliseconds: UInt64, _ values: UInt64) -> Self {
+        .init(first: key, second: 1, third: milliseconds, fourth: values)
+    }
+
+    fileprivate var isReceipt: Bool { second == 1 }
 }

@@ -128,7 +128,11 @@ enum ReceiptsJoin {
             let isHeldOut =
                 verdict.state == .skipped && verdict.reason == Reason.holdout.rawValue
                 && verdict.arm == holdout
-            guard verdict.state == .accepted || isHeldOut else { continue }
+            let isRefused = [.rejected, .failed, .unknown].contains(verdict.state)
+            // Rows that were not accepted matter only for the comparison with a holdout.
+            guard verdict.state == .accepted || isHeldOut || isRefused && holdout != nil else {
+                continue
+            }
             let arm = split == nil ? 1 : verdict.arm
             guard arm > 0 else { continue }
             var key = part << 40 | row
@@ -143,9 +147,7 @@ enum ReceiptsJoin {
                 }
             }
             try records.append(
-                .init(
-                    first: key, second: 0, third: verdict.settledAtMilliseconds,
-                    fourth: UInt64(arm)))
+                .row(key, arm, settled: isRefused ? nil : verdict.settledAtMilliseconds))
         }
     }
 
@@ -202,7 +204,7 @@ enum ReceiptsJoin {
             }
             // A written time may stand for a whole second or minute; the end of that range is used.
             try records.append(
-                .init(first: key, second: 1, third: UInt64(written.last), fourth: values))
+                .receipt(key, at: UInt64(written.last), values))
         }
     }
 

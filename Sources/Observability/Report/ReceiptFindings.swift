@@ -9,6 +9,9 @@ package struct ReceiptFindings: Sendable {
         package var isHoldout: Bool
         /// Number of devices that got the notification. For the holdout, number of devices in it.
         package var devices: UInt64 = 0
+        /// Number of devices with a request, or in the holdout. The holdout includes devices whose
+        /// tokens are dead, so only this number is comparable with it.
+        package var sent: UInt64 = 0
         /// Number of devices that opened the notification: those with a receipt.
         package var opened: UInt64 = 0
         /// Number of first receipts in each hour since the row was settled. The last entry counts
@@ -25,6 +28,9 @@ package struct ReceiptFindings: Sendable {
 
         /// Share of the devices that opened the notification.
         package var proportion: Proportion { Proportion(count: opened, of: devices) }
+
+        /// Share of the devices with a request, for the comparison with the holdout.
+        var proportionOfSent: Proportion { Proportion(count: opened, of: max(sent, devices)) }
     }
 
     /// A column of the receipts, and its values.
@@ -105,7 +111,9 @@ package struct ReceiptFindings: Sendable {
         return pairs.map { first, second in
             Comparison(
                 first: first, second: second,
-                difference: first.proportion.minus(second.proportion))
+                difference: second.isHoldout
+                    ? first.proportionOfSent.minus(second.proportionOfSent)
+                    : first.proportion.minus(second.proportion))
         }
     }
 
@@ -207,6 +215,7 @@ extension ReceiptFindings {
         assert(arm.values.count == columns.count, "each column has its values")
         var line = JSONLine()
         line.add("devices", arm.devices)
+        line.add("sent", max(arm.sent, arm.devices))
         line.add("opened", arm.opened)
         line.add("share", arm.proportion.share, places: 6)
         line.add("low", arm.proportion.interval.lowerBound, places: 6)

@@ -13,7 +13,11 @@ extension ReportPage {
         let left = findings.leftOutText.map { "; of these, \($0)" } ?? ""
         html +=
             "<p class=\"note\">\(escapedHTML("\(grouped(findings.receipts)) receipts were read\(left)."))"
-        if !findings.namesTokens, findings.arms.contains(where: \.isHoldout) {
+        if findings.namesTokens, findings.arms.contains(where: \.isHoldout) {
+            html +=
+                " The differences from the holdout count all devices with a request, also refused "
+                + "ones, because the holdout includes devices with dead tokens."
+        } else if findings.arms.contains(where: \.isHoldout) {
             html +=
                 " Devices of the holdout got no notification that they could open: to compare "
                 + "arms with the holdout, give receipts that have a column 'token'."
