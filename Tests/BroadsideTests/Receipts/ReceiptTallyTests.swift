@@ -36,6 +36,33 @@ import Testing
         return tally.finish()
     }
 
+    @Test func `A row that was not accepted is a sent device without an opening`() {
+        let refused = { RecordSorter.Record.row($0, 1, settled: nil) }
+        let found = findings([
+            row(1), refused(1), receipt(1, after: 1), refused(2), refused(2), receipt(2, after: 1),
+            row(3),
+        ])
+        #expect(found.arms[0].sent == 3 && found.arms[0].devices == 2)
+        #expect(found.arms[0].opened == 1 && found.foreign == 1)
+    }
+
+    @Test func `Dead tokens make no difference to a holdout that has them, too`() throws {
+        var findings = ReceiptFindings(
+            arms: [
+                .init(name: "a", isHoldout: false, columns: 0),
+                .init(name: "holdout", isHoldout: true, columns: 0),
+            ], columns: [], namesTokens: true)
+        // A tenth of the tokens is dead, and half of the living devices open the app anyway.
+        (findings.arms[0].sent, findings.arms[0].devices, findings.arms[0].opened) = (
+            10_000, 9_000, 4_500
+        )
+        (findings.arms[1].sent, findings.arms[1].devices, findings.arms[1].opened) = (
+            10_000, 10_000, 4_500
+        )
+        #expect(findings.json.contains(#""difference":0.000000"#), "\(findings.json)")
+        #expect(findings.json.contains(#""devices":9000,"sent":10000,"opened":4500,"share":0.5"#))
+    }
+
     @Test func `A receipt of the very millisecond counts, and one from before does not`() {
         let found = findings([row(1), receipt(1, after: 0), row(2), receipt(2, after: -1)])
         #expect(found.arms[0].devices == 2 && found.arms[0].opened == 1 && found.early == 1)
