@@ -45,11 +45,10 @@ extension ExclusionScan {
             + "first on line \(bad.line)"
         let invalid = counts.invalid - counts.headers.count
         guard isBegun || Double(invalid) * 100 <= maxInvalid * Double(counts.rows) else {
-            let limit = decimal(maxInvalid, places: maxInvalid == maxInvalid.rounded() ? 0 : 1)
             throw .request(
                 list.name,
                 ": \(lost), so these devices would get the push: correct the list, or raise "
-                    + "--max-invalid, which is \(limit)")
+                    + "--max-invalid, which is \(percentNumber(maxInvalid))")
         }
         standardErrorLine("broadside: warning: \(list.name): \(lost): these devices get the push")
     }

@@ -176,8 +176,8 @@ package struct FilterPass {
 
     private func warnings(of condition: RowFilter.Condition, _ column: Column) -> [String] {
         var warnings: [String] = []
-        if let words = condition.absenceWarning(column.occurrences) ?? condition.versionWarning {
-            warnings.append(words)
+        if let warning = condition.absenceWarning(column.occurrences) ?? condition.versionWarning {
+            warnings.append(warning)
         }
         if column.nested > 0, condition.comparison.isOfSet {
             let rows =

@@ -210,7 +210,8 @@ struct NightMistakeTests {
             try files.createSymbolicLink(atPath: link, withDestinationPath: name)
         }
         try point(to: "today.csv")
-        let misspelled = try nights.run(["--tokens", link, "--where", "lang = DE"], at: (1, "19:59"))
+        let misspelled = try nights.run(
+            ["--tokens", link, "--where", "lang = DE"], at: (1, "19:59"))
         #expect(misspelled.exitCode == 2, "\(misspelled.errors)")
         #expect(misspelled.errors.contains("the column has de, en"), "\(misspelled.errors)")
         let german = ["--tokens", link, "--where", "lang = de"]

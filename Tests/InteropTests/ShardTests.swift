@@ -202,6 +202,34 @@ struct ShardTests {
         #expect(try run.wait().exitCode == 3)
     }
 
+    @Test func `A merged ledger has the worst end of its shards, and counts them once`() throws {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 40)
+        let path = campaign.directory.path
+        func send(_ name: String, _ more: [String]) throws -> Int32 {
+            try campaign.send(
+                to: server.endpoint, ["--ledger", "\(path)/\(name)", "--name", "sale"] + more
+            ).exitCode
+        }
+        #expect(try send("one", ["--shard", "1/2"]) == 0)
+        #expect(try send("two", ["--shard", "2/2", "--deadline", "1s", "--rate", "8"]) == 3)
+        let merged = try Broadside.run(
+            ["ledger", "merge", "--output", "\(path)/merged", "\(path)/one", "\(path)/two"],
+            in: campaign.directory)
+        #expect(merged.exitCode == 3 || merged.exitCode == 0, "\(merged.errors)")
+        let status = try Broadside.run(
+            ["status", "\(path)/merged", "--json"], in: campaign.directory)
+        #expect(status.output.contains(#""state":"stopped""#), "\(status.output)")
+        #expect(status.output.contains(#""name":"sale""#), "\(status.output)")
+        #expect(!status.output.contains(#""started_at_ms":null"#), "\(status.output)")
+        let page = try Broadside.run(
+            ["report", "--ledger", "\(path)/merged"], in: campaign.directory)
+        #expect(page.output.contains("<h1>Stopped after "), "\(page.output.prefix(9_000))")
+        #expect(!page.output.contains("less than a second"))
+        let all = try Broadside.run(["report", "--all", path, "--json"], in: campaign.directory)
+        #expect(all.output.ranges(of: #""name":"sale""#).count == 1, "\(all.output)")
+    }
+
     @Test func `Shards that are not a whole campaign are not merged`() throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 30)

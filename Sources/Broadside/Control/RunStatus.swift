@@ -137,9 +137,10 @@ public struct RunStatus: Sendable {
     private mutating func read(_ running: Progress?) throws(BroadsideError) {
         let reader = try LedgerReader(path: path)
         campaign = reader.campaign
-        name = reader.manifest.name
+        name = reader.name
         labels = reader.manifest.labels ?? [:]
-        startedAtMilliseconds = reader.manifest.epochs.last?.startedAtMilliseconds
+        startedAtMilliseconds =
+            reader.ledgers.compactMap(\.manifest.epochs.last?.startedAtMilliseconds).max()
         if let running {
             progress = running
             state = running.phase.flatMap(State.init(rawValue:)) ?? .stopping
@@ -161,7 +162,7 @@ public struct RunStatus: Sendable {
         progress.rows = summary.rows
         progress.settled = summary.counts.settled
         (progress.failed, progress.unknown) = (summary.failed, summary.unknown)
-        state = State(summary.outcome, wasKilled: reader.manifest.epochs.last?.segments == nil)
+        state = State(summary.outcome, wasKilled: reader.wasKilled)
     }
 
     // MARK: Output

@@ -298,7 +298,7 @@ extension InvalidRowsGuard.Verdict {
                 list.name,
                 ": \(FirstRowsCheck.share(invalid, of: rows)) rows read are invalid\(what): "
                     + "\(advice) If these rows need not be sent, raise --max-invalid, which is "
-                    + decimal(percent, places: percent == percent.rounded() ? 0 : 1))
+                    + percentNumber(percent))
         }
     }
 }

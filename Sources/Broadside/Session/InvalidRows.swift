@@ -121,8 +121,7 @@ struct InvalidRows {
             // A pipe can't be read again, so no line is known for it.
             text += "; the first device token is on line \(grouped(line))"
         }
-        let shown = decimal(percent, places: percent == percent.rounded() ? 0 : 1)
-        let leave = "add --max-invalid 100 (now \(shown)) to send without these rows"
+        let leave = "add --max-invalid 100 (now \(percentNumber(percent))) to send without these rows"
         let isColumn = list.format != .lines
         let remedy = kind.remedy(list.command, isColumn: isColumn)
         text +=

@@ -17,6 +17,14 @@ extension Night {
             let start = ledger.manifest.firstStartedAtMilliseconds
             night.startedAtMilliseconds = start <= Self.latestStart ? start : nil
             night.title = ledger.name ?? ledger.campaign
+            let keys = ledger.ledgers.map {
+                "\($0.manifest.campaign) \($0.manifest.identity.partNumber) \($0.manifest.identity.shard?.index ?? 0)"
+            }
+            if ledger.manifest.shards != nil {
+                night.mergedKeys = Set(keys)
+            } else {
+                night.key = keys.first
+            }
             try night.read(ledger, isOurs: isOurs)
         } catch {
             if error.exitCode == ExitCode.rowsRemain { throw error }

@@ -53,6 +53,10 @@ extension LedgerReader {
         }
         data.isInProgress = !isOurs && directory.isInUse
         data.startedAtMilliseconds = manifest.firstStartedAtMilliseconds
+        if manifest.shards != nil {
+            data.partsPeriod = period
+            data.startedAtMilliseconds = period?.lowerBound
+        }
         data.cause = manifest.latestCause(telemetry)
         data.steps = steps(summary, telemetry)
         if !data.isInProgress, !isFinished,

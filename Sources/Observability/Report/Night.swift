@@ -40,6 +40,11 @@ package struct Night {
     /// none.
     var link: String?
     var content: Content
+    /// The campaign's number and part, as one text, of each ledger that was merged into this one.
+    /// Empty if this ledger is not merged.
+    var mergedKeys: Set<String> = []
+    /// The campaign's number and part, as one text; nil for a merged or unreadable ledger.
+    var key: String?
     /// First recommended step if the night ended early; nil for any other night.
     var next: StopAdvice.Step?
 
@@ -64,10 +69,10 @@ extension Night.Figures {
         dead = Night.deadReasons.reduce(0) { $0 + (summary.reasons[$1] ?? 0) }
     }
 
-    /// Share of settled rows whose token is dead, 0 to 1; nil if no rows are settled.
+    /// Share of dead tokens among the rows that were sent, 0 to 1; nil if none was sent.
     var deadShare: Double? {
-        assert(dead <= counts.settled, "the row of a dead token is settled")
-        return counts.settled > 0 ? Double(dead) / Double(counts.settled) : nil
+        assert(dead <= counts.sent, "the row of a dead token was sent")
+        return counts.sent > 0 ? Double(dead) / Double(counts.sent) : nil
     }
 
     /// Notifications per second of running time; nil if nothing was sent, or no run recorded its

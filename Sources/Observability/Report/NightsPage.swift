@@ -31,8 +31,8 @@ package struct NightsPage {
         page += header + nextSteps + unusual + campaigns + charts + table
         page += """
             <footer>Times are UTC. List: number of rows. Dead: rows that APNs rejected with 410 \
-            (\(escapedHTML(Night.deadReasons.joined(separator: ", ")))), as a share of all settled \
-            rows. Per second: notifications divided by the time that runs took, without the time \
+            (\(escapedHTML(Night.deadReasons.joined(separator: ", ")))), as a share of the rows \
+            that were sent. Per second: notifications divided by the time that runs took, without the time \
             between runs. \
             Broadside \(broadsideVersion), \(escapedHTML(ReportPage.time(createdAtMilliseconds))).\
             </footer>

@@ -18,7 +18,13 @@ public struct NightsReport {
             try SignalWatch.stopIfRequested()
             nights.append(try Night.read(path, isOurs: path == own))
         }
-        nights = Self.sorted(nights)
+        nights = Self.sorted(Self.withoutMerged(nights))
+    }
+
+    /// Removes shards and parts that are also in a merged ledger, because it counts their rows.
+    static func withoutMerged(_ nights: [Night]) -> [Night] {
+        let merged = nights.reduce(into: Set<String>()) { $0.formUnion($1.mergedKeys) }
+        return nights.filter { night in night.key.map { !merged.contains($0) } ?? true }
     }
 
     /// Sorts nights: those without a date first, then all others, newest first.

@@ -62,6 +62,9 @@ package struct ReportData {
     var settings: [Telemetry.Setting] = []
     /// The first waves of the campaign, in order; empty if rows are not sent in waves.
     var waves: [Telemetry.PlannedWave] = []
+    /// For a merged ledger, the times between the first start and the last end of its shards or
+    /// parts, milliseconds since 1970; nil for other ledgers.
+    var partsPeriod: ClosedRange<UInt64>?
     /// Number of merged ledgers that have waves; 0 if the ledger is not merged, or if rows are not
     /// sent in waves.
     var partsWithWaves = 0
@@ -189,7 +192,9 @@ package struct ReportData {
 
     /// End of the latest run. If the run did not record its end, this is the latest time that it
     /// recorded.
-    var endedAtMilliseconds: UInt64? { runs.last.map(\.endedAtMilliseconds) }
+    var endedAtMilliseconds: UInt64? {
+        partsPeriod?.upperBound ?? runs.last.map(\.endedAtMilliseconds)
+    }
 
     /// Seconds between the end of the previous run and the start of this one; nil for the first.
     func gap(before index: Int) -> Double? {

@@ -16,13 +16,19 @@ extension ReportPage {
 
     private var allRows: UInt64 { states.reduce(0) { $0 + $1.count } }
 
+    /// End of texts about all rows, if the number of rows is unknown: a run that was killed or
+    /// stopped had not read the list to its end.
+    private var soFar: String {
+        data.summary.rows == nil && !isComplete ? " of the \(grouped(allRows)) rows so far" : ""
+    }
+
     /// The shares, such as `97.2% accepted, 2.1% rejected, 0.7% invalid`. Other states follow if
     /// they have rows.
     var shares: String {
         guard allRows > 0 else { return "no rows" }
         return states.enumerated().filter { $0.offset < 3 || $0.element.count > 0 }.map {
             "\(Self.percent($0.element.count, of: allRows)) \($0.element.name)"
-        }.joined(separator: ", ")
+        }.joined(separator: ", ") + soFar
     }
 
     /// Formats a share as a percentage. Only exact values become 0% or 100%.
@@ -47,7 +53,7 @@ extension ReportPage {
             data.isInterrupted ? Telemetry.interrupted : data.summary.outcome.rawValue
         guard allRows > 0 else { return "\(word), no rows" }
         return "\(word), "
-            + "\(Self.percent(data.summary.accepted, of: allRows)) accepted"
+            + "\(Self.percent(data.summary.accepted, of: allRows)) accepted\(soFar)"
     }
 
     /// CSS class of the status. It is green only if nearly all intended devices were reached.
@@ -122,7 +128,9 @@ extension ReportPage {
             Card(
                 value: Self.percent(accepted, of: outcome.all),
                 name: data.summary.acceptsBySilence ? "accepted, by silence" : "accepted",
-                note: "\(grouped(accepted)) of \(grouped(outcome.all)) rows"),
+                note: soFar.isEmpty
+                    ? "\(grouped(accepted)) of \(grouped(outcome.all)) rows"
+                    : "\(grouped(accepted))\(soFar)"),
             Card(
                 value: Self.percent(dead, of: outcome.sent), name: "dead tokens",
                 note: dead > 0
@@ -141,11 +149,13 @@ extension ReportPage {
                 value: data.wholeSeconds < Self.shortestSeconds
                     ? "<1 s" : durationText(data.wholeSeconds),
                 name: data.isInProgress ? "since the start" : "from start to end",
-                note: gap >= 1
-                    ? "\(durationText(data.runningSeconds)) without the gaps between runs"
-                    : data.peakRate > 0
-                        ? "\(rateText(data.peakRate)) rows in the best second"
-                        : "no gaps between runs"),
+                note: data.partsPeriod != nil
+                    ? "of all parts"
+                    : gap >= 1
+                        ? "\(durationText(data.runningSeconds)) without the gaps between runs"
+                        : data.peakRate > 0
+                            ? "\(rateText(data.peakRate)) rows in the best second"
+                            : "no gaps between runs"),
         ]
         let items = list.map { card in
             "<li\(card.isAlarm ? " class=\"alarm\"" : "")><b>\(escapedHTML(card.value))</b>"
@@ -171,7 +181,7 @@ extension ReportPage {
         if let start = data.startedAtMilliseconds {
             items.append(("Started", Self.bothTimes(start)))
         }
-        if !data.isInProgress, let end = data.endedAtMilliseconds, data.runningSeconds > 0 {
+        if !data.isInProgress, let end = data.endedAtMilliseconds, data.wholeSeconds > 0 {
             items.append(("Ended", Self.bothTimes(end)))
         }
         let gaps = data.runs.indices.compactMap(data.gap)

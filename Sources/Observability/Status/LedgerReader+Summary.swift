@@ -66,13 +66,43 @@ extension LedgerReader {
         return (summary.failed, summary.unknown)
     }
 
+    /// Times between the first start and the last end of runs, milliseconds since 1970; nil if no
+    /// run started. A killed run's end is the last time that it recorded.
+    package var period: ClosedRange<UInt64>? {
+        let runs = ledgers.flatMap { part in
+            let telemetry = Telemetry.read(from: part.directory)
+            return part.manifest.epochs.map { run in
+                let recorded = telemetry?.runs.first { $0.number == run.number }
+                let elapsed = max(0, min(recorded?.elapsedSeconds ?? 0, 1e9))
+                return (start: run.startedAtMilliseconds, elapsed: UInt64(elapsed * 1000))
+            }
+        }
+        guard let start = runs.map(\.start).min(),
+            let end = runs.map({ $0.start &+ $0.elapsed }).max(), end >= start
+        else { return nil }
+        return start...end
+    }
+
+    /// Whether the latest run of the ledger, or of a shard or part, did not record its end.
+    package var wasKilled: Bool {
+        ledgers.contains { !$0.manifest.isFinished && $0.manifest.epochs.last?.segments == nil }
+    }
+
     /// Outcome that the latest run recorded. If it recorded none, the outcome that the ledger
-    /// shows.
+    /// shows. For a merged ledger, the worst outcome of its shards or parts.
     private func outcome(_ telemetry: Telemetry?, isOurs: Bool) -> Summary.Outcome {
         if !isOurs, directory.isInUse { return .running }
+        guard manifest.shards != nil else { return Self.outcome(manifest, telemetry) }
+        let outcomes = ledgers.map { Self.outcome($0.manifest, Telemetry.read(from: $0.directory)) }
+        return [.aborted, .error, .stopped].first(where: outcomes.contains) ?? .complete
+    }
+
+    private static func outcome(
+        _ manifest: Manifest, _ telemetry: Telemetry?
+    ) -> Summary.Outcome {
         // A guard may have aborted the campaign just when its last row was settled.
         if manifest.epochs.last?.stop?.cause?.isAbort == true { return .aborted }
-        if isFinished { return .complete }
+        if manifest.isFinished { return .complete }
         guard let run = manifest.epochs.last else { return .stopped }
         let own = telemetry?.runs.last { $0.number == run.number }?.outcome
         switch own.flatMap(Summary.Outcome.init(rawValue:)) {

@@ -81,7 +81,7 @@ package struct StopAdvice {
         case .complete: retryOpenRows()
         case .signal, .control, .keyboard: resume("\(again)\(retry) continues")
         case .deadline:
-            add("\(again)\(retry) continues without it", resuming?.withoutDeadline)
+            add("\(again)\(retry) continues without --deadline", resuming?.withoutDeadline)
         case .gaveUp(let trouble), .brokenServer(let trouble): afterGivingUp(trouble)
         case .noResponse(_, let last): afterGivingUp(last)
         case .canaryWithoutResponses, .failed: afterGivingUp(nil)

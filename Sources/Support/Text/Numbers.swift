@@ -83,6 +83,11 @@ package func decimalNumber(_ text: String) -> Double? {
     return Double(text)
 }
 
+/// Returns the number of a percentage: whole, or with one decimal.
+package func percentNumber(_ value: Double) -> String {
+    decimal(value, places: value == value.rounded() ? 0 : 1)
+}
+
 /// Returns a number with a fixed number of decimals.
 package func decimal(_ value: Double, places: Int) -> String {
     assert((0...15).contains(places), "a Double has no more digits")
