@@ -121,7 +121,8 @@ struct InvalidRows {
             // A pipe can't be read again, so no line is known for it.
             text += "; the first device token is on line \(grouped(line))"
         }
-        let leave = "add --max-invalid 100 (now \(percentNumber(percent))) to send without these rows"
+        let leave =
+            "add --max-invalid 100 (now \(percentNumber(percent))) to send without these rows"
         let isColumn = list.format != .lines
         let remedy = kind.remedy(list.command, isColumn: isColumn)
         text +=
