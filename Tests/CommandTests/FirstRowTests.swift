@@ -151,7 +151,7 @@ struct FirstRowTests {
 
     @Test func `A suppression list without tokens in some rows is one warning`() throws {
         let optOuts = try campaign.directory.write(
-            (0..<9).map { campaign.tokens.token($0) + "\n" }.joined() + "none\n", to: "some.txt")
+            (1..<10).map { hexToken($0 + 5_000) + "\n" }.joined() + "none\n", to: "some.txt")
         let more = arguments(["--suppress", optOuts, "--give-up-after", "1s"])
         let finished = try campaign.send(to: "localhost:1", more)
         #expect(finished.errors.ranges(of: "1 of 10 rows contain no device token").count == 1)

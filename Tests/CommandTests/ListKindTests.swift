@@ -174,7 +174,7 @@ struct ListKindTests {
     /// A suppression list, the exit code of a dry run with it, and what it says.
     private static let suppressions: [(name: String, text: String, code: Int32, says: String)] = [
         ("a.txt", "", 0, "contains no rows"), ("b.csv", "token\n", 0, "contains no rows"),
-        ("c.txt", "\(token)\nnone\nnor this\n", 0, "2 of 3 rows"),
+        ("c.txt", "\(token)\nnone\nnor this\n", 2, "2 of 3 rows"),
         ("d.txt", "none\n", 2, "no device token"), ("e.jsonl", "{\"x\":1}\n", 2, "MissingColumn"),
         ("f.csv", "name,token\n\"Bob\nB,\(token)\nC,\"Di\"\n", 2, "line 2"),
         ("g.csv", "name,token\nA,\(token)\nB,\"\(token)\n", 2, "line 3"),

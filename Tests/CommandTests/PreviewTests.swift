@@ -136,7 +136,7 @@ struct PreviewTests {
             ])
         #expect(
             try lines(["--where", "lang=de", "--preview", "1"]).isEmpty, "as many as asked for")
-        let none = try lines(["--where", "lang=it", "--preview", "3"])
+        let none = try lines(["--where", "lang=fr", "--where", "n=2", "--preview", "3"])
         #expect(none.first == "read         all 6 rows: none is shown", "\(none)")
         #expect(none.contains("             5 Filtered (--where)"), "\(none)")
         let few = try lines(["--limit", "2", "--preview", "3"])

@@ -98,7 +98,7 @@ import Testing
             _ = try warnings(condition, values: values, header: header, mayRefuse: true)
             return ""
         } catch {
-            return "\(error)"
+            return (error as? BroadsideError)?.message ?? "\(error)"
         }
     }
 

@@ -142,7 +142,7 @@ enum DryRun {
         plan.warnOfRowTopics()
         // A scan for skipped rows has already warned about all headers.
         if run.skips == nil { list.warn(of: invalid.headers, isBegun: run.isBegun) }
-        values.warn(list, plan)
+        values.warn(list, plan, knowsSkips: true)
         let alert = AlertText(plan, firstRow: try FirstRow.find(plan, list, selection))
         print(
             plan.description(

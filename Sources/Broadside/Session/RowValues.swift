@@ -44,7 +44,10 @@ struct RowValues {
     }
 
     /// Warns about the values of the rows.
-    func warn(_ list: TokenList, _ plan: Plan) {
+    ///
+    /// - Parameter knowsSkips: Whether all rows that were checked are sent. If some may be skipped
+    ///   because of their tokens, there is no warning about repeated tokens.
+    func warn(_ list: TokenList, _ plan: Plan, knowsSkips: Bool) {
         MissingValues.warn(of: words, in: list.layout, of: list)
         MissingValues.warn(of: escapes, in: list.layout, of: list)
         guard rows > 0 else { return }
@@ -58,7 +61,8 @@ struct RowValues {
                     "broadside: warning: \(location): \(subject) '\(printable(name))'\(advice)")
             }
         }
-        guard repeated > 0, !plan.options.skipsDuplicates, !plan.options.sendsDuplicates else {
+        guard knowsSkips, repeated > 0, !plan.options.skipsDuplicates, !plan.options.sendsDuplicates
+        else {
             return
         }
         let count = min(rows, Self.tokensLimit)

@@ -60,7 +60,7 @@ import Testing
             10_000, 10_000, 4_500
         )
         #expect(findings.json.contains(#""difference":0.000000"#), "\(findings.json)")
-        #expect(findings.json.contains(#""devices":9000,"sent":10000,"opened":4500,"share":0.5"#))
+        #expect(findings.json.contains(#""devices":9000,"opened":4500,"sent":10000,"share":0.5"#))
     }
 
     @Test func `A receipt of the very millisecond counts, and one from before does not`() {

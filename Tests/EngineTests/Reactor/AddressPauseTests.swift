@@ -21,7 +21,8 @@ struct AddressPauseTests {
     func `A paused address waits from one second to sixty, doubling, less a quarter's jitter`()
         throws
     {
-        let run = try ScriptedRun(rows: 1)
+        let run = try ScriptedRun(rows: 20)
+        run.maxStreams = 1
         run.reply = { _ in .status(503, "ServiceUnavailable") }
         run.run { run.links.count == 11 }
         let pauses = pauses(run)
