@@ -82,7 +82,7 @@ struct HostileServerTests {
             let isRefusal = ["data-closed-stream", "huge-body"].contains(mode)
             #expect(isRefusal || summary.rejected == 0, "\(mode): \(summary)")
             let taken = try server.tally(campaign.tokens)
-            #expect(taken.missing == summary.rejected && taken.strangers == 0, "\(mode): \(taken)")
+            #expect(taken.missing <= summary.rejected && taken.strangers == 0, "\(mode): \(taken)")
         }
     }
 
