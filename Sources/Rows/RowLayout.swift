@@ -77,6 +77,9 @@ public struct RowLayout: Sendable, Equatable {
     /// columns is malformed.
     var columnCount: Int { header.count }
 
+    /// Index of the token's column in the header; nil for a format without header.
+    public var tokenIndex: Int? { columnIndices.first }
+
     /// Criteria by which a line inside quotes is recognized as a row; nil if no field can span
     /// lines.
     public var shape: RowShape? {

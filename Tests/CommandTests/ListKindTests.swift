@@ -171,6 +171,36 @@ struct ListKindTests {
         }
     }
 
+    @Test func `A list that was cut in its last row is a warning`() throws {
+        let campaign = try Campaign(rows: 5)
+        let tokens = (0..<5).map { campaign.tokens.token($0) }
+        let whole = tokens.joined(separator: "\n")
+        let table = "token,name\n" + tokens.map { "\($0),Ann" }.joined(separator: "\n")
+        for (name, text, problem) in [
+            ("a.txt", whole, ""), ("b.txt", String(whole.dropLast(20)), "fewer digits than"),
+            ("c.csv", table, ""), ("d.csv", String(table.dropLast(2)), ""),
+            ("e.csv", String(table.dropLast(10)), "fewer fields than"),
+            (
+                "f.csv", "n,token\n" + tokens.map { "1,\($0)" }.joined(separator: "\n").dropLast(8),
+                "fewer digits"
+            ),
+            ("g.txt", whole + "\n" + String(repeating: "\0", count: 40), "zero bytes"),
+            ("h.csv", table + "\n", ""),
+        ] {
+            let list = try campaign.directory.write(text, to: name)
+            let sent = try campaign.send(
+                to: "127.0.0.1:1",
+                ["--tokens", list, "--give-up-after", "1s", "--max-invalid", "50"])
+            let checked = try Broadside.run(
+                ["tokens", "check", "--tokens", list], in: campaign.directory, limit: 120)
+            for errors in [sent.errors, checked.errors] {
+                let count = errors.ranges(of: "the last row has no line end and ").count
+                #expect(count == (problem.isEmpty ? 0 : 1), "\(name): \(errors)")
+                #expect(problem.isEmpty || errors.contains(problem), "\(name): \(errors)")
+            }
+        }
+    }
+
     /// A suppression list, the exit code of a dry run with it, and what it says.
     private static let suppressions: [(name: String, text: String, code: Int32, says: String)] = [
         ("a.txt", "", 0, "contains no rows"), ("b.csv", "token\n", 0, "contains no rows"),

@@ -78,6 +78,7 @@ struct FirstRowsCheck {
             list.warn(of: lengths)
             list.warnOfShortTokens(lengths)
             // The list of a campaign that has begun can't be corrected.
+            if !isBegun { try? list.warnOfCutEnd() }
             if !isBegun { values.warn(list, plan, knowsSkips: !plan.options.mayExcludeRows) }
             plan.warnOfRowTopics()
             // A scan for skipped rows warns about the headers in the whole list.
