@@ -176,17 +176,16 @@ struct ListKindTests {
         let tokens = (0..<5).map { campaign.tokens.token($0) }
         let whole = tokens.joined(separator: "\n")
         let table = "token,name\n" + tokens.map { "\($0),Ann" }.joined(separator: "\n")
-        for (name, text, problem) in [
+        let second = "n,token\n" + tokens.map { "1,\($0)" }.joined(separator: "\n")
+        let zeros = whole + "\n" + String(repeating: "\0", count: 40)
+        let lists: [(name: String, text: String, problem: String)] = [
             ("a.txt", whole, ""), ("b.txt", String(whole.dropLast(20)), "fewer digits than"),
             ("c.csv", table, ""), ("d.csv", String(table.dropLast(2)), ""),
             ("e.csv", String(table.dropLast(10)), "fewer fields than"),
-            (
-                "f.csv", "n,token\n" + tokens.map { "1,\($0)" }.joined(separator: "\n").dropLast(8),
-                "fewer digits"
-            ),
-            ("g.txt", whole + "\n" + String(repeating: "\0", count: 40), "zero bytes"),
+            ("f.csv", String(second.dropLast(8)), "fewer digits"), ("g.txt", zeros, "zero bytes"),
             ("h.csv", table + "\n", ""),
-        ] {
+        ]
+        for (name, text, problem) in lists {
             let list = try campaign.directory.write(text, to: name)
             let sent = try campaign.send(
                 to: "127.0.0.1:1",
