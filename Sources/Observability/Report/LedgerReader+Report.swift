@@ -54,8 +54,8 @@ extension LedgerReader {
         data.isInProgress = !isOurs && directory.isInUse
         data.startedAtMilliseconds = manifest.firstStartedAtMilliseconds
         if manifest.shards != nil {
-            data.partsPeriod = period
-            data.startedAtMilliseconds = period?.lowerBound
+            data.partsPeriod = try period()
+            data.startedAtMilliseconds = data.partsPeriod?.lowerBound
         }
         data.cause = manifest.latestCause(telemetry)
         data.steps = steps(summary, telemetry)
@@ -71,6 +71,32 @@ extension LedgerReader {
             data.steps = ending.advice.steps
         }
         return ReportPage(data: data).html
+    }
+
+    /// Reads the times between the first start of a run and the last verdict, in milliseconds since
+    /// 1970, over all ledgers; nil if no run started.
+    private func period() throws(BroadsideError) -> ClosedRange<UInt64>? {
+        var period: ClosedRange<UInt64>?
+        for ledger in ledgers {
+            var course = SettlementTimeline(epochs: ledger.manifest.epochs, only: nil)
+            let index = try index(ledger)
+            do {
+                try course.add(index)
+            } catch {
+                throw Self.unreadable(error, ledger.directory)
+            }
+            for run in ledger.manifest.epochs {
+                let start = run.startedAtMilliseconds
+                let seconds = max(0, min(course.seconds(of: run.number) ?? 0, 1e9))
+                let end = start &+ UInt64(seconds * 1000)
+                guard let known = period else {
+                    period = start...max(start, end)
+                    continue
+                }
+                period = min(known.lowerBound, start)...max(known.upperBound, end)
+            }
+        }
+        return period
     }
 
     /// Reads the times at which rows were settled.

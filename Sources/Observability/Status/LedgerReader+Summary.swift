@@ -66,23 +66,6 @@ extension LedgerReader {
         return (summary.failed, summary.unknown)
     }
 
-    /// Times between the first start and the last end of runs, milliseconds since 1970; nil if no
-    /// run started. A killed run's end is the last time that it recorded.
-    package var period: ClosedRange<UInt64>? {
-        let runs = ledgers.flatMap { part in
-            let telemetry = Telemetry.read(from: part.directory)
-            return part.manifest.epochs.map { run in
-                let recorded = telemetry?.runs.first { $0.number == run.number }
-                let elapsed = max(0, min(recorded?.elapsedSeconds ?? 0, 1e9))
-                return (start: run.startedAtMilliseconds, elapsed: UInt64(elapsed * 1000))
-            }
-        }
-        guard let start = runs.map(\.start).min(),
-            let end = runs.map({ $0.start &+ $0.elapsed }).max(), end >= start
-        else { return nil }
-        return start...end
-    }
-
     /// Whether the latest run of the ledger, or of a shard or part, did not record its end.
     package var wasKilled: Bool {
         ledgers.contains { !$0.manifest.isFinished && $0.manifest.epochs.last?.segments == nil }
