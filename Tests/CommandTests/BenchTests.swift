@@ -94,7 +94,7 @@ struct BenchTests {
         let directory = try TemporaryDirectory()
         let folder = "\(directory.path)/bin"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
-        let arguments = ["bench", "--duration", "200ms", "--connections", "1"]
+        let arguments = ["bench", "--duration", "500ms", "--connections", "1"]
         for script in [nil, "#!/bin/sh\nexit 1\n", "#!/bin/sh\necho h2load nghttp2/0\n"] {
             if let script {
                 let path = try directory.write(script, to: "bin/h2load")

@@ -52,7 +52,8 @@ struct DoubtTests {
         let found = try campaign.statistics()
         let inDoubt = try #require(found.in_doubt)
         let inFlight = sent - found.accepted
-        #expect(inFlight >= 0 && sent >= trial.responses)
+        // The server records a response after it has sent it, and may be stopped in between.
+        #expect(inFlight >= -trial.reactors && sent >= trial.responses)
         #expect(inDoubt >= inFlight)
         #expect(inDoubt <= trial.reactors * Self.streams + trial.ahead)
     }
