@@ -60,7 +60,16 @@ package struct EarlierLedgers {
     }
 
     /// Refuses directories without a ledger: the user who named them expects rows to be skipped.
-    package func check() throws(BroadsideError) { _ = try paths() }
+    /// Warns about directories that may be empty.
+    package func check() throws(BroadsideError) {
+        let found = try paths()
+        for named in directories where named.mayBeEmpty && !named.isDefault {
+            guard !found.contains(where: { $0.questions == named.questions }) else { continue }
+            standardErrorLine(
+                "broadside: warning: --\(named.option) \(named.paths.joined(separator: ", ")): there is no "
+                    + "earlier ledger yet, so no row is skipped for it")
+        }
+    }
 
     private func read(_ campaign: RunningCampaign) throws(BroadsideError) -> EarlierVerdicts {
         var leftOut: Set<String> = []

@@ -118,6 +118,25 @@ struct DryRunLedgerTests {
                 && dry.output.contains("settled      \(30 - later) by"), "\(dry.output)")
     }
 
+    @Test
+    func `Another payload for a ledger is refused with the number of devices that have the first`()
+        throws
+    {
+        let list = try Campaign(rows: 7)
+        #expect(try list.send(to: server.endpoint).exitCode == 0)
+        let other = try list.directory.write(#"{"aps":{"alert":"Other"}}"#, to: "other.json")
+        for more in [[], ["--dry-run"]] {
+            let refused = try list.send(
+                to: server.endpoint, ["--resume", "--payload", other] + more)
+            #expect(refused.exitCode == 2, "\(refused.errors)")
+            #expect(
+                refused.errors.contains(
+                    "goes to its whole list, and 7 devices have or may have got the one in this ledger"
+                ),
+                "\(refused.errors)")
+        }
+    }
+
     @Test func `A dry run says how many rows stay failed, unknown or in doubt`() throws {
         let resetting = try RecordingServer("reset")
         let list = try Campaign(rows: 30)

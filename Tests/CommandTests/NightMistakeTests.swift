@@ -105,6 +105,38 @@ struct NightMistakeTests {
         #expect(try requests(server) == 4 * Self.rows)
     }
 
+    @Test func `An emptied file of nights is damaged, and no night begins again`() throws {
+        let server = try RecordingServer()
+        let nights = try Nights(rows: 6, endpoint: server.endpoint)
+        #expect(try nights.run(at: (1, "20:00")).exitCode == 0)
+        let notes = "\(nights.folder)/evening/nights"
+        try Data().write(to: URL(filePath: notes))
+        for _ in 0..<2 {
+            let refused = try nights.run(at: (2, "20:00"))
+            #expect(refused.exitCode == 5, "\(refused.errors)")
+            #expect(refused.errors.contains("\(notes) is empty, although"), "\(refused.errors)")
+        }
+        #expect(try requests(server) == 6)
+        try files.removeItem(atPath: notes)
+        #expect(try nights.run(at: (2, "20:00")).exitCode == 0)
+        #expect(try requests(server) == 12)
+    }
+
+    @Test func `A cap over the folder of nights skips no row on the first night`() throws {
+        let server = try RecordingServer()
+        let nights = try Nights(rows: 6, endpoint: server.endpoint)
+        let more = ["--cap", "1/2d", "--history", nights.folder]
+        let first = try nights.run(more, at: (1, "20:00"))
+        #expect(first.exitCode == 0, "\(first.errors)")
+        #expect(first.errors.contains("there is no earlier ledger yet"), "\(first.errors)")
+        #expect(try requests(server) == 6)
+        let second = try nights.run(more, at: (2, "19:00"))
+        #expect(
+            second.exitCode == 0 && second.errors.contains("6 FrequencyCap"), "\(second.errors)")
+        #expect(!second.errors.contains("there is no earlier ledger yet"), "\(second.errors)")
+        #expect(try requests(server) == 6)
+    }
+
     @Test func `A night whose list or payload was corrected says how to go on, and who has got it`()
         throws
     {

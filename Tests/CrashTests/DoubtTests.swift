@@ -55,6 +55,12 @@ struct DoubtTests {
         // The server records a response after it has sent it, and may be stopped in between.
         #expect(inFlight >= -trial.reactors && sent >= trial.responses)
         #expect(inDoubt >= inFlight)
+        if found.rows == nil {
+            let page = try Broadside.run(
+                ["report", "--ledger", campaign.ledger], in: campaign.directory)
+            #expect(page.output.contains(" rows so far"), "\(page.output.prefix(9_000))")
+            #expect(page.output.contains("and an unknown number of rows is not sent yet"))
+        }
         #expect(inDoubt <= trial.reactors * Self.streams + trial.ahead)
     }
 }

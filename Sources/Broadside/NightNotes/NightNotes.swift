@@ -32,8 +32,16 @@ final class NightNotes: Sendable {
     init(folder: String) throws(BroadsideError) {
         self.folder = folder
         path = "\(folder)/\(Self.name)"
+        let wasEmptied = Self.wasEmptied(path, folder: folder)
         descriptor = try Self.openLocked(path)
         do throws(BroadsideError) {
+            if wasEmptied {
+                throw BroadsideError(
+                    option: "ledgers",
+                    "\(path) is empty, although \(folder) has nights: restore the file from a backup, or "
+                        + "remove it if each date's ledger is still in the folder",
+                    exitCode: ExitCode.disk)
+            }
             content = Mutex(try Self.read(descriptor, path, folder: folder))
         } catch {
             close(descriptor)
@@ -83,6 +91,16 @@ final class NightNotes: Sendable {
     }
 
     // MARK: The file
+
+    /// Whether the file exists and is empty although the folder has more entries. A full disk or a
+    /// power cut may leave an empty file. A first start that ended before it wrote the file leaves
+    /// no other entry.
+    private static func wasEmptied(_ path: String, folder: String) -> Bool {
+        guard let information = SystemCall.status(path), information.st_size == 0 else {
+            return false
+        }
+        return (SystemCall.names(inDirectory: folder) ?? []).contains { $0 != name }
+    }
 
     private static func openLocked(_ path: String) throws(BroadsideError) -> Int32 {
         for _ in 0..<openingsLimit {

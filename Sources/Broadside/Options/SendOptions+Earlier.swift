@@ -57,9 +57,14 @@ extension SendOptions {
         }
         if cap != nil {
             let nights = nightFolder.map { normalizedPath($0) }
-            let own = history.filter { normalizedPath($0) == nights }
-            let others = history.filter { normalizedPath($0) != nights }
-            for (paths, mayBeEmpty) in [(own, true), (others, false)] where !paths.isEmpty {
+            // On the first night, there are no earlier ledgers.
+            let early = history.filter { directory in
+                let path = normalizedPath(directory)
+                return nights.map { $0 == path || $0.hasPrefix("\(path)/") } == true
+                    || SystemCall.names(inDirectory: directory)?.isEmpty == true
+            }
+            let others = history.filter { !early.contains($0) }
+            for (paths, mayBeEmpty) in [(early, true), (others, false)] where !paths.isEmpty {
                 directories.append(
                     .init(
                         option: "history", paths: paths, questions: .accepted,

@@ -39,15 +39,17 @@ extension LedgerSession {
     /// Returns a clause about how many devices may have got the notification of a night.
     ///
     /// - Parameter night: Ledger of the night; nil: it can't be read.
-    static func reached(by night: LedgerReader?) -> String {
+    static func reached(
+        by night: LedgerReader?, of notification: String = "this night's notification"
+    ) -> String {
         switch try? night?.statistics() {
-        case nil: "devices may have got this night's notification already"
+        case nil: "devices may have got \(notification) already"
         case let known?:
             switch known.accepted + known.unknown + known.inDoubt {
-            case 0: "no device has got this night's notification yet"
-            case 1: "1 device has or may have got this night's notification already"
+            case 0: "no device has got \(notification) yet"
+            case 1: "1 device has or may have got \(notification) already"
             case let count:
-                "\(grouped(count)) devices have or may have got this night's notification already"
+                "\(grouped(count)) devices have or may have got \(notification) already"
             }
         }
     }

@@ -189,9 +189,11 @@ final class LedgerSession {
         if options.nightFolder != nil { return otherNight(directory, difference) }
         return .usage(
             "ledger",
-            "\(directory.path) belongs to another campaign (\(difference)): name "
-                + "another ledger, or resume with the list and options with which that "
-                + "campaign began")
+            "\(directory.path) belongs to another campaign (\(difference)): resume with the list and "
+                + "options with which that campaign began, or name another ledger. A new ledger's "
+                + "campaign goes to its whole list, and "
+                + reached(by: try? LedgerReader(path: directory.path), of: "the one in this ledger")
+        )
     }
 
     /// Returns the error for a night that began with a different list, payload or options.

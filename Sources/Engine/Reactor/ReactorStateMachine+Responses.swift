@@ -164,6 +164,10 @@ extension ReactorStateMachine where Records: ~Copyable {
         case .close:
             drain(index, now: now)
         case .drainAndReplace:
+            let text = reason.map { " \($0.text)" } ?? ""
+            run.record(
+                connections.trouble(
+                    index, "the last response is \(status)\(text)", step: .refused))
             connections.addresses.failed(
                 connections[index].address, now: now.nanoseconds, retryAfter: retryAfter,
                 lasting: nil, isOutage: true, isRepeated: hadServerError, random: &random)

@@ -140,11 +140,13 @@ extension ReportPage {
             Card(
                 value: shortCount(waiting),
                 name: waiting == 1 ? "row needs a decision" : "rows need a decision",
-                note: decisions.isEmpty
-                    ? "nothing is left to decide"
-                    : decisions.prefix(3).map { "\(grouped($0.count)) \($0.part.name)" }
-                        .joined(separator: ", "),
-                isAlarm: waiting > 0),
+                note: !soFar.isEmpty
+                    ? "and an unknown number of rows is not sent yet"
+                    : decisions.isEmpty
+                        ? "nothing is left to decide"
+                        : decisions.prefix(3).map { "\(grouped($0.count)) \($0.part.name)" }
+                            .joined(separator: ", "),
+                isAlarm: waiting > 0 || !soFar.isEmpty),
             Card(
                 value: data.wholeSeconds < Self.shortestSeconds
                     ? "<1 s" : durationText(data.wholeSeconds),

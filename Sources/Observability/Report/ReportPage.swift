@@ -100,7 +100,7 @@ package struct ReportPage {
                 + "\(rows ?? "the") rows were accepted."
         case .error:
             return "Ended by an error after \(time): \(grouped(summary.accepted)) of "
-                + "\(rows ?? "the") rows were accepted."
+                + "\(rows ?? "the") rows were accepted\(rows == nil ? ", and rows are left" : "")."
         }
     }
 }

@@ -122,7 +122,8 @@ package struct StopAdvice {
         case .ledgerGone:
             resume("put the ledger back, then --resume continues")
         case .superseded: resume("if rows remain when the newer attempt ends, --resume sends them")
-        case .listFailed, .listFaulty, .listChanged: resume("then --resume continues")
+        case .listFailed, .listFaulty, .listChanged:
+            resume("once the list is right, \(again) continues")
         }
     }
 
@@ -158,8 +159,8 @@ package struct StopAdvice {
                 outcome == nil
                     ? "the latest run did not record its end, because it was killed or "
                         + "its disk was full: once there is space, run the same "
-                        + "command line with --resume to continue"
-                    : "to continue where it ended, run the same command line with --resume")
+                        + "command line with \(again) to continue"
+                    : "to continue where it ended, run the same command line with \(again)")
             return
         }
         // What aborted this run would abort the next one, too.
@@ -347,9 +348,10 @@ package struct StopAdvice {
         case .topicDisallowed where circumstances.hasRowTopics: afterRefusedTopics(refusal)
         case .topicDisallowed:
             doctor(
-                "the credential is not for this --topic: begin \(newLedger) with the right "
-                    + "topic, because a resume can't change it; doctor checks a topic without "
-                    + "sending to a device"
+                "the credential is not for this --topic: if the credential is the wrong one, correct it, "
+                    + "and \(again) continues; if the topic is wrong, begin \(newLedger) with the right "
+                    + "topic, because a resume can't change it; doctor checks both without sending to a "
+                    + "device"
             )
         case .badEnvironmentKeyInToken, .badEnvironmentKeyIDInToken, .badCertificateEnvironment:
             afterForeignCredential()

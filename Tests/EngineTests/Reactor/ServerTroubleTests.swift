@@ -213,6 +213,17 @@ struct ServerTroubleTests {
         #expect(Set(followed.map(\.connection)).count > 1, "the others as well")
     }
 
+    @Test func `A run that gives up on a server names its last 5xx`() throws {
+        let run = try ScriptedRun(rows: 20) { $0.giveUpAfter = 20 * second }
+        run.reply = { _ in .status(503, "ServiceUnavailable") }
+        run.run()
+        guard case .noResponse(20, let last) = run.coordinator.stopCause else {
+            Issue.record("\(String(describing: run.coordinator.stopCause))")
+            return
+        }
+        #expect(last?.problem == "the last response is 503 ServiceUnavailable")
+    }
+
     @Test(arguments: [1, 4], [1, 2])
     func `Rows that always get a server error do not delay the others`(
         connections: Int, reactors: Int
