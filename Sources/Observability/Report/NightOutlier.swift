@@ -60,6 +60,11 @@ extension NightOutlier {
                 found.append(NightOutlier(figure: .list, text: "the list grew to \(text)"))
             }
         }
+        if night.counts.settled > 0, night.counts[.skipped] == night.counts.settled {
+            found.append(
+                NightOutlier(
+                    figure: .accepted, text: "no device got it, because all rows were skipped"))
+        }
         func usual(_ value: (Night.Figures) -> Double?) -> Double? {
             let values = earlier.compactMap(value)
             return values.count >= fewest ? NightsPage.median(values) : nil

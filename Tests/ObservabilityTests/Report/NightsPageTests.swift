@@ -222,6 +222,28 @@ import Testing
         #expect(found(3, Self.night(9, title: "Other", dead: 60_000)).isEmpty)
     }
 
+    @Test func `A night whose rows were all skipped is marked, also as the first`() {
+        var figures = Night.Figures(outcome: .complete)
+        figures.rows = 1_000_000
+        figures.counts[.skipped] = 1_000_000
+        var skipped = Self.night(5)
+        skipped.content = .figures(figures)
+        for nights in [[skipped], [Self.night(0), Self.night(1), skipped]] {
+            #expect(
+                NightOutlier.find(in: NightsReport.sorted(nights))[0].map(\.text)
+                    == ["no device got it, because all rows were skipped"])
+        }
+    }
+
+    @Test func `A shard that is also in a merged ledger is not a night of its own`() {
+        var (merged, shard, other) = (Self.night(0), Self.night(1), Self.night(2))
+        merged.mergedKeys = ["a 0 1", "b 0 2"]
+        shard.key = "b 0 2"
+        other.key = "b 0 3"
+        let left = NightsReport.withoutMerged([merged, shard, other])
+        #expect(left.map(\.path) == ["nights/0", "nights/2"])
+    }
+
     @Test func `Names that differ in numbers are one campaign with lines of their own`() throws {
         let names = ["Evening 2026-11-20", "Evening 3", "0123456789abcdef", "12:30", "Evening"]
         #expect(
