@@ -51,11 +51,26 @@ package final class TemporaryDirectory: Sendable {
 package enum Ports {
     private static let next = Atomic<Int>(Int(getpid()) * 37 % 9000)
 
+    /// A file whose byte N is locked by the test process that has port N, until it ends. Several
+    /// processes would otherwise find the same port free at the same time.
+    private static let claims = open(
+        FileManager.default.temporaryDirectory.path + "/broadside-test-ports",
+        O_RDWR | O_CREAT | O_CLOEXEC, 0o666)
+
+    private static func claim(_ port: Int) -> Bool {
+        var lock = flock()
+        lock.l_type = Int16(F_WRLCK)
+        lock.l_whence = Int16(SEEK_SET)
+        lock.l_start = off_t(port)
+        lock.l_len = 1
+        return claims < 0 || fcntl(claims, F_SETLK, &lock) == 0
+    }
+
     /// A port that nobody listens on, below those that the kernel gives to clients.
     package static func free() throws -> Int {
         for _ in 0..<500 {
             let port = 20_000 + next.add(1, ordering: .relaxed).newValue % 9000
-            if isFree(port) { return port }
+            if claim(port), isFree(port) { return port }
         }
         throw TestFailure("no free port from 20000 to 29000")
     }
