@@ -70,6 +70,38 @@ struct TokenFileTests {
     }
 
     @Test
+    func
+        `A token file that disappears is a warning, and an expired token does not replace a good one`()
+        throws
+    {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 400)
+        let now = Int(Date().timeIntervalSince1970)
+        let good = try campaign.authority.providerToken(issuedAt: now, in: campaign.directory)
+        let old = try campaign.authority.providerToken(
+            issuedAt: now - 9_300, in: campaign.directory)
+        let file = try campaign.directory.write(good, to: "token")
+        let sending = try Broadside.start(
+            arguments(campaign, to: server.endpoint, file: file, ["--rate", "25"]),
+            in: campaign.directory)
+        func wait(for text: String) throws {
+            try sending.wait {
+                let said = FileManager.default.contents(atPath: sending.errorsPath) ?? Data()
+                return String(decoding: said, as: UTF8.self).contains(text)
+            }
+        }
+        try sending.wait { (try? campaign.statistics().accepted) ?? 0 > 0 }
+        #expect(unlink(file) == 0)
+        try wait(for: "--auth-token-file \(file) has disappeared: put it back")
+        try campaign.directory.write(old, to: "token")
+        try wait(for: "has an older token than before; the previous token stays in use")
+        let sent = try sending.wait()
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        #expect(sent.errors.ranges(of: "has disappeared").count == 1, "\(sent.errors)")
+        #expect(try server.finish().count { $0[5] == "200" } == 400)
+    }
+
+    @Test
     func `An old token in a token file is a warning, and its refusal says what to do`() throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 5)

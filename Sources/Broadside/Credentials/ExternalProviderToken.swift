@@ -151,6 +151,16 @@ package struct ExternalProviderToken: Sendable {
             authorization: ProviderTokenClaims.authorization(text))
     }
 
+    /// Whether the token was made before another.
+    func isOlder(than other: ExternalProviderToken) -> Bool {
+        claims.issuedAtUnixSeconds < other.claims.issuedAtUnixSeconds
+    }
+
+    /// Whether APNs no longer accepts the token because of its age.
+    func isExpired(at nowSeconds: UInt64) -> Bool {
+        claims.issuedAtUnixSeconds + ProviderTokenAge.expirySeconds < nowSeconds
+    }
+
     /// Checks that this token belongs to the same team as the previous token of the run. APNs
     /// requires "One connection, one team", and the campaign's topic belongs to that team.
     func checkTeam(of other: ExternalProviderToken) throws(BroadsideError) {
@@ -203,7 +213,13 @@ package struct ExternalProviderTokenWatch {
         /// The token; nil if it can't be read. In that case, the last warning has the cause.
         var token: ExternalProviderToken?
         var warnings: [String] = []
+        /// Whether the file does not exist.
+        var isMissing = false
     }
+
+    /// Number of checks after which a missing file is reported. A program that replaces the file
+    /// may remove it for a moment.
+    static let missingLimit = 5
 
     /// The command is run again when its token is this old, in seconds. This age leaves five
     /// minutes for retries.
@@ -217,6 +233,8 @@ package struct ExternalProviderTokenWatch {
     private var nextCheck: UInt64
     /// Number of times that the command was run since APNs reported the token as expired.
     private var expiredTries = 0
+    /// Number of consecutive checks that did not find the file.
+    private var missingChecks = 0
 
     /// Creates the watch for a credential; nil if the credential does not come from another
     /// program.
@@ -256,6 +274,8 @@ package struct ExternalProviderTokenWatch {
     ///   - now: Current time.
     ///   - coordinator: Coordinator of the run that uses the token.
     mutating func take(_ reading: Reading, _ now: Now, coordinator: RunCoordinator) {
+        guard !reading.isMissing else { return noteMissing() }
+        missingChecks = 0
         lastMark = reading.mark
         if let found = reading.token {
             if found.authorization != token.authorization {
@@ -274,6 +294,17 @@ package struct ExternalProviderTokenWatch {
             coordinator.stop(.expiredToken(isSupplied: true))
         }
     }
+
+    private mutating func noteMissing() {
+        guard missingChecks < Self.missingLimit else { return }
+        missingChecks += 1
+        guard missingChecks == Self.missingLimit, case .file(let path) = token.source else {
+            return
+        }
+        standardErrorLine(
+            "broadside: warning: --auth-token-file \(path) has disappeared: put it back before its token "
+                + "expires; the previous token stays in use")
+    }
 }
 
 extension ExternalProviderTokenWatch.Reading? {
@@ -284,7 +315,7 @@ extension ExternalProviderTokenWatch.Reading? {
     ///   - token: Token in use.
     ///   - lastMark: State of the file before the last read.
     ///   - shell: Runs a command.
-    /// - Returns: nil if the file is unchanged or missing.
+    /// - Returns: nil if the file is unchanged.
     static func read(
         _ token: ExternalProviderToken, since lastMark: ExternalProviderToken.Mark?,
         by shell: ShellCommand
@@ -295,9 +326,10 @@ extension ExternalProviderTokenWatch.Reading? {
             let found: ExternalProviderToken
             switch token.source {
             case .file(let path):
-                guard let mark = ExternalProviderToken.Mark(path: path), mark != lastMark else {
-                    return nil
+                guard let mark = ExternalProviderToken.Mark(path: path) else {
+                    return .init(mark: lastMark, isMissing: true)
                 }
+                guard mark != lastMark else { return nil }
                 reading = ExternalProviderTokenWatch.Reading(mark: mark)
                 guard !isPipe(path) else {
                     throw .usage(
@@ -312,7 +344,13 @@ extension ExternalProviderTokenWatch.Reading? {
                     warnings: &reading.warnings)
             }
             try found.checkTeam(of: token)
-            reading.token = found
+            if found.isOlder(than: token), found.isExpired(at: nowSeconds) {
+                reading.warnings.append(
+                    "--\(token.source.option) has an older token than before; the previous token stays "
+                        + "in use")
+            } else {
+                reading.token = found
+            }
         } catch {
             reading.warnings.append("\(error.message); the previous token stays in use")
         }
