@@ -181,7 +181,8 @@ struct NightTests {
             #expect(
                 next.errors.contains(
                     "warning: the night of \(nights.date(1)) is not complete, and is not continued by this start: to "
-                        + "send the rest of it, run the same command with --date \(nights.date(1))"),
+                        + "send the rest of it, run the same command with --date \(nights.date(1)); if it is not to be sent any more, move "
+                        + "\(nights.ledger(1)) elsewhere"),
                 "\(next.errors)")
         }
         #expect(try nights.statistics(1) == before)

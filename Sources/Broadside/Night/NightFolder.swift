@@ -171,11 +171,18 @@ struct NightFolder {
         let names = Self.names(unfinished)
         let words =
             unfinished.count == 1
-            ? (night: "night of \(names) is", verb: "is not continued", rest: "it")
-            : (night: "nights of \(names) are", verb: "are not continued", rest: "the latest")
+            ? (
+                night: "night of \(names) is", verb: "is not continued", rest: "it",
+                remedy: "if it is not to be sent any more, move \(ledger(last)) elsewhere"
+            )
+            : (
+                night: "nights of \(names) are", verb: "are not continued", rest: "the latest",
+                remedy: "move nights that are not to be sent any more out of \(path)"
+            )
         standardErrorLine(
             "broadside: warning: the \(words.night) not complete, and \(words.verb) by this start: "
-                + "to send the rest of \(words.rest), run the same command with --date \(last)")
+                + "to send the rest of \(words.rest), run the same command with --date \(last); "
+                + words.remedy)
     }
 
     /// Returns a text with the latest dates, and the number of the other dates.
