@@ -61,7 +61,6 @@ extension SendOptions {
             let early = history.filter { directory in
                 let path = normalizedPath(directory)
                 return nights.map { $0 == path || $0.hasPrefix("\(path)/") } == true
-                    || SystemCall.names(inDirectory: directory)?.isEmpty == true
             }
             let others = history.filter { !early.contains($0) }
             for (paths, mayBeEmpty) in [(early, true), (others, false)] where !paths.isEmpty {

@@ -19,7 +19,7 @@ final class AddressHealth: Sendable {
     /// State of an address that has failed since its last response.
     struct Entry {
         /// Number of consecutive failures: connections that ended without a response, and responses
-        /// that reported trouble, without repeated ones to the same row.
+        /// that reported trouble.
         var failures = 0
         /// Earliest time of the next connection attempt, or of the first request on a new
         /// connection, in monotonic nanoseconds.
@@ -49,6 +49,8 @@ final class AddressHealth: Sendable {
 
     static let backoffMinimum: UInt64 = second
     static let backoffMaximum: UInt64 = 60 * second
+    /// Number of failures up to which repeated responses to the same rows lengthen the pause.
+    static let repeatedLimit = 4
     /// Limit on entries. Beyond it, the entry whose pause ends first is dropped.
     static let entriesLimit = 1024
 
@@ -143,7 +145,7 @@ final class AddressHealth: Sendable {
     ///     doubled backoff.
     ///   - isOutage: Whether the server reported the trouble itself, in a response.
     ///   - isRepeated: Whether the same row has had such a response before. The row may be the
-    ///     cause, so the next pause is not longer.
+    ///     cause, so that further failures do not lengthen the pause beyond 8 s.
     ///   - draw: Random number for the jitter.
     func failed(
         _ address: SocketAddress, now: UInt64, retryAfter: UInt64?, lasting: ConnectionTrouble?,
@@ -159,7 +161,7 @@ final class AddressHealth: Sendable {
                 entries[address] = entry
                 return
             }
-            if !isRepeated || entry.failures == 0 { entry.failures += 1 }
+            if !isRepeated || entry.failures < Self.repeatedLimit { entry.failures += 1 }
             let exponent = min(entry.failures - 1, 6)
             entry.lasting = lasting
             let doubled = min(Self.backoffMinimum << UInt64(exponent), Self.backoffMaximum)

@@ -54,9 +54,13 @@ import Testing
         #expect(leave(first, at: end) == .free && leave(other, at: end) == .free)
     }
 
-    @Test func `A row's repeated server error does not lengthen the pause`() {
+    @Test func `Repeated server errors of a row lengthen the pause up to eight seconds`() {
         var now = Self.start
-        for (pause, isRepeated) in [(1, true), (1, true), (2, false), (2, true), (4, false)] {
+        let pauses = [
+            (1, true), (2, true), (4, true), (8, true), (8, true), (16, false), (16, true),
+            (32, false),
+        ]
+        for (pause, isRepeated) in pauses {
             fail(at: now, isOutage: true, isRepeated: isRepeated)
             let end = now + UInt64(pause) * second
             #expect(leave(first, at: now) == .none(until: end))

@@ -214,7 +214,8 @@ struct ServerTroubleTests {
     }
 
     @Test func `A run that gives up on a server names its last 5xx`() throws {
-        let run = try ScriptedRun(rows: 20) { $0.giveUpAfter = 20 * second }
+        let run = try ScriptedRun(rows: 6000) { $0.giveUpAfter = 20 * second }
+        run.maxStreams = 1
         run.reply = { _ in .status(503, "ServiceUnavailable") }
         run.run()
         guard case .noResponse(20, let last) = run.coordinator.stopCause else {
