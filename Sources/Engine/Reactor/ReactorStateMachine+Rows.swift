@@ -44,8 +44,10 @@ extension ReactorStateMachine where Records: ~Copyable {
     @inline(never)
     private mutating func takeTestRow(_ now: Now) -> RowTag? {
         if let tag = takeListRow(now) ?? takeHandedOverRow() { return tag }
-        // The sync of the list's next row ends soon.
-        if rows.awaitingSync.count > 0 { return nil }
+        // Reactors order no rows while they can't send.
+        requestChunks(now)
+        // The read or the sync of the list's next rows ends soon.
+        if rows.awaitingSync.count > 0 || rows.chunks.waitsForList { return nil }
         return rows.takeRequeued(now: now.nanoseconds)
     }
 
