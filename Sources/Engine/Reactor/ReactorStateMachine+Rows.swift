@@ -44,8 +44,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     @inline(never)
     private mutating func takeTestRow(_ now: Now) -> RowTag? {
         if let tag = takeListRow(now) ?? takeHandedOverRow() { return tag }
-        // Reactors order no rows while they can't send.
-        requestChunks(now)
+        requestChunks(now, isTest: true)
         // The read or the sync of the list's next rows ends soon.
         if rows.awaitingSync.count > 0 || rows.chunks.waitsForList { return nil }
         return rows.takeRequeued(now: now.nanoseconds)
@@ -59,7 +58,9 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// more than writing their verdicts. While rows are settled without being sent, the reactor
     /// orders earlier, and orders the maximum number of chunks, so that the list thread never
     /// waits.
-    mutating func requestChunks(_ now: Now) {
+    ///
+    /// - Parameter isTest: Whether a row is needed to test a server in trouble.
+    mutating func requestChunks(_ now: Now, isTest: Bool = false) {
         // A reactor without connections requests no rows, but must still notice the end of the
         // list.
         if run.directives.isListOver, !rows.chunks.isAtEnd { rows.chunks.markEnded() }
@@ -71,7 +72,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         let ahead = rows.chunks.aheadCount
         let settlesUnsent = !rows.chunks.expectsRequests && !rows.chunks.lastIsLarge
         guard ahead <= (settlesUnsent ? ChunkQueue.aheadRefill : 0),
-            connections.disabledSince == nil || !run.directives.anyReady
+            isTest || connections.disabledSince == nil || !run.directives.anyReady
         else { return }
         if rows.chunks.waitsForCanary {
             guard !run.directives.isCanaryHolding else { return }
