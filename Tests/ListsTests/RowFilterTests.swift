@@ -44,6 +44,15 @@ import Testing
             header: Array(header.utf8))
         let text = header + "\n" + values.map { "ab,\($0)\n" }.joined()
         let list = TokenList(lines: Array(text.utf8), layout: layout)
+        let lines = try finish(filter, list, layout, mayRefuse: mayRefuse)
+        let start = "broadside: warning: --where '\(filter.canonicalTexts[0])': "
+        return lines.map { $0.replacing(start, with: "") }
+    }
+
+    /// The lines that a filter writes after it has read a list.
+    private func finish(
+        _ filter: RowFilter, _ list: TokenList, _ layout: RowLayout, mayRefuse: Bool
+    ) throws -> [String] {
         let lines = Mutex<[String]>([])
         let host = HostedRun { line in lines.withLock { $0.append(line) } }
         try HostedRun.$current.withValue(host) {
@@ -52,8 +61,7 @@ import Testing
             while let row = try rows.next() { _ = pass.leavesOut(row, rows.reader) }
             try pass.finish(list, mayRefuse: mayRefuse)
         }
-        let start = "broadside: warning: --where '\(filter.canonicalTexts[0])': "
-        return lines.withLock { $0 }.map { $0.replacing(start, with: "") }
+        return lines.withLock { $0 }
     }
 
     @Test func `A value of a set that no row has is a warning, with values that rows have`() throws
@@ -262,15 +270,7 @@ import Testing
             let filter = try RowFilter([condition])
             let layout = try RowLayout(format: .jsonl, names: ["token", "x"], header: [])
             let list = TokenList(lines: Array(text.utf8), layout: layout)
-            let lines = Mutex<[String]>([])
-            let host = HostedRun { line in lines.withLock { $0.append(line) } }
-            try HostedRun.$current.withValue(host) {
-                var rows = try RowCursor(list)
-                var pass = FilterPass(filter, layout: layout)
-                while let row = try rows.next() { _ = pass.leavesOut(row, rows.reader) }
-                try pass.finish(list, mayRefuse: mayRefuse)
-            }
-            return lines.withLock { $0 }
+            return try self.finish(filter, list, layout, mayRefuse: mayRefuse)
         }
         let some = try finish("x != news", [#""news""#, #"["news"]"#, "{}", "null"])
         #expect(some.count == 1)

@@ -32,17 +32,10 @@ final class NightNotes: Sendable {
     init(folder: String) throws(BroadsideError) {
         self.folder = folder
         path = "\(folder)/\(Self.name)"
-        let wasEmptied = Self.wasEmptied(path, folder: folder)
+        let isNew = try !fileExists(path)
         descriptor = try Self.openLocked(path)
         do throws(BroadsideError) {
-            if wasEmptied {
-                throw BroadsideError(
-                    option: "ledgers",
-                    "\(path) is empty, although \(folder) has nights: restore the file from a backup, or "
-                        + "remove it if each date's ledger is still in the folder",
-                    exitCode: ExitCode.disk)
-            }
-            content = Mutex(try Self.read(descriptor, path, folder: folder))
+            content = Mutex(try Self.read(descriptor, path, folder: folder, isNew: isNew))
         } catch {
             close(descriptor)
             throw error
@@ -61,6 +54,7 @@ final class NightNotes: Sendable {
         let path = "\(folder)/\(name)"
         guard try fileExists(path) else { return nil }
         let bytes = try readFile(path, shownAs: InputName(path), limit: byteLimit)
+        if isBegun(bytes) { try refuseLostNotes(path, folder: folder) }
         return try parse(bytes, path).history
     }
 
@@ -92,14 +86,25 @@ final class NightNotes: Sendable {
 
     // MARK: The file
 
-    /// Whether the file exists and is empty although the folder has more entries. A full disk or a
-    /// power cut may leave an empty file. A first start that ended before it wrote the file leaves
-    /// no other entry.
-    private static func wasEmptied(_ path: String, folder: String) -> Bool {
-        guard let information = SystemCall.status(path), information.st_size == 0 else {
-            return false
+    /// Whether a file has at most a part of its first line, and no note.
+    private static func isBegun(_ bytes: [UInt8]) -> Bool {
+        let header = Array(NightHistory.header.utf8)
+        return bytes.count < header.count && header.starts(with: bytes)
+    }
+
+    /// Refuses a folder with nights whose file has no note. A full disk or a power cut may have
+    /// removed the notes. If the first start ended before it wrote the file, the folder has no other
+    /// entry.
+    private static func refuseLostNotes(
+        _ path: String, folder: String
+    ) throws(BroadsideError) {
+        guard (SystemCall.names(inDirectory: folder) ?? []).contains(where: { $0 != name }) else {
+            return
         }
-        return (SystemCall.names(inDirectory: folder) ?? []).contains { $0 != name }
+        throw BroadsideError(
+            option: "ledgers",
+            "\(path) is empty, although \(folder) has nights: restore the file from a backup, or remove "
+                + "it if each date's ledger is still in the folder", exitCode: ExitCode.disk)
     }
 
     private static func openLocked(_ path: String) throws(BroadsideError) -> Int32 {
@@ -150,12 +155,16 @@ final class NightNotes: Sendable {
 
     /// Reads the file and writes its first line if it is empty. Removes an incomplete note at the
     /// end, because the step that it announces has not happened.
+    ///
+    /// - Parameter isNew: Whether the file did not exist before. A folder of nights may come from
+    ///   elsewhere without it.
     private static func read(
-        _ descriptor: Int32, _ path: String, folder: String
+        _ descriptor: Int32, _ path: String, folder: String, isNew: Bool
     ) throws(BroadsideError) -> Content {
         let bytes = try readFile(descriptor, shownAs: InputName(path), limit: byteLimit)
-        let header = Array(NightHistory.header.utf8)
-        if bytes.count < header.count, header.starts(with: bytes) {
+        if isBegun(bytes) {
+            if !isNew { try refuseLostNotes(path, folder: folder) }
+            let header = Array(NightHistory.header.utf8)
             guard ftruncate(descriptor, 0) == 0,
                 SystemCall.write(descriptor, header.rawSpan) == header.count,
                 fsync(descriptor) == 0, syncFolder(folder)
@@ -175,7 +184,7 @@ final class NightNotes: Sendable {
     private static func parse(_ bytes: [UInt8], _ path: String) throws(BroadsideError) -> Content {
         let header = Array(NightHistory.header.utf8)
         guard bytes.starts(with: header) else {
-            if header.starts(with: bytes) {
+            if isBegun(bytes) {
                 return Content(history: NightHistory(), byteCount: 0)
             }
             throw .usage(

@@ -59,8 +59,7 @@ extension SendOptions {
             let nights = nightFolder.map { normalizedPath($0) }
             // On the first night, there are no earlier ledgers.
             let early = history.filter { directory in
-                let path = normalizedPath(directory)
-                return nights.map { $0 == path || $0.hasPrefix("\(path)/") } == true
+                nights.map { Self.isInside($0, directory) } == true
             }
             let others = history.filter { !early.contains($0) }
             for (paths, mayBeEmpty) in [(early, true), (others, false)] where !paths.isEmpty {
@@ -84,9 +83,7 @@ extension SendOptions {
     func memory(of folder: String) -> (option: String, milliseconds: UInt64)? {
         let path = normalizedPath(folder)
         func asks(_ directories: [String]) -> Bool {
-            directories.map { normalizedPath($0) }.contains {
-                path == $0 || $0 == "/" || path.hasPrefix("\($0)/")
-            }
+            directories.contains { Self.isInside(path, $0) }
         }
         var rules: [(option: String, milliseconds: UInt64)] = []
         if asks(deadDirectories), let deadForMilliseconds {
@@ -94,6 +91,12 @@ extension SendOptions {
         }
         if let cap, asks(history) { rules.append(("--cap", cap.milliseconds)) }
         return rules.max { $0.milliseconds < $1.milliseconds }
+    }
+
+    /// Whether a normalized path is a directory or inside it.
+    private static func isInside(_ path: String, _ directory: String) -> Bool {
+        let directory = normalizedPath(directory)
+        return path == directory || directory == "/" || path.hasPrefix("\(directory)/")
     }
 
     /// Description of the rules that skip rows because of earlier ledgers; nil: there are none.
