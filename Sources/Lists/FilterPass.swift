@@ -12,9 +12,7 @@ package struct FilterPass {
         var hasValue = false
         /// Whether any row has a text or number in the column.
         var hasText = false
-        /// Number of rows with a JSON array or object in the column, and the line of the first one.
-        var nested: UInt64 = 0
-        var firstNestedLine: UInt64 = 0
+        var nested = NestedValues()
         /// Evidence that numbers with one dot, such as 5.9 and 5.10, are versions; nil if it does
         /// not matter for the condition.
         var dottedNumbers: DottedNumbers?
@@ -71,7 +69,7 @@ package struct FilterPass {
                 if field.isText {
                     columns[index].hasText = true
                 } else {
-                    noteNested(index, row)
+                    columns[index].nested.note(line: row.line)
                 }
                 if columns[index].dottedNumbers != nil { noteNumber(index, field, reader) }
             }
@@ -100,12 +98,6 @@ package struct FilterPass {
         }
         columns[index].occurrences.note(number)
         if columns[index].occurrences.isComplete { columns[index].setMatch = nil }
-    }
-
-    @inline(never)
-    private mutating func noteNested(_ index: Int, _ row: RowReader.Row) {
-        if columns[index].nested == 0 { columns[index].firstNestedLine = row.line }
-        columns[index].nested += 1
     }
 
     private mutating func noteNumber(
@@ -154,7 +146,7 @@ package struct FilterPass {
                         + (try list.keyAdvice(for: condition.column).map { ": \($0)" }
                             ?? ": name another column"))
             }
-            if mayRefuse, let problem = try refusal(of: condition, column, list) {
+            if mayRefuse, let problem = refusal(of: condition, column, list) {
                 throw .usage("where", "'\(printable(condition.canonicalText))': \(problem)")
             }
             let start = "broadside: warning: --where '\(printable(condition.canonicalText))': "
@@ -165,11 +157,9 @@ package struct FilterPass {
     /// Reason why no value of the column can meet the condition as it is meant; nil if one can.
     private func refusal(
         of condition: RowFilter.Condition, _ column: Column, _ list: TokenList
-    ) throws(BroadsideError) -> String? {
-        if column.nested > 0, !column.hasText {
-            return "no row of \(list.name) has a text or number there, and line "
-                + "\(column.firstNestedLine) has an array or object: name a key inside it, as in "
-                + "\(printable(condition.column)).id, or a column with one value"
+    ) -> String? {
+        if column.nested.count > 0, !column.hasText {
+            return column.nested.problem(of: condition.column)
         }
         return condition.selectsNobody(column.occurrences, of: "\(list.name)")
     }
@@ -179,14 +169,9 @@ package struct FilterPass {
         if let warning = condition.absenceWarning(column.occurrences) ?? condition.versionWarning {
             warnings.append(warning)
         }
-        if column.nested > 0, condition.comparison.isOfSet {
-            let rows =
-                column.nested == 1
-                ? "1 row has an array or object there, on line \(column.firstNestedLine)"
-                : "\(grouped(column.nested)) rows have an array or object there, the first on line "
-                    + "\(column.firstNestedLine)"
+        if column.nested.count > 0, condition.comparison.isOfSet {
             warnings.append(
-                rows
+                column.nested.subject
                     + (condition.comparison == .notEqual
                         ? ": it equals no text, so these rows are sent" : ": it does not match"))
         }

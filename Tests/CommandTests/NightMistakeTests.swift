@@ -110,9 +110,10 @@ struct NightMistakeTests {
         let nights = try Nights(rows: 6, endpoint: server.endpoint)
         #expect(try nights.run(at: (1, "20:00")).exitCode == 0)
         let notes = "\(nights.folder)/evening/nights"
-        try Data().write(to: URL(filePath: notes))
-        for _ in 0..<2 {
-            let refused = try nights.run(at: (2, "20:00"))
+        let whole = try Data(contentsOf: URL(filePath: notes))
+        for (count, more) in [(0, []), (0, ["--dry-run"]), (5, [])] {
+            try whole.prefix(count).write(to: URL(filePath: notes))
+            let refused = try nights.run(more, at: (2, "20:00"))
             #expect(refused.exitCode == 5, "\(refused.errors)")
             #expect(refused.errors.contains("\(notes) is empty, although"), "\(refused.errors)")
         }

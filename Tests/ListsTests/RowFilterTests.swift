@@ -285,7 +285,7 @@ import Testing
             try finish("x != news", [#"["news"]"#, "null"])
         } throws: {
             "\($0)".contains(
-                "no row of the list has a text or number there, and line 1 has an array or")
+                "no row has a text or number there, and line 1 has an array or object: name a")
         }
     }
 

@@ -136,7 +136,7 @@ package struct ExternalProviderToken: Sendable {
                     + "7519 requires a number")
         }
         let issuedAt = parsed.claims.issuedAtUnixSeconds
-        if issuedAt + ProviderTokenAge.expirySeconds < nowSeconds {
+        if parsed.claims.isExpired(at: nowSeconds) {
             warnings.append(
                 "\(source.subject) is \(ageText(nowSeconds - issuedAt)) old, and "
                     + "APNs accepts a token for an hour only: make a new one")
@@ -154,11 +154,6 @@ package struct ExternalProviderToken: Sendable {
     /// Whether the token was made before another.
     func isOlder(than other: ExternalProviderToken) -> Bool {
         claims.issuedAtUnixSeconds < other.claims.issuedAtUnixSeconds
-    }
-
-    /// Whether APNs no longer accepts the token because of its age.
-    func isExpired(at nowSeconds: UInt64) -> Bool {
-        claims.issuedAtUnixSeconds + ProviderTokenAge.expirySeconds < nowSeconds
     }
 
     /// Checks that this token belongs to the same team as the previous token of the run. APNs
@@ -344,7 +339,7 @@ extension ExternalProviderTokenWatch.Reading? {
                     warnings: &reading.warnings)
             }
             try found.checkTeam(of: token)
-            if found.isOlder(than: token), found.isExpired(at: nowSeconds) {
+            if found.isOlder(than: token), found.claims.isExpired(at: nowSeconds) {
                 reading.warnings.append(
                     "--\(token.source.option) has an older token than before; the previous token stays "
                         + "in use")
@@ -355,6 +350,13 @@ extension ExternalProviderTokenWatch.Reading? {
             reading.warnings.append("\(error.message); the previous token stays in use")
         }
         return reading
+    }
+}
+
+extension ProviderTokenClaims {
+    /// Whether APNs no longer accepts the token because of its age.
+    fileprivate func isExpired(at nowSeconds: UInt64) -> Bool {
+        issuedAtUnixSeconds + ProviderTokenAge.expirySeconds < nowSeconds
     }
 }
 

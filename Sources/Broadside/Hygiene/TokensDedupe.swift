@@ -26,11 +26,9 @@ public enum TokensDedupe {
         /// Rows with a word such as NULL in the column `Rule.column`; nil if there are none. They
         /// count in `withoutValue`, too.
         var nulls: Nulls?
-        /// Number of rows with a JSON array or object in the column `Rule.column`. They count in
+        /// Rows with a JSON array or object in the column `Rule.column`. They count in
         /// `withoutValue`, too.
-        var nested: UInt64 = 0
-        /// Line of the first row with a JSON array or object in the column.
-        var firstNestedLine: UInt64?
+        var nested = NestedValues()
     }
 
     /// Rows with a word for a missing value, such as NULL.
@@ -109,13 +107,8 @@ public enum TokensDedupe {
             throw try list.noRow(with: column, option: rule.newestOption)
         }
         if let column = rule.column, withToken > 0, result.withoutValue == withToken {
-            guard let line = result.firstNestedLine else {
-                throw try list.noRow(with: column, option: "by")
-            }
-            throw .usage(
-                "by",
-                "'\(shownColumn(column))': no row has a text or number there, and line \(line) has an "
-                    + "array or object: name a key inside it, as in \(shownColumn(column)).id")
+            guard result.nested.count > 0 else { throw try list.noRow(with: column, option: "by") }
+            throw .usage("by", "'\(shownColumn(column))': \(result.nested.problem(of: column))")
         }
         var removedRows = RecordSorter(directory: directory)
         var shared = SharedValues()
@@ -181,8 +174,7 @@ public enum TokensDedupe {
             }
             let key = keyField.map { rows.reader.field($0) }
             if let key, !key.isText, key.form != .missing {
-                result.nested += 1
-                result.firstNestedLine = result.firstNestedLine ?? row.line
+                result.nested.note(line: row.line)
                 result.withoutValue += 1
                 continue
             }
@@ -223,8 +215,10 @@ public enum TokensDedupe {
         list.warn(of: survey.counts.lengths)
         list.warn(of: survey.counts.headers)
         if let column = rule.column, let nulls = result.nulls { warn(of: nulls, in: column) }
-        if let column = rule.column, let line = result.firstNestedLine {
-            warnOfNested(result.nested, firstLine: line, in: column)
+        if let column = rule.column, result.nested.count > 0 {
+            standardErrorLine(
+                "broadside: warning: --by '\(shownColumn(column))': \(result.nested.subject): such rows "
+                    + "stay; to compare what is in it, name a key, as in \(shownColumn(column)).id")
         }
         result.rows = survey.counts.rows
         return result
@@ -256,18 +250,6 @@ public enum TokensDedupe {
         standardErrorLine(
             "broadside: warning: --by '\(shownColumn(column))': \(rows), because such a word means "
                 + "a missing value: if it is an ID, spell it differently")
-    }
-
-    /// Warns that some rows have a JSON array or object in place of a value, and that all of them
-    /// stay.
-    private static func warnOfNested(_ count: UInt64, firstLine: UInt64, in column: String) {
-        let rows =
-            count == 1
-            ? "1 row has an array or object, on line \(firstLine), and stays"
-            : "\(grouped(count)) rows have an array or object, the first on line \(firstLine), and stay"
-        standardErrorLine(
-            "broadside: warning: --by '\(shownColumn(column))': \(rows): to compare what is in it, "
-                + "name a key, as in \(shownColumn(column)).id")
     }
 
     /// Warns about values that many rows share. Of the rows with such a value, all but one are
