@@ -1,4 +1,4 @@
-package import BroadsideSupport
+internal import BroadsideSupport
 
 /// Rows with a JSON array or object in a column that should have one value. Such a value equals no
 /// text.
