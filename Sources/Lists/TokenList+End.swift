@@ -6,8 +6,8 @@ extension TokenList {
     private static let endByteCount: UInt64 = 16_384
 
     /// Warns if the last row was probably cut off, because a disk was full or a copy was
-    /// interrupted. Such a row has no line end, and fewer fields or digits than the row before. The
-    /// row is sent: nothing proves that it is incomplete.
+    /// interrupted. Such a row has no line end, and fewer fields or digits than each of the rows
+    /// before. The row is sent: nothing proves that it is incomplete.
     ///
     /// Only an uncompressed list can be checked. The end of a compressed list has a checksum.
     package func warnOfCutEnd() throws(BroadsideError) {
@@ -26,22 +26,32 @@ extension TokenList {
         let lines = text.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
         guard let last = lines.last, !last.isEmpty else { return nil }
         if last.contains(0) { return "contains zero bytes" }
-        // The first line of the text may be incomplete. The list's first line may be a header.
-        guard lines.count > 3 else { return nil }
-        let before = lines[lines.count - 2]
+        // The first line of the text may be incomplete, or the list's header.
+        let before = lines.dropFirst().dropLast().filter { !$0.isEmpty }
         guard let separator = format.separator else {
-            guard format == .lines, let digits = Self.digits(last), let usual = Self.digits(before)
-            else { return nil }
-            return digits < usual ? "fewer digits than the row before" : nil
+            guard format == .lines else { return nil }
+            return Self.isShorter(last, than: before) ? "fewer digits than the rows before" : nil
         }
         // A field in quotes may have line breaks and separators.
         guard !text.contains(UInt8(ascii: "\"")) else { return nil }
-        let (fields, usual) = (last.split(separator), before.split(separator))
-        if fields.count < usual.count { return "fewer fields than the row before" }
-        guard let index = layout.tokenIndex, index < fields.count, index == usual.count - 1,
-            let digits = Self.digits(fields[index]), let usualDigits = Self.digits(usual[index])
-        else { return nil }
-        return digits < usualDigits ? "fewer digits than the row before" : nil
+        let (fields, others) = (last.split(separator), before.map { $0.split(separator) })
+        guard let fewest = others.map(\.count).min() else { return nil }
+        if fields.count < fewest { return "fewer fields than the rows before" }
+        // Only a token in the last field can be cut off without a loss of fields.
+        guard let index = layout.tokenIndex, index == fields.count - 1 else { return nil }
+        return Self.isShorter(
+            fields[index], than: others.compactMap { index < $0.count ? $0[index] : nil })
+            ? "fewer digits than the rows before" : nil
+    }
+
+    /// Whether a token is shorter than all others. An app may have tokens of several lengths.
+    private static func isShorter(
+        _ token: ArraySlice<UInt8>, than others: some Sequence<ArraySlice<UInt8>>
+    ) -> Bool {
+        guard let count = digits(token), let fewest = others.compactMap(digits).min() else {
+            return false
+        }
+        return count < fewest
     }
 
     /// Number of hexadecimal digits of a token; nil if the text has other characters.

@@ -184,6 +184,12 @@ struct ListKindTests {
             ("e.csv", String(table.dropLast(10)), "fewer fields than"),
             ("f.csv", String(second.dropLast(8)), "fewer digits"), ("g.txt", zeros, "zero bytes"),
             ("h.csv", table + "\n", ""),
+            // Tokens of two lengths, the shorter one at the end.
+            (
+                "i.txt",
+                tokens[0] + "\n" + tokens.map { $0 + tokens[1] }.joined(separator: "\n") + "\n"
+                    + tokens.joined(separator: "\n"), ""
+            ),
         ]
         for (name, text, problem) in lists {
             let list = try campaign.directory.write(text, to: name)
