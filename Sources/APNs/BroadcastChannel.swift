@@ -79,8 +79,8 @@ extension Endpoints {
         }
     }
 
-    /// Host that accepts broadcasts. Apple's pages name this host and, elsewhere, the host of
-    /// device pushes. Both hosts are known to work.
+    /// Host that accepts broadcasts. Some of Apple's pages name this host, and others name the host
+    /// of device pushes. Both hosts are known to work.
     public static func broadcastHost(_ environment: Environment) -> String {
         switch environment {
         case .production: "api-broadcast.push.apple.com"

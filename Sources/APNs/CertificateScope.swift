@@ -3,9 +3,9 @@
 /// Source: Apple, "Establishing a certificate-based connection to APNs", and the extensions of
 /// Apple's certificates. Their OIDs begin with 1.2.840.113635.100.6.3.
 public struct CertificateScope: Sendable, Equatable {
-    /// OID of the extension that allows development; its content is NULL.
+    /// OID of the extension that permits the development environment. Its content is NULL.
     public static let developmentExtension = "1.2.840.113635.100.6.3.1"
-    /// OID of the extension that allows production; its content is NULL.
+    /// OID of the extension that permits the production environment. Its content is NULL.
     public static let productionExtension = "1.2.840.113635.100.6.3.2"
     /// OID of the extension that lists the topics, each followed by its kind:
     ///
@@ -21,10 +21,10 @@ public struct CertificateScope: Sendable, Equatable {
     /// OID of the subject's common name.
     public static let commonNameAttribute = "2.5.4.3"
 
-    /// The topics; empty if the certificate names none. Apple did not issue such a certificate.
+    /// The topics; empty if the certificate names none. Apple issues no certificate without topics.
     public var topics: [String]
-    /// The topic that APNs assumes if a request names none; nil if each request must name one
-    /// (MissingTopic).
+    /// The topic that APNs assumes if a request names none. If nil, each request must name a
+    /// topic, because APNs responds with MissingTopic to a request without one.
     public let onlyTopic: String?
     /// The environments; empty if the certificate does not specify any.
     public var environments: Set<Endpoints.Environment>
@@ -32,13 +32,14 @@ public struct CertificateScope: Sendable, Equatable {
     /// Interprets the contents of a certificate.
     ///
     /// - Parameters:
-    ///   - topicsExtension: The DER inside the extension; nil if there is none.
+    ///   - topicsExtension: The DER inside the extension that lists the topics; nil if the
+    ///     certificate has no such extension.
     ///   - voipExtension: The DER inside the VoIP extension; nil if there is none. Content other
     ///     than a topic is ignored.
     ///   - commonName: The subject's CN, which names the environments if no extension does.
-    ///   - userID: The subject's UID, which is the topic if no extension names any.
+    ///   - userID: The subject's UID, which is the topic if `topicsExtension` is nil.
     ///   - environments: The environments named by extensions.
-    /// - Returns: nil if the extension cannot be decoded.
+    /// - Returns: nil if `topicsExtension` cannot be decoded.
     public init?(
         topicsExtension: [UInt8]?, voipExtension: [UInt8]? = nil, userID: String?,
         commonName: String?,
@@ -99,7 +100,8 @@ public struct CertificateScope: Sendable, Equatable {
         signingKinds.contains { commonName.hasPrefix("\($0):") }
     }
 
-    /// Returns the environments in a common name. Older certificates specify them only there.
+    /// Returns the environments that a common name specifies. Older certificates specify them only
+    /// in the common name.
     private static func environments(commonName: String?) -> Set<Endpoints.Environment> {
         guard let commonName else { return [] }
         if commonName.hasPrefix("Apple Development ") { return [.development] }
@@ -112,7 +114,8 @@ public struct CertificateScope: Sendable, Equatable {
     private static let utf8String: UInt8 = 0x0c
     private static let sequence: UInt8 = 0x30
 
-    /// Returns a single string that has the form of a topic.
+    /// Returns the topic in an extension's DER; nil if the DER is not a single string that has the
+    /// form of a topic.
     private static func topic(_ der: [UInt8]) -> String? {
         var rest = der[...]
         guard let (tag, value) = element(&rest), tag == utf8String, rest.isEmpty,
@@ -142,8 +145,8 @@ public struct CertificateScope: Sendable, Equatable {
         return topics.isEmpty ? nil : topics
     }
 
-    /// Removes one element from the front. Lengths have at most two bytes, which suffices for every
-    /// certificate.
+    /// Removes the first element, and returns its tag and value; nil if it is malformed. Lengths
+    /// have at most two bytes, which suffices for every certificate.
     private static func element(_ rest: inout ArraySlice<UInt8>) -> (UInt8, ArraySlice<UInt8>)? {
         guard let tag = rest.popFirst(), let first = rest.popFirst() else { return nil }
         var count = Int(first)

@@ -1,8 +1,8 @@
 /// The `apns-id` of a row: campaign, part and row number in the form of a version 8 UUID.
 ///
 /// The ID stays the same on retry and resume, and an ID found in Apple's delivery log identifies
-/// the row. RFC 9562 section 5.8 leaves the bits of a version 8 UUID to its creator except for
-/// version and variant:
+/// the row. RFC 9562 section 5.8 leaves all bits of a version 8 UUID to its creator, except those
+/// of version and variant:
 ///
 ///     48 bits campaign | 4 bits version 8 | 12 bits campaign |
 ///     2 bits variant 10 | 4 bits campaign | 10 bits part | 48 bits row
@@ -79,8 +79,8 @@ public struct NotificationID: Sendable, Hashable {
         unsafe bytes.storeBytes(of: bottom, toByteOffset: 4, as: UInt64.self)
     }
 
-    /// Returns eight digits in memory order, the highest nibble in the lowest byte, computed
-    /// without a table.
+    /// Returns the eight hexadecimal digits of a value as ASCII bytes in memory order, the highest
+    /// digit first. The computation needs no table.
     @inlinable @inline(__always)
     static func digitText(_ value: UInt32) -> UInt64 {
         var nibbles = UInt64(value.byteSwapped)

@@ -39,7 +39,7 @@ public struct PayloadKey: Sendable {
     public var name: String
     /// The permitted kinds of values.
     public var kinds: Kinds
-    /// The only push type for which the key has a meaning; nil if it applies to all.
+    /// The only push type for which the key has a meaning; nil if the key applies to all types.
     public var pushType: PushType?
 
     private init(_ name: String, _ kinds: Kinds, only pushType: PushType? = nil) {
@@ -74,7 +74,7 @@ public struct PayloadKey: Sendable {
         .init("summary-arg-count", .number),
     ]
 
-    /// Returns the keys of `alert` if it is an object.
+    /// Returns the keys that an `alert` object may have.
     public static func alert(for pushType: PushType) -> [PayloadKey] {
         // Apple's Live Activity examples place loc-key and loc-args below title and body.
         let text: Kinds = pushType == .liveActivity ? [.string, .object] : .string
@@ -90,7 +90,7 @@ public struct PayloadKey: Sendable {
         return keys
     }
 
-    /// The keys of `sound` if `sound` is an object. Critical alerts use such an object.
+    /// The keys that a `sound` object may have. Critical alerts use such an object.
     public static let sound: [PayloadKey] = [
         .init("critical", .number), .init("name", .string), .init("volume", .number),
     ]

@@ -13,7 +13,7 @@ public enum PayloadRules {
     /// Maximum byte count of a payload in command 2 of the legacy binary protocol.
     public static let maximumLegacyCount = 2_048
 
-    /// Maximum byte count documented for commands 0 and 1 of the legacy binary protocol.
+    /// Maximum byte count of a payload in commands 0 and 1 of the legacy binary protocol.
     public static let maximumOldestLegacyCount = 256
 
     /// Returns the maximum byte count of a payload of this type, inclusive.

@@ -10,15 +10,16 @@
 /// So the clock of a machine may be five minutes wrong. If the clock is fast, the token is still
 /// not dated in the future. If the clock is slow, the token is at most 40 minutes old.
 public enum ProviderTokenAge {
-    /// Length of a window; a token is dated at the start of a window, counted from 1970.
+    /// Length of a window. The first window starts in 1970. A token is dated at its window's start.
     public static let windowSeconds: UInt64 = 30 * 60
     /// The delay from the start of a window to the first use of its token.
     public static let changeSeconds: UInt64 = 5 * 60
-    /// Minimum age for a renewal; APNs responds to an earlier one with TooManyProviderTokenUpdates.
+    /// Minimum age at which a token is renewed. APNs responds to an earlier renewal with
+    /// TooManyProviderTokenUpdates.
     public static let renewableSeconds: UInt64 = 20 * 60
     /// Age from which a token is no longer used.
     public static let usableSeconds: UInt64 = 55 * 60
-    /// Maximum age; APNs responds to an older token with ExpiredProviderToken.
+    /// Maximum age of a token; APNs responds to an older token with ExpiredProviderToken.
     public static let expirySeconds: UInt64 = 60 * 60
     /// Time for which renewal is suspended after TooManyProviderTokenUpdates.
     public static let freezeSeconds: UInt64 = 20 * 60

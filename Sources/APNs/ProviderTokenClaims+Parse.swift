@@ -69,7 +69,7 @@ extension ProviderTokenClaims {
         case number(String)
     }
 
-    /// Returns the top-level strings and numbers of a part's JSON object.
+    /// Returns the top-level strings and numbers in a token part, which must be a JSON object.
     private static func fields(_ part: ArraySlice<UInt8>) throws(APNsError) -> [String: Field] {
         let failure = APNsError(.badProviderToken, at: part.startIndex)
         guard let json = Base64URL.decode(part) else { throw failure }

@@ -65,7 +65,8 @@ public enum Expiration: Sendable, Equatable {
         }
     }
 
-    /// The value as an option: Unix seconds, or `+7200s` from the first start.
+    /// The value as it is written in an option: Unix seconds, or seconds after the campaign's first
+    /// start, such as `+7200s`.
     public var text: String {
         switch self {
         case .at(let seconds): "\(seconds)"
@@ -81,7 +82,7 @@ public enum Expiration: Sendable, Equatable {
         }
     }
 
-    /// Parses digits only, because `UInt64.init` would accept a sign.
+    /// Parses a text of digits; nil for any other text. `UInt64.init` alone would accept a sign.
     private static func number(_ text: String) -> UInt64? {
         let isDigits = text.utf8.allSatisfy { $0 >= UInt8(ascii: "0") && $0 <= UInt8(ascii: "9") }
         return isDigits ? UInt64(text) : nil

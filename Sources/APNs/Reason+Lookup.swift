@@ -15,8 +15,8 @@ extension Reason {
         .cannotCreateChannelConfig, .missingPushType, .topicMismatch,
     ]
 
-    /// Returns the reason with APNs' text `text`; nil for Broadside's own reasons and for unknown
-    /// ones.
+    /// Creates the reason for which APNs uses `text`; nil for an unknown text, and for the text of
+    /// one of Broadside's own reasons.
     ///
     /// Broadside's own reasons are excluded so that a server cannot forge, for example, a
     /// `Timeout`.
@@ -28,8 +28,8 @@ extension Reason {
         return nil
     }
 
-    /// Returns the reason with this text, including Broadside's own: for options such as `prune
-    /// --reasons`.
+    /// Creates the reason with this text, for options such as `prune --reasons`; nil if there is no
+    /// such reason. The text may be that of one of Broadside's own reasons.
     public init?(text: String) {
         for reason in Reason.allCases where reason.text == text {
             self = reason

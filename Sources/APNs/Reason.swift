@@ -84,7 +84,7 @@ public enum Reason: UInt8, Sendable, CaseIterable, Hashable {
     case badValue = 132
     /// No payload file applies to the row.
     case noPayload = 133
-    /// The token is on the suppress list.
+    /// The token is on the suppression list.
     case suppressed = 134
     /// The token occurred earlier in the list.
     case duplicate = 135
@@ -105,10 +105,10 @@ public enum Reason: UInt8, Sendable, CaseIterable, Hashable {
     /// The row names no time zone that the system knows.
     case badZone = 143
 
-    /// Whether APNs uses this text; the others are Broadside's own.
+    /// Whether the reason comes from APNs. All other reasons are Broadside's own.
     public var isFromAPNs: Bool { rawValue < 128 }
 
-    /// Whether a row with this outcome may have been processed. Its response was lost.
+    /// Whether APNs may have processed a row with this reason, although no response arrived.
     public var leavesDoubt: Bool { self == .timeout || self == .connectionLost }
 
     /// The reason's text, as shown in exports and summaries; APNs' own text if APNs uses the

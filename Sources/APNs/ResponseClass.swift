@@ -37,14 +37,14 @@ public struct ResponseClass: Sendable, Equatable {
         case remainUnsettled
         /// Retried once with the current provider token; then like `remainUnsettled`.
         case retryOnceThenRemain
-        /// Retried with a renewed provider token; the attempt does not count.
+        /// Retried with a renewed provider token; does not count against `--max-attempts`.
         case retryWithRenewedToken
-        /// Retried with the previous provider token; the attempt does not count.
+        /// Retried with the previous provider token; does not count against `--max-attempts`.
         case retryWithPreviousToken
-        /// Retried after a short backoff; the attempt does not count. Used for streams that the
-        /// server did not process.
+        /// Retried after a short backoff; does not count against `--max-attempts`. Used for streams
+        /// that the server did not process.
         case retryNotCounted
-        /// Retried after a delay; the attempt counts.
+        /// Retried after a delay; counts against `--max-attempts`.
         case retryAfterDelay
         /// The request was forwarded and its response was lost: equivalent to a lost connection.
         case responseLost

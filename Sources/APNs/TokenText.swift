@@ -8,7 +8,7 @@ public enum TokenText {
     /// Minimum number of digits in a token.
     public static let minimumDigitCount = 2
 
-    /// Maximum number of digits in a token, and the room required by `canonicalize`.
+    /// Maximum number of digits in a token. `canonicalize` requires room for as many bytes.
     public static let maximumDigitCount = 200
 
     /// Writes the token in `text` to `digits` as lower-case hexadecimal digits.
@@ -66,7 +66,7 @@ public enum TokenText {
         return (wrong.x | wrong.y) & 0x8080_8080_8080_8080 == 0
     }
 
-    /// Handles any length, whitespace and brackets; the slow path.
+    /// The slow path of `canonicalize`, for tokens of any length, with whitespace or brackets.
     @usableFromInline
     static func canonicalizeAnyForm(_ text: RawSpan, into digits: inout OutputRawSpan) -> Bool {
         var start = 0
@@ -150,7 +150,7 @@ public enum TokenText {
     }
 }
 
-/// The lower-case hexadecimal digit of each byte, or 0 if the byte is not a digit.
+/// For each byte that is a hexadecimal digit, the digit in lower case; 0 for all other bytes.
 let hexDigits: [UInt8] = [
     0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,
     0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00,

@@ -41,8 +41,8 @@ public struct BlockWalker: Sendable {
     public struct Field: Sendable, Equatable {
         /// Representation of the field.
         public var representation: Representation
-        /// Static index up to 61, dynamic above; 0 if `name` is in the block. For a size update,
-        /// the new limit in bytes.
+        /// Index of a static entry (up to 61) or a dynamic entry (above); 0 if `name` is in the
+        /// block. For a size update, the new limit in bytes.
         public var index: Int
         /// Name; `none` unless `index` is 0 and the field is not a size update.
         public var name: Text

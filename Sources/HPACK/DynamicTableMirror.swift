@@ -28,8 +28,8 @@ public struct DynamicTableMirror: Sendable {
         var size: Int
     }
 
-    /// Limit on entries that the encoder creates. It is enough for the fields and for the provider
-    /// tokens of half a day.
+    /// Maximum number of entries that the encoder creates. It is enough for the fields and for the
+    /// provider tokens of half a day.
     static let entriesLimit = 32
 
     /// Entries, oldest first.
@@ -38,14 +38,13 @@ public struct DynamicTableMirror: Sendable {
 
     /// Size of the entries in bytes (RFC 7541 section 4.1).
     private(set) var size = 0
-    /// Limit on `size`.
+    /// Maximum of `size`, in bytes.
     public private(set) var capacity: Int
     /// Changes whenever an index changes, and whenever a size update becomes due or is sent. A
-    /// block may be repeated only while the generation is the one under which the block was
-    /// encoded.
+    /// block may be repeated only while the generation is the same as when the block was encoded.
     public private(set) var generation: UInt32 = 0
-    /// New capacity at the start of the next block, if the peer's decoder does not know it yet (RFC
-    /// 7541 section 4.2).
+    /// New capacity to announce at the start of the next block (RFC 7541 section 4.2); nil if the
+    /// peer's decoder knows the capacity.
     private(set) var pendingSizeUpdate: Int?
 
     private var names: UInt128 = 0
@@ -85,7 +84,7 @@ public struct DynamicTableMirror: Sendable {
     private func index(_ position: Int) -> Int { StaticTable.count + count - position }
 
     /// Inserts `name` with a value of `valueCount` bytes, if it fits without an eviction; returns
-    /// whether it did.
+    /// whether it was inserted.
     ///
     /// - Parameter revision: Revision of the field's value; nil for a value that no other request
     ///   has.
@@ -124,7 +123,7 @@ public struct DynamicTableMirror: Sendable {
     /// Applies the peer's SETTINGS_HEADER_TABLE_SIZE.
     ///
     /// A lower limit drops entries that no longer fit, oldest first like the peer's decoder, and
-    /// makes a size update due. A higher one is ignored, because the inserted entries are tiny.
+    /// makes a size update due. A higher limit is ignored, because the inserted entries are tiny.
     public mutating func limit(capacity newCapacity: Int) {
         assert(newCapacity >= 0, "a table has a capacity")
         guard newCapacity < capacity else { return }
@@ -148,7 +147,7 @@ public struct DynamicTableMirror: Sendable {
     }
 
     /// Current layout; nil while a size update is due. The next block then contains the size
-    /// update, so this block can't be repeated.
+    /// update, so the next block can't be repeated.
     public var layout: Layout? {
         guard pendingSizeUpdate == nil else { return nil }
         return Layout(names: names, revision: tokenRevision)

@@ -94,14 +94,15 @@ enum HuffmanTable {
         0x16,
     ]
 
-    /// Lengths that occur, shortest first. The next three arrays have one element for each.
+    /// Code lengths that occur, in bits, shortest first. `limits`, `firstCodes` and `firstSymbols`
+    /// have one element for each of these lengths.
     static let distinctLengths: [UInt8] = [
         5, 6, 7, 8, 10, 11, 12, 13, 14, 15, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 30,
     ]
 
-    /// For each length, the first longer code, aligned to the highest bit. No code is longer than
-    /// the last length, so its limit would be 2^32. The largest `UInt32` is enough, because the
-    /// decoder checks for EOS first.
+    /// For each length in `distinctLengths`, the first longer code, aligned to the highest bit. No
+    /// code is longer than the last length, so the last limit would be 2^32. The largest `UInt32`
+    /// is enough, because the decoder checks for EOS first.
     static let limits: [UInt32] = [
         0x50000000, 0xb8000000, 0xf8000000, 0xfe000000, 0xff400000, 0xffa00000,
         0xffc00000, 0xfff00000, 0xfff80000, 0xfffe0000, 0xfffe6000, 0xfffee000,
@@ -109,7 +110,7 @@ enum HuffmanTable {
         0xfffffe20, 0xfffffff0, 0xffffffff,
     ]
 
-    /// First code of this length, aligned to the highest bit.
+    /// For each length in `distinctLengths`, the first code, aligned to the highest bit.
     static let firstCodes: [UInt32] = [
         0x00000000, 0x50000000, 0xb8000000, 0xf8000000, 0xfe000000, 0xff400000,
         0xffa00000, 0xffc00000, 0xfff00000, 0xfff80000, 0xfffe0000, 0xfffe6000,
@@ -117,7 +118,7 @@ enum HuffmanTable {
         0xfffffbc0, 0xfffffe20, 0xfffffff0,
     ]
 
-    /// Index in `symbols` of the first symbol of this length.
+    /// For each length in `distinctLengths`, the index in `symbols` of the first code's symbol.
     static let firstSymbols: [UInt8] = [
         0, 10, 36, 68, 74, 79, 82, 84, 90, 92, 95, 98, 106, 119, 145, 174, 186, 190, 205, 224, 253,
     ]

@@ -22,7 +22,7 @@ public struct EncodedBlock: Sendable, Equatable {
     struct Hole: Sendable, Equatable {
         /// Field of the value.
         var name: RequestFieldName
-        /// Range of the value's bytes in the block, after its length.
+        /// Range of the value's bytes in the block, without the length that precedes them.
         var range: Range<Int>
     }
 
@@ -73,7 +73,7 @@ public enum RequestBlockEncoder {
         return block
     }
 
-    /// Index of the entry for the whole field.
+    /// Index of the entry for the whole field; nil if the policy permits none, or if none exists.
     private static func wholeFieldIndex(
         _ field: RequestField, _ mirror: DynamicTableMirror, _ indexingPolicy: IndexingPolicy
     ) -> Int? {
@@ -109,7 +109,8 @@ public enum RequestBlockEncoder {
         appendString(field.name.bytes, huffman: huffman, to: &bytes)
     }
 
-    /// Inserts the field into the table if the policy requires it; returns whether it did.
+    /// Inserts the field into the table if the policy requires it and the field fits; returns
+    /// whether the field was inserted.
     private static func inserts(
         _ field: RequestField, into mirror: inout DynamicTableMirror,
         _ indexingPolicy: IndexingPolicy

@@ -82,14 +82,14 @@ public enum RequestFieldName: Int, CaseIterable, Sendable {
 
 /// A field of a request: its name, and its value or a hole for it.
 public struct RequestField: Sendable, Equatable {
-    /// A value that is known at encoding or written later.
+    /// A value that is either known when the block is encoded, or written later.
     public enum Value: Sendable, Equatable {
         /// These bytes in each request.
         case constant([UInt8])
         /// `count` bytes, written raw, that each request fills in.
         case hole(count: Int)
 
-        /// Bytes of the value, before any coding.
+        /// Byte count of the value, before any coding.
         var count: Int {
             switch self {
             case .constant(let bytes): bytes.count
@@ -102,8 +102,8 @@ public struct RequestField: Sendable, Equatable {
     public var name: RequestFieldName
     /// Value of the field.
     public var value: Value
-    /// Revision of the field's constant value: the version of a provider token, 0 for values that
-    /// never change. Equal revisions of a field have equal bytes.
+    /// Revision of the field's constant value: the version of a provider token, or 0 for a value
+    /// that never changes. Equal revisions of a field have equal bytes.
     var revision: UInt32
 
     /// Creates a field of a request.

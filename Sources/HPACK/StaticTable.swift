@@ -1,6 +1,6 @@
 /// The static table of RFC 7541 Appendix A.
 public enum StaticTable {
-    /// Highest static index. The newest entry of the dynamic table has the next one.
+    /// Highest static index. The newest entry of the dynamic table has the next index.
     public static let count = 61
 
     /// Field name at `index`, which must be in 1...61.

@@ -5,8 +5,8 @@
 /// more buffers, it doubles their number, up to one buffer per stream. So no body is mixed up or
 /// lost, even if a server interleaves the bodies.
 @safe struct BodyPool: ~Copyable {
-    /// Maximum number of bytes that are kept of a body. The largest body that Apple documents has
-    /// fewer than 100.
+    /// Maximum number of bytes of a body that are kept. The largest body that Apple documents has
+    /// fewer than 100 bytes.
     static let keptCount = 512
     /// Number that stands for no slot.
     static let none = UInt16.max

@@ -139,7 +139,8 @@ extension ClientConnectionStateMachine {
         }
     }
 
-    /// Handles a PRIORITY frame: deprecated, and valid in any state of a stream (section 6.3).
+    /// Handles a PRIORITY frame, which is deprecated but valid in any state of a stream (section
+    /// 6.3).
     mutating func receivePriority(_ header: FrameHeader) -> Event? {
         guard header.streamID != 0 else {
             return fail(.protocolError, "PRIORITY on stream 0")

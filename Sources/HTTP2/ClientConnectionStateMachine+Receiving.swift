@@ -94,7 +94,7 @@ extension ClientConnectionStateMachine {
         return receiveBlock(block, streamID: header.streamID, endsStream: endsStream)
     }
 
-    /// Range of the content in a padded frame; nil if its padding is too long. HEADERS may have
+    /// Range of the content in a padded frame; nil if the padding is too long. HEADERS may have
     /// five bytes of priority, which are ignored (sections 6.1, 6.2 and 5.3.2).
     static func content(of header: FrameHeader, _ payload: RawSpan) -> Range<Int>? {
         var start = 0
@@ -108,7 +108,8 @@ extension ClientConnectionStateMachine {
         return start <= end ? start..<end : nil
     }
 
-    /// While a block is incomplete, only its CONTINUATION may follow (section 6.10).
+    /// Processes a frame while a header block is incomplete. Only CONTINUATION for that block may
+    /// follow (section 6.10).
     private mutating func receiveContinuation(
         _ header: FrameHeader, _ payload: RawSpan
     ) -> Event? {
@@ -132,8 +133,8 @@ extension ClientConnectionStateMachine {
         return nil
     }
 
-    /// Processes a complete header block. It is decoded even if its stream is ignored, because the
-    /// table belongs to the connection (section 4.3).
+    /// Processes a complete header block. The block is decoded even if its stream is ignored,
+    /// because the HPACK table belongs to the connection (section 4.3).
     @inline(__always)
     private mutating func receiveBlock(
         _ block: RawSpan, streamID: UInt32, endsStream: Bool

@@ -87,8 +87,8 @@ extension ClientConnectionStateMachine {
         return nil
     }
 
-    /// Keeps the apns-unique-id of a 200 in place of its body, which has no meaning. A separate
-    /// function, because only the development environment sends one.
+    /// Keeps the apns-unique-id of a 200 in place of its body, which has no meaning. This is a
+    /// separate function, because only the development environment sends an apns-unique-id.
     @inline(never)
     mutating func keepUniqueID(streamID: UInt32) {
         guard let uniqueID, case .open(let slot) = streams.lookUp(streamID),

@@ -1,8 +1,8 @@
 /// The streams whose request body is sent in pieces, because the windows do not permit the whole
 /// body at once.
 @safe struct PartialStreams: ~Copyable {
-    /// Limit on partial streams. Servers with windows smaller than a payload are rare, and each
-    /// waiting piece is checked in each iteration.
+    /// Maximum number of partial streams. It is low, because each of them is checked in each
+    /// iteration, and servers with windows smaller than a payload are rare.
     static let limit = 64
 
     // SAFETY: `init` allocates `limit` elements and sets them, `deinit` frees them; `count` is at
@@ -119,14 +119,14 @@ extension ClientConnectionStateMachine {
         public var streamID: UInt32
         /// Offset of the piece in the payload.
         public var offset: Int
-        /// Bytes of the piece, at least 1.
+        /// Byte count of the piece, at least 1.
         public var count: Int
-        /// Whether DATA has END_STREAM.
+        /// Whether this is the last piece, whose DATA has END_STREAM.
         public var isLast: Bool
     }
 
-    /// Returns the next piece to send of the payloads in progress; nil if the windows permit none.
-    /// The caller writes the piece as DATA immediately.
+    /// Returns the next piece of a payload in progress; nil if the windows permit no piece. The
+    /// caller writes the piece as DATA immediately.
     public mutating func nextContinuation() -> Continuation? {
         guard phase == .running, sendWindow.available > 0 else { return nil }
         var checked = 0

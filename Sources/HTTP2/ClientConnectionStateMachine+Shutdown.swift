@@ -17,7 +17,8 @@ extension ClientConnectionStateMachine {
         return (streams[slot].id, streams[slot].tag)
     }
 
-    /// Calls `body` with the tag of each request without a response, in no order. Visits each slot.
+    /// Calls `body` with the tag of each request without a response, in no particular order. Visits
+    /// each slot.
     public func forEachOpenStream(_ body: (_ tag: UInt32) -> Void) {
         for slot in 0..<streams.slotCount where streams[slot].state == .open {
             body(streams[slot].tag)

@@ -36,11 +36,12 @@ internal import Synchronization
         var gateUntilFirstResponse: Bool
         /// Window for DATA from the server on the connection, in bytes: 65,535...2^31-1.
         var connectionReceiveWindow: Int
-        /// Limit on bytes of control frames that wait for `takeOutput`. If a server makes us exceed
-        /// the limit, because it does not read the replies that it requests, the connection ends.
+        /// Maximum byte count of the control frames that wait for `takeOutput`. If a server
+        /// requests replies and does not read them, the connection ends when this limit is
+        /// exceeded.
         public var outputLimit: Int
 
-        /// Defaults of the engine.
+        /// Creates a configuration. The default values are those of the engine.
         public init(
             maxStreams: Int = 1000, gateUntilFirstResponse: Bool = false,
             connectionReceiveWindow: Int = 16 << 20, outputLimit: Int = 32 << 10
@@ -63,7 +64,7 @@ internal import Synchronization
         /// Later SETTINGS arrived: stream limit, windows and `headerTableSize` may have changed.
         case settingsChanged
         /// The response to the request `tag` is complete and its stream closed. `responseBody` and
-        /// `retryAfter` refer to it until the next call. The status of a 200 with an
+        /// `retryAfter` refer to this response until the next call. The status of a 200 with an
         /// `apns-unique-id` is `identifiedStatus`, and `responseBody` is the ID.
         case response(tag: UInt32, status: UInt16)
         /// The server did not act on the request `tag` (RFC 9113 section 8.7).
@@ -165,7 +166,7 @@ internal import Synchronization
         if increment > 0 { queueWindowUpdate(streamID: 0, increment: UInt32(increment)) }
     }
 
-    /// Bytes of control frames that wait for `takeOutput`.
+    /// Byte count of the control frames that wait for `takeOutput`.
     public var pendingOutputCount: Int { output.count }
 
     /// Moves waiting control bytes into `output`, in order, until it is full. If this splits a
@@ -174,7 +175,7 @@ internal import Synchronization
         self.output.take(into: &output)
     }
 
-    /// First 512 bytes of the response's body in the last event. If the event is
+    /// First 512 bytes of the body of the response in the last event. If the response's status is
     /// `identifiedStatus`, this is the text of the response's apns-unique-id instead.
     public var responseBody: RawSpan {
         @_lifetime(borrow self)
@@ -223,8 +224,8 @@ internal import Synchronization
     /// The server's SETTINGS_MAX_FRAME_SIZE in bytes.
     public var maxFrameSize: UInt32 { settings.maxFrameSize }
 
-    /// The fill levels of the bounded tables, with the limits that no other property returns: bytes
-    /// of control frames, requests in parts, and body buffers.
+    /// The fill levels of the bounded tables (bytes of control frames, requests in parts, and body
+    /// buffers), with the limits that no other property returns.
     package var occupancy:
         (controlBytes: Int, parts: Int, partsLimit: Int, bodies: Int, bodiesLimit: Int)
     {

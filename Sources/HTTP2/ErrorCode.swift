@@ -33,7 +33,7 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable {
     public static var enhanceYourCalm: Self { Self(rawValue: 0xb) }
     /// Insufficiently secure transport.
     public static var inadequateSecurity: Self { Self(rawValue: 0xc) }
-    /// A request for HTTP/1.1.
+    /// Requirement to use HTTP/1.1 instead of HTTP/2.
     public static var http11Required: Self { Self(rawValue: 0xd) }
 
     /// Whether the code reports a protocol violation by one side.

@@ -61,7 +61,7 @@
         return .inInput(header, payloadOffset: payloadOffset)
     }
 
-    /// Finds a frame that is not complete in the input.
+    /// Finds a frame that is split over several inputs.
     private mutating func nextTorn(in bytes: RawSpan, at offset: inout Int) -> Found {
         fill(upTo: FrameHeader.byteCount, from: bytes, at: &offset)
         guard carryCount >= FrameHeader.byteCount else { return .nothing }

@@ -5,14 +5,14 @@ public struct TracedFrame: Sendable {
     /// The fields of a complete header block; nil for other frames or if the block could not be
     /// decoded.
     public var fields: [(name: [UInt8], value: [UInt8])]?
-    /// Bytes of the frame; only the start of long ones.
+    /// Payload of the frame.
     public var payload: [UInt8]
 }
 
 /// Decodes one direction of a connection for traces. Not for the hot path: it allocates. An error
 /// ends the trace, never the connection.
 public struct FrameTracer: ~Copyable {
-    /// Limit on bytes kept of a frame.
+    /// Maximum byte count of a payload or a header block; a longer one ends the trace.
     private static let payloadLimit = 1 << 16
 
     private var pending: [UInt8] = []

@@ -38,7 +38,7 @@ enum FrameWriter {
     private let storage: UnsafeMutableRawBufferPointer
     private var start = 0
     private var end = 0
-    /// Whether a frame was dropped. It did not fit.
+    /// Whether a frame was dropped because it did not fit.
     private(set) var isOverrun = false
 
     init(capacity: Int) {

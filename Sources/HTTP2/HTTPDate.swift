@@ -3,7 +3,7 @@ public enum HTTPDate {
     /// Parses `Sun, 06 Nov 1994 08:49:37 GMT` (RFC 9110 section 5.6.7), the only form that senders
     /// may generate.
     ///
-    /// - Returns: Seconds since 1970; nil if it is not such a date.
+    /// - Returns: Seconds since 1970; nil if `text` is not such a date.
     public static func parse(_ text: RawSpan) -> UInt64? {
         // SAFETY: a span's bytes are set, and are copied before the closure ends.
         let string = unsafe text.withUnsafeBytes { unsafe String(decoding: $0, as: UTF8.self) }

@@ -12,14 +12,14 @@
 /// select the entry. Several entries are useful because Huffman-coded identifiers have several
 /// lengths.
 @safe struct HeaderBlockCache: ~Copyable {
-    /// Lengths of cached blocks. Shorter blocks are decoded just as fast, and longer blocks are not
-    /// ordinary responses.
+    /// Lengths of cached blocks in bytes. Shorter blocks are decoded just as fast, and longer
+    /// blocks are not ordinary responses.
     static let byteCounts = 16...128
     private static let entryCount = 8
     private static let vector = 16
 
     private struct Entry {
-        /// Length of the block; -1: none.
+        /// Length of the block in bytes; -1 if the entry is empty.
         var byteCount = -1
         var start = ResponseStart(ResponseHeaders())
     }
@@ -46,7 +46,7 @@
         unsafe rows.deallocate()
     }
 
-    /// Start of the response with this block, if it matches one in the cache.
+    /// Start of the response with this block; nil if the block matches none in the cache.
     @inline(__always)
     func start(of block: RawSpan) -> ResponseStart? {
         let byteCount = block.byteCount
@@ -77,7 +77,7 @@
         return unsafe entries[index].start
     }
 
-    /// Stores the headers of a block in place of those of another block.
+    /// Stores the headers of a block. They replace the previous content of the block's entry.
     ///
     /// - Parameter headers: Decoded from `block` alone, and well formed.
     @inline(never)

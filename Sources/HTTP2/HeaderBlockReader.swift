@@ -17,8 +17,8 @@ public final class HeaderBlockReader {
         }
     }
 
-    /// Limit on the bytes of all names and values of a block. It is needed because one byte of a
-    /// block can refer to an entry of 4 KB. Responses of APNs have about 100.
+    /// Maximum total byte count of the names and values of a block. The limit is needed because one
+    /// byte of a block can refer to an entry of 4 KB. Responses of APNs have about 100 bytes.
     public static let fieldByteCountMax = 64 << 10
 
     private let inflater: HeaderInflater
@@ -31,8 +31,8 @@ public final class HeaderBlockReader {
         self.inflater = inflater
     }
 
-    /// Reads the next block; nil if the block violates RFC 7541 or has more than
-    /// `fieldByteCountMax` bytes. After that, no further block can be read.
+    /// Reads the next block; nil if the block violates RFC 7541, or if its names and values have
+    /// more than `fieldByteCountMax` bytes. After nil, no further block can be read.
     public func read(_ block: RawSpan) -> [Field]? {
         guard !hasFailed else { return nil }
         var fields: [Field] = []

@@ -3,9 +3,9 @@
 /// No other frame may come in between, so one buffer is enough. APNs never splits a block, so the
 /// buffer is allocated only on first use.
 @safe struct HeaderFragments: ~Copyable {
-    /// Maximum bytes of a block. Responses of APNs have about 100.
+    /// Maximum byte count of a block. Responses of APNs have about 100 bytes.
     static let byteLimit = 32 << 10
-    /// Maximum frames of a block, so that a server can't send empty ones forever.
+    /// Maximum number of frames of a block, so that a server can't send empty frames forever.
     static let frameLimit = 16
 
     // SAFETY: the first `begin` allocates `byteLimit` bytes, `deinit` frees them; the first `count`

@@ -5,8 +5,8 @@ extension ResponseHeaders {
     /// insertion, and each integer in it takes one or two bytes. Returns false for any other block
     /// and for an invalid one. The full decoder then reads the block.
     ///
-    /// Has the same result as `readAnything`, but builds no descriptions of fields, which would
-    /// cost more than decoding them.
+    /// Has the same result as `readAnything`, but builds no descriptions of fields, because
+    /// building them would cost more than decoding the fields.
     mutating func readOrdinary(_ block: RawSpan) -> Bool {
         var offset = 0
         while offset < block.byteCount {

@@ -41,12 +41,12 @@ struct ResponseHeaders {
     /// 8.1.1).
     private(set) var isMalformed = false
     var sawRegularField = false
-    /// Range of the apns-id value in the block, and whether the value is Huffman-coded. nil if the
-    /// block has no apns-id, or was not searched for it.
+    /// Range of the apns-id value in the block; nil if the block has no apns-id, or was not
+    /// searched for it. If the value is Huffman-coded, `isIdentifierHuffman` is true.
     var identifier: Range<Int>?
     var isIdentifierHuffman = false
 
-    /// Buffer size for a decoded name or number. No relevant name is longer.
+    /// Buffer size in bytes for a decoded name or number. No relevant name is longer.
     private static let decodedCount = 64
 
     /// Decodes all of `block`. Returns false if that needs a dynamic table; then the result is
@@ -275,7 +275,8 @@ struct ResponseHeaders {
         return true
     }
 
-    /// Parses a decimal number; nil if `text` is not a number with that many digits.
+    /// Parses a decimal number; nil if `text` is not a number, or if the count of its digits is not
+    /// in `digits`.
     private func number(
         _ text: RawSpan, isHuffman: Bool, digits: ClosedRange<Int> = 1...9
     ) throws(HPACKError) -> UInt32? {

@@ -1,22 +1,23 @@
 internal import BroadsideHPACK
 
-/// Time of the next attempt in a response: "The Retry-After field value can be either an HTTP-date
-/// or a number of seconds to delay after receiving the response" (RFC 9110 section 10.2.3).
+/// Time of the next attempt, as a response requests it: "The Retry-After field value can be either
+/// an HTTP-date or a number of seconds to delay after receiving the response" (RFC 9110 section
+/// 10.2.3).
 ///
-/// Takes four bytes, because each open stream has one. A number below 1,000,000,000 is a delay in
-/// seconds. Any other number is an instant in seconds since 1970; 1,000,000,000 is an instant in
-/// 2001.
+/// Takes only four bytes, because each open stream has such a value. A number below 1,000,000,000
+/// is a delay in seconds. Any other number is an instant in seconds since 1970; 1,000,000,000 is an
+/// instant in 2001.
 public struct RetryAfter: Sendable, Equatable {
     private var number: UInt32
 
     private init(number: UInt32) { self.number = number }
 
-    /// The response has no valid value.
+    /// Represents a response without a valid value.
     static var none: RetryAfter { RetryAfter(number: .max) }
 
     private static let firstInstant: UInt32 = 1_000_000_000
 
-    /// Bytes of `Sun, 06 Nov 1994 08:49:37 GMT`, the longest valid value.
+    /// Byte count of `Sun, 06 Nov 1994 08:49:37 GMT`, the longest valid value.
     static let longestCount = 29
 
     /// Parses the decoded value of the field.
@@ -31,7 +32,7 @@ public struct RetryAfter: Sendable, Equatable {
         }
     }
 
-    /// Parses seconds with any number of digits, limited to 31 years.
+    /// Parses a delay in seconds; a delay above 31 years becomes 31 years.
     private static func delay(_ text: RawSpan) -> UInt32? {
         guard text.byteCount > 0, text.byteCount <= longestCount else { return nil }
         var delay: UInt32 = 0

@@ -7,8 +7,8 @@ struct Stream {
         case open
         /// Ended by the server; no frame may follow.
         case closedByServer
-        /// Reset by us; frames that the server sent before our reset arrived are ignored (RFC 9113
-        /// section 5.1).
+        /// Reset by us. Later frames are ignored, because the server may have sent them before our
+        /// reset arrived (RFC 9113 section 5.1).
         case closedByUs
     }
 
@@ -20,16 +20,16 @@ struct Stream {
     var state = State.unused
     /// Whether an interim response came. If so, the server is processing the request.
     var isBegun = false
-    /// Slot of the body in the pool, if any, and number of bytes kept.
+    /// Pool slot of the kept body, which has `bodyCount` bytes; `BodyPool.none` if none is kept.
     var bodySlot = BodyPool.none
     var bodyCount: UInt16 = 0
-    /// Number of bytes of the request's body that were sent, and size of that body.
+    /// Number of bytes of the request's body that were sent. The body has `payloadCount` bytes.
     var sentCount: Int32 = 0
     var payloadCount: Int32 = 0
     /// Difference of the send window from the current initial size (RFC 9113 section 6.9.2).
     var windowDelta: Int32 = 0
-    /// Received bytes of the response's body, its announced length, and bytes whose credit was not
-    /// returned.
+    /// Number of received bytes of the response's body. The announced length is `contentLength`,
+    /// and the credit of `receiveUsed` bytes was not returned yet.
     var receivedCount: Int32 = 0
     var contentLength: Int32 = -1
     var receiveUsed: Int32 = 0
@@ -75,7 +75,7 @@ struct Stream {
     // previous ones, `deinit` the last. Streams are plain values without deinitialization.
     private var streams: UnsafeMutablePointer<Stream>
     private var mask: Int
-    /// Number of slots of the largest ring.
+    /// Number of slots up to which the ring may grow.
     private let slotLimit: Int
     private(set) var openCount = 0
     /// ID of the next stream, unless its slot is taken.
@@ -187,9 +187,9 @@ struct Stream {
         openCount -= 1
     }
 
-    /// Slot of the open stream with the lowest ID. The cursor only advances, so that all calls
-    /// together visit each ID once. If the cursor is far behind, one pass over all slots finds the
-    /// stream instead.
+    /// Slot of the open stream with the lowest ID; nil if no stream is open. The search begins at
+    /// `oldestID`, which only advances, so that all calls together visit each ID once. If
+    /// `oldestID` is far behind, one pass over all slots finds the stream instead.
     mutating func oldestSlot() -> Int? {
         guard openCount > 0 else { return nil }
         if Int(nextID - oldestID) > 4 * slotCount {

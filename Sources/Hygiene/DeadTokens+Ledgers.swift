@@ -80,8 +80,8 @@ public struct VerdictLedger {
         accepted(batch)
     }
 
-    /// Passes the verdicts of a block. Accepted rows that remain in the batch at the end are not
-    /// passed yet.
+    /// Passes the verdicts of a block to `accepted` and `body`. Accepted rows that are still in the
+    /// batch at the end of the block are passed later.
     private static func read(
         _ reader: inout BlockReader, _ batch: inout AcceptedBatch,
         accepted: (borrowing AcceptedBatch) -> Void,
@@ -112,7 +112,7 @@ public struct VerdictLedger {
         }
     }
 
-    /// Passes the rows of a batch if the reader's next rows have another topic.
+    /// Passes the rows of a batch to `accepted` if the reader's next rows have another topic.
     private static func passOtherTopic(
         _ reader: borrowing BlockReader, _ batch: inout AcceptedBatch,
         accepted: (borrowing AcceptedBatch) -> Void
@@ -123,8 +123,8 @@ public struct VerdictLedger {
         batch.begin(topic: reader.topic, of: reader.topics)
     }
 
-    /// Passes the accepted rows of a ledger, ignores its other verdicts, and validates it at the
-    /// same time.
+    /// Passes the accepted rows of the ledger to `accepted`, and validates the ledger at the same
+    /// time. All other verdicts are ignored.
     public mutating func readAccepted(
         _ accepted: (borrowing AcceptedBatch) -> Void
     ) throws(LedgerError) {

@@ -59,8 +59,7 @@ public struct ListPruner: ~Copyable {
     private var checkedCount = 0
     /// Line at which `checker` continues.
     private var checkedLine: UInt64 = 1
-    /// Start of the bytes that are kept but not moved yet, and the offset to which they will be
-    /// moved.
+    /// Start of the bytes that are kept but not moved yet. They will be moved to offset `keptEnd`.
     var runStart = 0
     var keptEnd = 0
 

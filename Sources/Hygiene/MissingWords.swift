@@ -33,7 +33,7 @@ public struct MissingWords: Sendable {
     /// Creates counts for lists of a layout.
     public init(_ layout: RowLayout) { occurrences = layout.names.map { _ in nil } }
 
-    /// Counts words in the row that was read last.
+    /// Counts the words for missing values in the row that was read last.
     public mutating func take(_ row: RowReader.Row, of reader: borrowing RowReader) {
         for index in occurrences.indices {
             let field = reader.field(index)

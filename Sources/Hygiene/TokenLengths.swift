@@ -27,7 +27,7 @@ public struct TokenLengths: Sendable {
         public var line: UInt64
     }
 
-    /// A length is usual if at least this many times as many rows have it as have the suspected
+    /// A length is usual if its number of rows is at least this many times that of the suspected
     /// sum.
     private static let usualFactor: UInt64 = 4
     /// A length is rare if only one row has it, or at most one in this number of rows.
@@ -35,7 +35,7 @@ public struct TokenLengths: Sendable {
     /// Number of digits of the shortest tokens that Apple is known to have issued.
     public static let shortestIssued = 64
 
-    /// Number of rows by the number of their token's digits.
+    /// Number of rows with tokens of each length; the index is the number of digits.
     public private(set) var rows = [UInt64](repeating: 0, count: TokenText.maximumDigitCount + 1)
     private var firstLines = [UInt64](repeating: 0, count: TokenText.maximumDigitCount + 1)
 
@@ -45,8 +45,8 @@ public struct TokenLengths: Sendable {
     /// Counts a token.
     ///
     /// - Parameters:
-    ///   - digits: Number of its digits.
-    ///   - line: Line on which its row starts.
+    ///   - digits: Number of the token's digits.
+    ///   - line: Line on which the token's row starts.
     public mutating func note(_ digits: Int, line: UInt64) {
         assert(digits % 2 == 0, "a token has whole bytes")
         assert(rows[digits] == 0 || firstLines[digits] <= line, "rows come in the list's order")
@@ -59,7 +59,7 @@ public struct TokenLengths: Sendable {
     /// Any other length may belong to an app's second kind of token.
     ///
     /// - Parameters:
-    ///   - ignored: A length that is not compared; nil: all are.
+    ///   - ignored: A length that is not compared; nil to compare all lengths.
     ///   - includesRare: Whether rare lengths are compared, too.
     public func absent(
         from other: TokenLengths, except ignored: Int? = nil, includesRare: Bool = true
@@ -73,8 +73,8 @@ public struct TokenLengths: Sendable {
         return Absent(digits: digits, rows: digits.reduce(0) { $0 + rows[$1] }, line: line)
     }
 
-    /// Number of digits of the longest tokens, and the line of the first of them, if all tokens are
-    /// shorter than `shortestIssued`; nil if one is not, or if there are no tokens.
+    /// Number of digits of the longest tokens, and the line of the first of these tokens; nil if
+    /// they have at least `shortestIssued` digits, or if there are no tokens.
     public var longestIfShort: (digits: Int, line: UInt64)? {
         guard let digits = rows.lastIndex(where: { $0 > 0 }), digits < Self.shortestIssued else {
             return nil

@@ -4,7 +4,7 @@ import BroadsidePrimitives
 /// Nearly all rows in a ledger are accepted rows. All rows of a batch have the same topic: the
 /// caller begins a new batch for each topic.
 public struct AcceptedBatch: ~Copyable {
-    /// Limit on the rows of a batch. An empty batch has room for all rows of a block.
+    /// Maximum number of rows in a batch. An empty batch has room for all rows of a block.
     public static let capacity = 4_096
 
     private var fingerprints = WordTable(count: AcceptedBatch.capacity)

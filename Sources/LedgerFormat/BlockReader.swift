@@ -1,4 +1,4 @@
-/// Reads the blocks of one segment after another, through one buffer that it owns.
+/// Reads the blocks of segments, one segment at a time, through a buffer that the reader owns.
 @safe
 public struct BlockReader: ~Copyable {
     /// Result of reading the next block.
@@ -32,9 +32,9 @@ public struct BlockReader: ~Copyable {
     /// Highest position that the records read so far report as synced.
     var latestSyncedPosition: UInt64 = 0
 
-    /// Offset of the block in the segment.
+    /// Offset of the current block in the segment.
     private(set) var blockOffset: UInt64 = 0
-    /// Bytes of the block, including its header.
+    /// Size of the current block in bytes, including its header; 0 if there is no current block.
     private(set) var blockByteCount = 0
     /// Offsets of the next and of the latest record, from the start of the block.
     var recordOffset = 0
@@ -156,7 +156,8 @@ public struct BlockReader: ~Copyable {
         return unsafe LedgerFormat.checksum(seed: seed, offset: offset, block: block) == stored
     }
 
-    /// Loads `count` bytes from `offset` on into the buffer; false if the segment ends before.
+    /// Loads `count` bytes into the buffer, from `offset` on. Returns false if the segment has
+    /// fewer.
     private mutating func load(_ offset: UInt64, _ count: Int) throws(LedgerError) -> Bool {
         if offset >= windowStart && offset + UInt64(count) <= windowStart + UInt64(windowCount) {
             return true

@@ -57,7 +57,7 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
     var collapseID: String?
     /// Environment: `production` or `development`.
     public var environment: String
-    /// Shard of the list; nil for all of it.
+    /// Shard of the list; nil for the whole list.
     public var shard: Shard?
     /// Part of the campaign, with its own list; nil for a campaign of one list, and in a merged
     /// ledger.
@@ -76,7 +76,7 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
     public var keepTokens: String?
     /// The rules about when rows are sent; nil if all rows are sent immediately.
     var delivery: DeliveryRules?
-    /// The split of devices into arms; nil if there are none.
+    /// The split of devices into arms; nil if the campaign has no arms.
     public var split: ArmSplit?
     /// Protocol: `binary` for a legacy gateway, `feedback` for a feedback service, `broadcast` for
     /// a broadcast channel, nil for device pushes of the provider API.

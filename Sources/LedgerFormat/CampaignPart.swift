@@ -9,7 +9,7 @@ public struct CampaignPart: Codable, Hashable, Sendable {
     /// Number of parts.
     public let count: UInt16
 
-    /// Limit on the parts of a campaign: an apns-id has 10 bits for the part's number.
+    /// Maximum number of parts of a campaign: an apns-id has 10 bits for the part's number.
     public static var countMax: UInt16 { NotificationID.partMax }
 
     /// Creates a part; nil unless 1 <= index <= count <= `countMax`.

@@ -30,14 +30,14 @@ public struct RowVerdict: Sendable {
     public internal(set) var arm: UInt8 = 0
     /// Number of the row's topic in `ChunkVerdicts.topics`; 0 if none was recorded.
     public internal(set) var topic: UInt16 = 0
-    /// Time of the verdict in milliseconds since 1970; 0 while open.
+    /// Time of the verdict in milliseconds since 1970; 0 while the row is open.
     public internal(set) var settledAtMilliseconds: UInt64 = 0
     /// Timestamp from APNs, in milliseconds since 1970.
     public internal(set) var timestamp: UInt64?
-    /// Token of the row, or its fingerprint or text.
+    /// Recorded token of the row, its fingerprint, or the text that the list has in its place.
     public internal(set) var token: Token = .none
-    /// The range in the storage of `ChunkVerdicts`: the text of a reason without a code, or the
-    /// apns-unique-id of an accepted row that has a fingerprint. Empty if there is neither.
+    /// Range of a text in the storage of `ChunkVerdicts`: the text of a reason without a code, or
+    /// the apns-unique-id of an accepted row that has a fingerprint. Empty if there is neither.
     var reasonText: Range<Int> = 0..<0
 
     /// Whether `reasonText` is the apns-unique-id.
@@ -61,8 +61,8 @@ public struct ChunkVerdicts: ~Copyable {
     /// Number of the chunk's first row.
     public private(set) var firstRow: UInt64 = 0
     /// First fault: a run settled a row twice, or settled a row that it had not opened. If a run
-    /// settled a row twice, its first verdict counts. If it had not opened the row, its verdict
-    /// does not count.
+    /// settled a row twice, the first verdict is kept. If it had not opened the row, its verdict is
+    /// ignored.
     public private(set) var firstFault: LedgerError?
 
     /// Index of the ledger whose chunks are loaded.
@@ -243,7 +243,7 @@ public struct ChunkVerdicts: ~Copyable {
         }
     }
 
-    /// Returns whether a verdict of this run counts for the row. If it does not, records a fault.
+    /// Returns whether a verdict of this run may be applied to the row. If not, records a fault.
     private mutating func claim(_ row: Int, _ epoch: UInt32) -> Bool {
         if rows[row].isOpen && rows[row].settlingEpoch != epoch {
             rows[row].settlingEpoch = epoch

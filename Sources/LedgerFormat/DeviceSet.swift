@@ -164,8 +164,8 @@ public struct DeviceSet: ~Copyable {
             || byte | 0x20 >= 0x61 && byte | 0x20 <= 0x7A
     }
 
-    /// Whether a text is what `maskRow` leaves of a row of a list: nothing but masks and other
-    /// punctuation.
+    /// Whether a text is like a row after `maskRow`: it contains a mask, but no letters, digits or
+    /// non-ASCII bytes.
     public static func isMasked(_ text: RawSpan) -> Bool {
         var hasMask = false
         for index in 0..<text.byteCount {

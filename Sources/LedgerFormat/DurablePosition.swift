@@ -8,16 +8,16 @@
 package struct DurablePosition: Equatable {
     package let epoch: UInt32
     package let reactor: UInt16
-    /// Bytes from the start of the segment.
+    /// Number of durable bytes, from the start of the segment.
     package let position: UInt64
 
     /// Bytes of an entry.
     package static let byteCount = 16
     /// Offset of the first entry in a claim.
     package static let start = 8192
-    /// Limit on the reactors of a run.
+    /// Maximum number of reactors of a run.
     package static let countMax = 256
-    /// Limit on the bytes of a claim: its text and all positions.
+    /// Maximum size of a claim in bytes: its text and all positions.
     package static var claimByteCount: Int { start + byteCount * countMax }
 
     package init(epoch: UInt32, reactor: UInt16, position: UInt64) {

@@ -9,7 +9,7 @@ public struct EarlierRules: Codable, Hashable, Sendable {
     public var deadForMilliseconds: UInt64?
     /// Column with a token's registration time; nil if there is none.
     public var registeredColumn: String?
-    /// Limit on the acceptances of a token within `capMilliseconds`; nil if unlimited.
+    /// Maximum number of acceptances of a token within `capMilliseconds`; nil if unlimited.
     public var capCount: Int?
     /// Period to which `capCount` applies, in milliseconds. It ends at the campaign's first start.
     public var capMilliseconds: UInt64?

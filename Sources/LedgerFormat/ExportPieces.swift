@@ -42,7 +42,7 @@ struct ExportPieces: ~Copyable {
     private let topicEnd: ([UInt8]) -> [UInt8]
     /// Text in place of an absent number.
     let absent: TextPiece
-    /// Whether accepted rows have no status. They had no response.
+    /// Whether accepted rows have no status, because they had no response.
     let acceptsBySilence: Bool
 
     /// Whether the piece of a reason exists. It is made on demand, because few reasons occur in a
@@ -114,11 +114,11 @@ struct ExportPieces: ~Copyable {
         absent = piece(null)
     }
 
-    /// Makes the pieces for topics if needed; false if the campaign also has arms, or if the text
-    /// of this topic is too long for a piece.
+    /// Makes the pieces for topics if needed. Returns false if the campaign also has arms, or if
+    /// the text of this topic is too long for a piece.
     ///
     /// - Parameters:
-    ///   - topic: Number of the topic in the names; 0 for none.
+    ///   - topic: Number of the topic in `ChunkVerdicts.topics`; 0 for none.
     ///   - verdicts: The chunk, which has the names.
     @inline(never)
     mutating func hasEnd(ofTopic topic: UInt16, _ verdicts: borrowing ChunkVerdicts) -> Bool {
@@ -129,7 +129,7 @@ struct ExportPieces: ~Copyable {
         return topicEnds[Int(topic)] != nil
     }
 
-    /// Makes the piece for a reason if needed; false if its text is too long for a piece.
+    /// Makes the piece for a reason if needed. Returns false if its text is too long for a piece.
     @inline(__always)
     mutating func hasReason(_ code: UInt8) -> Bool {
         if reasonStates[Int(code)] == .made { return true }

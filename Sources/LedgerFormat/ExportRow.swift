@@ -8,7 +8,7 @@ public struct ExportRow: Sendable {
     public var row: UInt64 = 0
     /// 1-based number of the line on which the row starts; nil if the list is unavailable.
     public var line: UInt64?
-    /// Digits of the token, or the list's text that is not a token; empty if unavailable.
+    /// Digits of the token, or the text in the list if it is not a token; empty if unavailable.
     var token: [UInt8] = []
     /// Fingerprint of an accepted row's token, or the hash that replaced the fingerprint. Used
     /// until the token is read from the list; not a column.
@@ -25,14 +25,15 @@ public struct ExportRow: Sendable {
     public var attempts: UInt16 = 0
     /// The row's apns-id.
     public var notificationID: [UInt8] = []
-    /// Time of the verdict in milliseconds since 1970; nil while open.
+    /// Time of the verdict in milliseconds since 1970; nil while the row is open.
     public var settledAtMilliseconds: UInt64?
     /// Name of the arm, empty if the row has none; nil if the campaign has no arms.
     var arm: [UInt8]?
     /// Topic that the row was sent with, empty if none was recorded; nil if rows name no topics.
     package var topic: [UInt8]?
 
-    /// The apns-unique-id of an accepted row, empty if none was recorded; nil without that column.
+    /// The apns-unique-id of an accepted row, empty if none was recorded; nil if the export has no
+    /// column for it.
     package var uniqueID: [UInt8]?
 
     /// Name of the arm; nil if the row has none.
@@ -45,8 +46,8 @@ public struct ExportRow: Sendable {
 
     /// Name of the column for the arm. Only exports of campaigns with arms have this column.
     static let armColumn = "arm"
-    /// Name of the column for the topic, which follows the arm. An export has it only if rows name
-    /// their topics.
+    /// Name of the column for the topic, which follows the column for the arm. An export has this
+    /// column only if rows name their topics.
     static let topicColumn = "topic"
 
     /// The names of the columns.
@@ -211,8 +212,8 @@ public enum ExportFormat: String, CaseIterable, Sendable {
             contentsOf: rowEnd(arm: row.arm, topic: row.topic, uniqueID: row.uniqueID))
     }
 
-    /// Returns the text after the time: the arm if the campaign has any, the topic if rows name
-    /// theirs, the apns-unique-id if it was requested, and the line's end.
+    /// Returns the text after the time of the verdict: the arm if the campaign has arms, the topic
+    /// if rows name their topics, the apns-unique-id if it was requested, and the line's end.
     func rowEnd(arm: [UInt8]?, topic: [UInt8]?, uniqueID: [UInt8]?) -> [UInt8] {
         var text: [UInt8] = []
         for (name, value) in [

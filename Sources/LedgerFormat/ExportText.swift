@@ -8,17 +8,17 @@ internal import BroadsideSupport
 /// A row whose values may need quotes, escapes or repair is left to `ExportFormat.append`, which
 /// alone defines the format of a row.
 @safe struct ExportText: ~Copyable {
-    /// Bytes of the memory, enough for the rows of several chunks.
+    /// Size of the memory in bytes, enough for the rows of several chunks.
     static let byteCountMax = 1 << 18
-    /// Limit on the bytes of a row. A segment can hold a token text, a reason and a topic of 255
-    /// bytes each. Each of these bytes is written as up to six bytes, and numbers and names are
+    /// Maximum length of a row in bytes. A segment can hold a token text, a reason and a topic of
+    /// 255 bytes each. Each of these bytes is written as up to six bytes, and numbers and names are
     /// added.
     static let rowByteCountMax = 6_144
 
     // SAFETY: this value owns the `byteCountMax` bytes and frees them in `deinit`; the first
     // `count` are set.
     private let memory: UnsafeMutableRawBufferPointer
-    /// Bytes of the text.
+    /// Number of bytes in the text.
     private(set) var count = 0
     private var pieces: ExportPieces
     private var lines = DecimalThousands()

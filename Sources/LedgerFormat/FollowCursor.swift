@@ -16,7 +16,7 @@ package struct FollowCursor: Codable, Equatable {
         /// follower does not cut off any bytes of that file.
         package let tailHash: String
 
-        /// Limit on the bytes that are hashed.
+        /// Maximum number of bytes that are hashed.
         package static let tailByteCountMax = 4096
 
         /// - Parameters:
@@ -31,7 +31,7 @@ package struct FollowCursor: Codable, Equatable {
 
     /// Version of the format.
     package static let currentVersion = 1
-    /// Limit on the bytes of a cursor, enough for 65,536 segments.
+    /// Maximum size of a cursor file in bytes, enough for 65,536 segments.
     package static let byteCountMax = 1 << 22
 
     private let version: Int

@@ -3,7 +3,8 @@ public protocol LedgerBytes {
     /// Number of bytes.
     var byteCount: UInt64 { get }
 
-    /// Reads bytes from `offset` on; fewer than requested only at the end or after a short read.
+    /// Reads bytes from `offset` on. It reads fewer than requested only at the end or after a short
+    /// read.
     ///
     /// - Parameters:
     ///   - offset: Offset of the first byte.

@@ -16,7 +16,7 @@ public struct LedgerError: Error, Hashable, Sendable, CustomStringConvertible {
         case damagedBlock
         /// A block's checksum is right, but its records are invalid.
         case malformedRecord
-        /// A segment lacks bytes that the manifest records.
+        /// The end of a segment is missing: the segment is shorter than its recorded length.
         case missingTail
         /// A segment that the manifest names is missing.
         case missingSegment
@@ -24,7 +24,7 @@ public struct LedgerError: Error, Hashable, Sendable, CustomStringConvertible {
         case strangeSegment
         /// Two reservations of one epoch cover the same row.
         case overlappingReservations
-        /// A later reservation of a chunk describes it differently.
+        /// Two reservations describe the same chunk differently.
         case changedChunk
         /// A row has a verdict from an epoch that did not reserve the row.
         case unreservedRow

@@ -34,7 +34,7 @@ public struct LedgerExport: ~Copyable {
         var ofGap: ChunkReservation?
     }
 
-    /// Rows whose text is in the buffer, and the end of each one's text.
+    /// Rows whose text is in the buffer, each with the offset at which its text ends.
     public private(set) var rows: [(number: UInt64, end: Int)] = []
     /// First row that was not processed.
     public private(set) var nextRow: UInt64 = 0
@@ -44,7 +44,7 @@ public struct LedgerExport: ~Copyable {
     ///
     /// - Parameters:
     ///   - index: The ledger.
-    ///   - states: States to export; nil for all settled ones. Rows that were never reserved are
+    ///   - states: States to export; nil for all settled states. Rows that were never reserved are
     ///     `remaining`, and are found only in the list.
     ///   - reasons: Reasons to export; empty for all rows. `ReasonCounts.noReason` selects rows
     ///     without a reason.

@@ -17,31 +17,31 @@ public enum LedgerFormat {
     public static let blockHeaderByteCount = 8
     /// Bytes of a slot, the unit of records.
     public static let slotByteCount = 16
-    /// Limit on the slots of a block, which keeps a block and its header below 64 KiB.
+    /// Maximum number of slots in a block. It keeps a block with its header below 64 KiB.
     static let slotsPerBlockMax = 4095
     /// Bytes of the longest block.
     static let blockByteCountMax = blockHeaderByteCount + slotsPerBlockMax * slotByteCount
     /// Limit on row numbers, exclusive.
     public static let rowLimit: UInt64 = 1 << 40
-    /// Limit on the rows of a chunk.
+    /// Maximum number of rows in a chunk.
     static let rowsPerChunkMax = ChunkReservation.rowCountMax
-    /// Limit on the bytes of a token kept as text: the longest possible token.
+    /// Maximum length in bytes of a token that is stored as text. No valid token is longer.
     static let tokenTextByteCountMax = 200
-    /// Limit on the bytes of a reason kept as text.
+    /// Maximum length in bytes of a reason that is stored as text.
     static let reasonTextByteCountMax = 64
-    /// Limit on the bytes of a topic.
+    /// Maximum length of a topic in bytes.
     static let topicByteCountMax = 255
 
-    /// Limit on the bytes of a list or segment, and on the lines of a list.
+    /// Maximum size of a list or segment in bytes, and maximum number of lines in a list.
     static let positionMax = UInt64(Int64.max)
     /// The last millisecond of the year 9999, as milliseconds since 1970.
     static let millisecondsMax: UInt64 = 253_402_300_799_999
 
     /// Upper half of a block header's word, for recognizing a block among other bytes.
     static let blockMarker: UInt64 = 0xB10C
-    /// Limit on the milliseconds from the segment's clock to a record's time.
+    /// Maximum number of milliseconds from the segment's clock to a record's time.
     @usableFromInline static let deltaMillisecondsMax: UInt64 = 0xFFFF
-    /// Limit on the attempts in a slot's first word.
+    /// Maximum number of attempts that a slot's first word can store.
     @usableFromInline static let shortAttemptsMax = 15
 
     /// Returns the file name of a segment: `segment-EEEE-RR`, both numbers decimal.
@@ -75,13 +75,13 @@ enum RecordKind: UInt64 {
     case settled = 2
     case reserve = 3
     case release = 4
-    /// All bytes before the given offset of this segment were synced.
+    /// Statement that all bytes of this segment before a recorded offset were synced.
     case synced = 5
-    /// Reference time of the records after this one.
+    /// Reference time of the records that follow.
     case clock = 6
-    /// The mask of the rows of a reservation that stay unsent.
+    /// Release of some rows of a reservation. A mask selects the rows, which stay unsent.
     case releaseSome = 7
-    /// Topic of the verdicts after this one in the block.
+    /// Topic of the verdicts that follow in the block.
     case topic = 8
 }
 

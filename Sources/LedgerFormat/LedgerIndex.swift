@@ -52,10 +52,11 @@ public struct LedgerIndex {
         var reopens: ReopenedStates
     }
 
-    /// Range of blocks in one segment. At least some of their records belong to the chunk.
+    /// Range of blocks in one segment that have records of one chunk, possibly among other records.
     struct Extent {
         var segment: UInt32
-        /// Index of the chunk's next extent; -1 for none. Ordered by epoch, reactor and offset.
+        /// Index of the chunk's next extent; -1 if there is none. A chunk's extents are ordered by
+        /// epoch, reactor and offset.
         var next: Int32 = -1
         var start: UInt64
         var end: UInt64
@@ -63,11 +64,11 @@ public struct LedgerIndex {
         var clock: UInt64
     }
 
-    /// Limit on the bytes of a gap in an extent. A gap is a sequence of blocks without a record of
-    /// the chunk. Up to this limit, it is cheaper to read a gap than to begin another extent.
+    /// Maximum size of a gap in an extent, in bytes. A gap is a sequence of blocks without a record
+    /// of the chunk. Up to this size, it is cheaper to read a gap than to begin another extent.
     static let extentGapByteCountMax: UInt64 = 65_536
-    /// Limit on the extents of a chunk in one segment. At the limit, the last extent grows over any
-    /// gap.
+    /// Maximum number of extents of a chunk in one segment. At this number, the last extent grows
+    /// over any gap.
     static let extentsPerSegmentMax: UInt32 = 64
 
     var segments: [ValidatedSegment] = []
@@ -96,7 +97,7 @@ public struct LedgerIndex {
             lineCount: UInt64(chunk.lineCount), hash: chunk.hash)
     }
 
-    /// Returns the index of the chunk that holds a row; nil if no run reserved it.
+    /// Returns the index of the chunk that holds a row; nil if no run reserved the row.
     public func chunkIndex(ofRow row: UInt64) -> Int? {
         var low = 0
         var high = chunkTable.count

@@ -49,7 +49,8 @@ public struct SettledRecord {
     public var timestamp: UInt64?
     /// The token; ranges are relative to the start of the block.
     public var token: Token
-    /// Text of a reason without a code; empty if there is none.
+    /// Range of the text of a reason without a code, or of the apns-unique-id of an accepted row;
+    /// empty if there is neither.
     var reasonText: Range<Int>
     /// Number of the row's arm, from 1; 0 if there is none.
     public var arm: UInt8
@@ -80,8 +81,8 @@ extension BlockReader {
 
     /// Returns the block's next record; nil at its end.
     ///
-    /// - Throws: `malformedRecord`. The block's checksum is right, so the writer wrote an invalid
-    ///   record.
+    /// - Throws: `malformedRecord` if the record is invalid. The block's checksum is right, so the
+    ///   writer wrote this invalid record.
     public mutating func nextRecord() throws(LedgerError) -> LedgerRecord? {
         while recordOffset < blockByteCount {
             currentRecordOffset = recordOffset

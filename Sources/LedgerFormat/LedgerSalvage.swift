@@ -3,10 +3,10 @@ public import BroadsideRows
 /// Recovery of a damaged ledger. It keeps all verdicts that are proven. Rows without a proven
 /// verdict are in doubt if they may have been sent.
 ///
-/// A lost block may have contained a reservation. So a run whose segments may lack a block may have
-/// sent any row without a final verdict. Therefore the repaired ledger gets a reservation for each
-/// chunk that the run may have reserved. In a replay, a row of such a chunk is in doubt unless a
-/// surviving verdict settles it. So readers need no special case for repaired ledgers.
+/// A lost block may have contained a reservation. So if a run's segments may lack a block, the run
+/// may have sent any row without a final verdict. Therefore the repaired ledger gets a reservation
+/// for each chunk that the run may have reserved. In a replay, a row of such a chunk is in doubt
+/// unless a surviving verdict settles it. So readers need no special case for repaired ledgers.
 ///
 ///     segment, run 2     | good | lost | good |   -->   | good | good |  its records, rewritten
 ///                                                       | reservations |  a segment of its own
@@ -62,14 +62,15 @@ public struct LedgerSalvage {
     let manifest: Manifest
     /// Positions that were durable before rows were sent.
     private let durable: [DurablePosition]
-    /// Number of the row after the last one that any record names.
+    /// Number after the highest row number that any record names.
     var lastRowEnd: UInt64 = 0
     /// Whether to rely on the order of a run's reservations.
     public var reliesOnOrder = true
 
     /// Losses found.
     public private(set) var losses: [Loss] = []
-    /// The segments that have the names of this ledger but belong to another campaign or run.
+    /// File names of segments that are named like this ledger's segments, but belong to another
+    /// campaign or run.
     public private(set) var foreignSegments: [String] = []
 
     /// Whether nothing is lost.
@@ -246,9 +247,10 @@ extension LedgerSalvage {
             || run.segments.contains { !segments[$0].losses.isEmpty }
     }
 
-    /// Returns the rows that lost reservations of a run may have covered. These rows may be beyond
-    /// the run's row limit. The limit applies only to chunks that the run created itself. The run
-    /// may also have resumed chunks of earlier runs, and these chunks may reach beyond the limit.
+    /// Returns the rows that a run may have reserved in reservations that are now lost. These rows
+    /// may be beyond the run's row limit. The limit applies only to chunks that the run created
+    /// itself. The run may also have resumed chunks of earlier runs, and these chunks may reach
+    /// beyond the limit.
     private func doubtfulRows(of run: Run) -> [Range<UInt64>] {
         let end = rows.part.endRow ?? .max
         let all = min(rows.part.firstRow, end)..<end
@@ -270,8 +272,8 @@ extension LedgerSalvage {
         return ranges
     }
 
-    /// Returns the doubtful rows below the run's row limit. Only these rows can be in chunks that
-    /// the run created itself.
+    /// Returns the rows of `doubtfulRows` that are below the run's row limit. Only these rows can
+    /// be in chunks that the run created itself.
     private func doubtfulNewRows(of run: Run) -> [Range<UInt64>] {
         let limit = run.rowsLimit ?? .max
         return doubtfulRows(of: run).map { $0.clamped(to: 0..<limit) }.filter { !$0.isEmpty }
@@ -305,7 +307,7 @@ extension LedgerSalvage {
         return low
     }
 
-    /// The ranges of the list without a surviving reservation. A run may have reserved them. The
+    /// Ranges of the list that a run may have reserved, but for which no reservation survives. The
     /// list is needed to locate their rows.
     public var gaps: [ListExtent] {
         let ranges = runs.filter(mayLackReservations).flatMap(doubtfulNewRows)

@@ -119,10 +119,10 @@ extension LedgerWriter {
     ///   - reasonText: Text of a reason without a code, cut off after 64 bytes.
     ///   - attempts: Number of attempts, limited to 65,535; 0 if never sent.
     ///   - timestamp: Timestamp from APNs, in milliseconds since 1970.
-    ///   - token: The token's hexadecimal digits, or the list's text that is not a token (cut off
-    ///     after 200 bytes); empty if there is none.
-    ///   - tokenIsText: Whether `token` is the list's text. An odd number of digits is always kept
-    ///     as text.
+    ///   - token: The token's hexadecimal digits, or the text in the list if it is not a token (cut
+    ///     off after 200 bytes); empty if there is neither.
+    ///   - tokenIsText: Whether `token` is a text that is not a token. An odd number of digits is
+    ///     always kept as text.
     ///   - arm: Number of the row's arm; 0 if there is none.
     ///   - topic: Number of the row's topic, which must have a name; 0 if there is no topic.
     ///   - nowMilliseconds: Time of the verdict, since 1970.

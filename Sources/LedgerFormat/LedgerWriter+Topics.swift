@@ -8,13 +8,13 @@ import BroadsideSupport
 ///     2        com.example.news      1
 ///     3        com.example.mail      not yet
 struct WrittenTopics {
-    /// Text of each topic by its number from 1; empty if it has none yet.
+    /// Text of each topic, at the index of its number minus 1; empty if the topic has no text yet.
     fileprivate var texts: [[UInt8]] = []
     /// Number of each topic in the open block; 0 before its first use there.
     fileprivate var inBlock: [UInt16] = []
     /// Number of topics in the open block.
     fileprivate var blockCount: UInt16 = 0
-    /// Topic of the block's latest verdict; 0 if it has none.
+    /// Topic of the block's latest verdict; 0 if there is no verdict, or if it has no topic.
     fileprivate var current: UInt16 = 0
 
     /// Forgets the previous block's topics, so that each block can be read without earlier ones.

@@ -15,7 +15,7 @@ import BroadsideSupport
 public struct LedgerWriter: ~Copyable {
     /// Number of unwritten bytes at which the caller should stop sending.
     public static let highBacklogByteCount = 1 << 20
-    /// Limit on the bytes of a buffer. If a buffer exceeds it, the encoder traps, because the
+    /// Maximum size of a buffer in bytes. If a buffer needs more, the encoder traps, because the
     /// caller did not stop sending.
     static let backlogByteCountMax = 256 << 20
 
@@ -73,8 +73,8 @@ public struct LedgerWriter: ~Copyable {
     ///   - campaign: The campaign's number.
     ///   - epoch: Number of the run, from 1.
     ///   - reactor: Number of the reactor within the run, from 0.
-    ///   - startOffset: 0 for a new segment, which gets a header; otherwise the end of its sound
-    ///     part.
+    ///   - startOffset: 0 for a new segment, which gets a header; otherwise the end of its last
+    ///     good block.
     ///   - keepsTokens: Whether records have tokens and fingerprints.
     public init(
         campaign: UInt64, epoch: UInt32, reactor: UInt16, startOffset: UInt64 = 0,
@@ -127,8 +127,8 @@ public struct LedgerWriter: ~Copyable {
     /// Whether the caller is writing.
     public var writeIsInFlight: Bool { isWriting }
 
-    /// Returns the bytes to write next and their offset; nil while a write is in flight or if there
-    /// are none.
+    /// Returns the bytes to write next and their offset; nil while a write is in flight, or if
+    /// there are no bytes to write.
     ///
     /// Closes the open block. The memory stays valid and unchanged until `writeCompleted`.
     @unsafe
@@ -188,7 +188,7 @@ struct BytePacker {
 }
 
 extension LedgerWriter {
-    /// Whether a token is an even number of digits, which are stored as bytes.
+    /// Whether a token can be stored as bytes: it consists of an even number of hexadecimal digits.
     static func isPackable(_ token: RawSpan) -> Bool {
         let count = token.byteCount
         guard count % 2 == 0, count <= LedgerFormat.tokenTextByteCountMax else { return false }
@@ -235,7 +235,8 @@ extension LedgerWriter {
         }
     }
 
-    /// Ensures that the open block has room for the record, and that the clock covers its time.
+    /// Ensures that the open block has room for a record, and that the record's time can be stored
+    /// relative to the clock.
     ///
     /// - Returns: The record's time, in milliseconds after the clock.
     mutating func makeRoom(slots: Int, _ nowMilliseconds: UInt64) -> UInt64 {

@@ -4,9 +4,9 @@ internal import BroadsideRows
 /// The limits on the values of a manifest. The checksum proves only that values are unchanged. It
 /// does not prove that sums can't overflow, or that file names stay within the folder.
 extension Manifest {
-    /// Limit on a count, so that the sum over all parts of a campaign fits 64 bits.
+    /// Maximum value of a counter. The sum over all parts of a campaign then fits in 64 bits.
     private static let countMax: UInt64 = 1 << 48
-    /// Limit on the runs of a campaign.
+    /// Maximum number of runs of a campaign.
     private static let runsMax: UInt32 = 1 << 30
 
     /// Description of the first value that no run can have written; nil if there is none.

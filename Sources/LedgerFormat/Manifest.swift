@@ -26,15 +26,16 @@ public struct Manifest: Codable, Hashable, Sendable {
         /// End of the rows that the run was permitted to read, as a row number; nil if unlimited or
         /// unknown.
         var rowsLimit: UInt64?
-        /// Whether each of its segments reserves rows in list order (a canary prevents this); nil
-        /// if unknown.
+        /// Whether each of the run's segments reserves rows in list order (a canary prevents this);
+        /// nil if unknown.
         var isInListOrder: Bool?
         /// Number of segments that the run created before its first row; nil if unknown.
         var segmentCount: UInt16?
-        /// Whether these segments are on disk, each with its header; nil if unknown. The run
-        /// reserves no rows before that. If a segment is missing later, it was lost.
+        /// Whether all segments of the run are on disk, each with its header; nil if unknown. The
+        /// run reserves no rows until this is true. If a segment is missing later, it was lost.
         var segmentsAreMade: Bool?
-        /// Cause of the run's end; nil if the run has not ended, or if an earlier version wrote it.
+        /// Cause of the run's end; nil if the run has not ended, or if an earlier version of
+        /// Broadside recorded the run.
         public var stop: StopRecord?
 
         /// Creates a run that has not ended.
@@ -48,7 +49,8 @@ public struct Manifest: Codable, Hashable, Sendable {
     public struct Counters: Codable, Hashable, Sendable {
         /// Requests sent again.
         public var retries: UInt64 = 0
-        /// Rows with a value that was shortened to fit the payload; nil if no payload allows that.
+        /// Rows with a value that was shortened to fit the payload; nil if no payload allows
+        /// shortening.
         public private(set) var shortened: UInt64?
         /// Connections that replaced lost ones.
         public var reconnects: UInt64 = 0
@@ -58,14 +60,15 @@ public struct Manifest: Codable, Hashable, Sendable {
         /// Creates counters that are all zero.
         init() {}
 
-        /// Returns the number of rows with a shortened value in this run and another one; nil if no
-        /// payload of either run shortens a value.
+        /// Returns the number of rows with a shortened value, including those of another run; nil
+        /// if no payload of any of these runs shortens a value.
         public func shortened(with more: UInt64?) -> UInt64? {
             guard let more else { return shortened }
             return (shortened ?? 0) + more
         }
 
-        /// Adds rows with a shortened value; nil if no payload shortens one.
+        /// Adds a number of rows with a shortened value. The number is nil if no payload shortens
+        /// values.
         public mutating func add(shortened more: UInt64?) { shortened = shortened(with: more) }
     }
 
@@ -85,14 +88,15 @@ public struct Manifest: Codable, Hashable, Sendable {
     public var labels: [String: String]?
     /// Path of the list; nil if it was spooled into the ledger.
     public var listPath: String?
-    /// Range of the list that the campaign covers, if shards are byte ranges; nil for all of it.
+    /// Range of the list that the campaign covers, if shards are byte ranges; nil for the whole
+    /// list.
     public var part: ListExtent?
     /// Subdirectories of a merged ledger, one per shard; nil for any other ledger.
     public var shards: [String]?
     /// Whether the canary has passed.
     public var canaryPassed = false
-    /// Size of the canary in rows; no other rows are reserved before it has passed. nil if the
-    /// campaign started without one.
+    /// Number of rows of the canary; nil if the campaign started without a canary. No other rows
+    /// are reserved before the canary has passed.
     public var canaryRowCount: UInt64?
     /// The runs, in order.
     public private(set) var epochs: [Epoch] = []
@@ -101,7 +105,8 @@ public struct Manifest: Codable, Hashable, Sendable {
     /// Whether every row of the list is settled. False if the latest run read up to its limit,
     /// because the list may have more rows.
     public var isWholeListFinished: Bool { isFinished && !extendsBeyond(limit: nil) }
-    /// End of the rows, once the list or its range was read to the end or to `rowsLimit`.
+    /// End of the campaign's rows, as a row number; nil until a run has read the list, or the
+    /// campaign's range of it, to the end or to `rowsLimit`.
     public var rowCount: UInt64?
     /// End of the rows that the latest run was permitted to read, as a row number; nil if
     /// unlimited.
@@ -110,7 +115,7 @@ public struct Manifest: Codable, Hashable, Sendable {
     /// before the first row was sent. Otherwise it is set once a run has read the list to its end
     /// and every row is settled.
     public var listHash: String?
-    /// `ListHash` of the list's header; nil if its format has none.
+    /// `ListHash` of the list's header; nil if the list's format has no header.
     public var headerHash: String?
     /// The apns-unique-id of a broadcast's response; nil if there was none.
     public var broadcastUniqueID: String?
@@ -315,11 +320,12 @@ public struct Manifest: Codable, Hashable, Sendable {
 }
 
 extension Manifest.Epoch {
-    /// Whether the run certainly reserved nothing. It ended before its segments were on disk.
+    /// Whether the run certainly reserved nothing, because it ended before its segments were on
+    /// disk.
     package var hasReservedNothing: Bool { segments == nil && segmentsAreMade == false }
 
-    /// Whether each segment of the run must exist with its header. The run had created all its
-    /// segments, and it did not end orderly.
+    /// Whether each segment of the run must exist with its header. This is the case if the run
+    /// created all its segments and did not end orderly.
     var mustHaveSegments: Bool { segments == nil && segmentsAreMade == true }
 
     /// Returns the reactors whose segments are missing, in a run that did not end orderly.

@@ -2,14 +2,15 @@ internal import BroadsideSupport
 
 /// Rows that were not accepted, by reason. Used by runs and by readers of a ledger.
 public struct ReasonCounts: Sendable, Hashable {
-    /// Rows by the stable code of the reason; 0 if none was given.
+    /// Number of rows by the stable code of the reason. Code 0 stands for rows without a reason.
     private(set) var codes: [UInt8: UInt64] = [:]
-    /// Rows by the text of a reason without a code, cut off at the length that a ledger keeps.
+    /// Number of rows by the text of a reason without a code. A text is cut off at the length that
+    /// a ledger keeps.
     public private(set) var texts: [String: UInt64] = [:]
 
     /// Limit on the number of different texts. Any further text is counted as `otherTexts`.
     public static let textsLimit = 256
-    /// Name for texts beyond the limit.
+    /// Name under which texts beyond `textsLimit` are counted.
     public static let otherTexts = "(others)"
     /// Name for rows without a reason.
     public static let noReason = "(no reason)"

@@ -8,7 +8,7 @@ struct RowDescriber {
     let reasonText: (UInt8) -> String
     /// Appends the apns-id of a row, by its number.
     let appendNotificationID: (UInt64, inout [UInt8]) -> Void
-    /// Whether accepted rows have no status. They had no response.
+    /// Whether accepted rows have no status, because they had no response.
     let acceptsBySilence: Bool
     /// The campaign's arms; nil if it has none.
     var arms: ArmFinder?

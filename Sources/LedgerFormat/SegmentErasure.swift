@@ -24,7 +24,7 @@ public struct SegmentErasure {
     private let sound: ValidatedSegment
     private let changedPages: PageSet
 
-    /// Limit on the bytes to search after the last valid block. If there are more bytes, the
+    /// Maximum number of bytes to search after the last good block. If there are more bytes, the
     /// segment counts as affected.
     private static let searchedTailMax: UInt64 = 1 << 22
 
@@ -100,8 +100,8 @@ public struct SegmentErasure {
 
     // MARK: The end that a kill left
 
-    /// Whether the bytes after the last sound block contain a token or a fingerprint. Records, and
-    /// the data in records, begin at multiples of eight bytes there.
+    /// Whether the bytes after the last sound block contain a token or a fingerprint. Among these
+    /// bytes, records and the data in records begin at multiples of eight bytes.
     private static func tailMayHold(
         _ devices: inout DeviceSet, _ sound: ValidatedSegment
     ) throws(LedgerError) -> Bool {

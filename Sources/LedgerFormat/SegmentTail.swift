@@ -17,13 +17,13 @@ package struct SegmentTail {
     /// Offset of the first block that was not scanned, and the segment's clock there.
     package private(set) var scanned: UInt64
     private var scannedClock: UInt64 = 0
-    /// Bytes from the start that survive a power cut.
+    /// Number of bytes, from the start of the segment, that survive a power cut.
     package private(set) var durable: UInt64 = 0
     /// Offset before which rows may be emitted.
     private var released: UInt64 = 0
     private var headerIsChecked = false
 
-    /// Creates progress at the first block.
+    /// Creates the progress before the first scan.
     ///
     /// - Parameter emitted: Offset of the first block whose rows are wanted; nil: the segment's
     ///   first block.
@@ -54,7 +54,7 @@ package struct SegmentTail {
         released = min(durable, scanned)
     }
 
-    /// Records that this many bytes from the start survive a power cut.
+    /// Records that the first `byteCount` bytes of the segment survive a power cut.
     package mutating func noteDurable(_ byteCount: UInt64) { durable = max(durable, byteCount) }
 
     /// Records that the segment was synced after its last scan.
@@ -109,7 +109,7 @@ package struct SegmentTail {
     ///   - limit: Number of records; emission stops after the block that reaches it.
     ///   - reader: A reader whose buffer is used.
     ///   - take: Receives each record, with the reader positioned on it.
-    /// - Returns: Whether there was a block.
+    /// - Returns: Whether a block was emitted.
     package mutating func emit(
         _ segment: LedgerSegment, campaign: UInt64, atMost limit: Int,
         with reader: inout BlockReader,
@@ -143,7 +143,7 @@ package struct SegmentTail {
     /// Returns the fault of the segment if its sound part is shorter than its durable length;
     /// otherwise nil.
     ///
-    /// - Parameter byteCount: Bytes of the file.
+    /// - Parameter byteCount: Size of the file in bytes.
     package func damage(byteCount: UInt64) -> LedgerError? {
         guard durable > scanned else { return nil }
         return LedgerError(

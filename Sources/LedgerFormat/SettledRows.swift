@@ -10,8 +10,8 @@ internal import BroadsideSupport
 package struct SettledRows: ~Copyable {
     /// Number of records in a batch. A batch ends after the block that reaches this number.
     package static let batchRecordsMax = 32_768
-    /// Limit on the list's chunks in memory. The rows of a batch are mostly from chunks with
-    /// requests in flight.
+    /// Maximum number of the list's chunks in memory. The rows of a batch are mostly from chunks
+    /// with requests in flight.
     static let loadedChunksMax = 64
 
     private let format: ExportFormat
@@ -38,7 +38,7 @@ package struct SettledRows: ~Copyable {
     }
 
     /// - Parameters:
-    ///   - states: States to include; empty for all settled ones.
+    ///   - states: States to include; empty for all settled states.
     ///   - reasons: Reasons to include; empty for all rows.
     ///   - format: Format of a row.
     ///   - segmentNumber: The number that segments have in their headers.
@@ -78,7 +78,7 @@ package struct SettledRows: ~Copyable {
     /// Whether the batch accepts no further block.
     package var isFull: Bool { recordCount >= Self.batchRecordsMax }
 
-    /// Reads new blocks of a segment, for the locations of chunks and the synced position.
+    /// Reads new blocks of a segment, to find the locations of chunks and the synced position.
     ///
     /// - Parameter end: The segment's recorded or current length.
     package mutating func scan(
@@ -94,7 +94,7 @@ package struct SettledRows: ~Copyable {
     /// - Parameters:
     ///   - rows: The rows that the campaign covers.
     ///   - limit: Number of records; reading stops after the block that reaches it.
-    /// - Returns: Whether there was a block.
+    /// - Returns: Whether a block was read.
     package mutating func read(
         _ tail: inout SegmentTail, _ segment: LedgerSegment, of rows: CampaignRows,
         atMost limit: Int
@@ -116,7 +116,7 @@ package struct SettledRows: ~Copyable {
 
     // MARK: The list
 
-    /// Adds the line to each row of the batch, and the token if the ledger does not have it.
+    /// Adds the line number to each row of the batch, and the token if the ledger does not have it.
     ///
     /// - Parameter list: The list that was sent.
     package mutating func complete(from list: inout some LedgerListReader) throws(LedgerError) {

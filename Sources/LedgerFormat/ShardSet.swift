@@ -6,7 +6,8 @@ public struct ShardSet: Sendable {
     public enum Problem: Error, Hashable, Sendable {
         /// The ledger was sent without `--shard`.
         case noShard(Int)
-        /// A ledger and the first one divide the list differently; the text has the two shards.
+        /// A ledger divides the list differently from the first ledger. The text names the shards
+        /// of both.
         case otherDivision(Int, String)
         /// Two ledgers have different identities; the text describes the difference.
         case otherCampaign(Int, String)

@@ -24,7 +24,7 @@ public struct StopRecord: Codable, Hashable, Sendable {
     /// Whether the run received any response.
     public var wasAnswered: Bool
 
-    /// Limit on the length of details.
+    /// Maximum length of `detail`, in characters.
     static let detailLimit = 500
 
     /// Stores the cause of a run's end.

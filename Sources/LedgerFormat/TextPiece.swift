@@ -5,7 +5,7 @@ internal import BroadsideSupport
 /// Short text that is written often. The text is prepared once, so that each copy takes only a few
 /// stores of eight bytes.
 struct TextPiece {
-    /// Limit on the bytes of a piece.
+    /// Maximum length of a piece in bytes.
     static let byteCountMax = 96
     static let none = TextPiece([])!
 

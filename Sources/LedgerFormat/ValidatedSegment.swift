@@ -22,9 +22,9 @@ public struct ValidatedSegment {
     /// Checks a segment from its start and passes each record to `body`.
     ///
     /// A bad block normally ends the segment, because power may have failed before the block was
-    /// synced. The block counts as damage if it was certainly synced. Any of three facts proves
-    /// that: the manifest recorded a length beyond the block, a later good block records a sync
-    /// beyond it, or bytes beyond it are known to have been durable.
+    /// synced. The block counts as damaged only if it was certainly synced. Any of three facts
+    /// proves the sync: the manifest recorded a length beyond the block, a later good block records
+    /// a sync beyond it, or bytes beyond it are known to have been durable.
     ///
     /// - Parameters:
     ///   - segment: The segment to check.

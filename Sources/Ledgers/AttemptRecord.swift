@@ -17,7 +17,7 @@ struct AttemptRecord: Equatable {
     /// Folder of the confirmed claim.
     var parent: String
 
-    /// Limit on the attempts of a ledger.
+    /// Maximum number of attempts of a ledger.
     private static let numberMax: UInt32 = 1 << 31
 
     /// Bytes of the file.

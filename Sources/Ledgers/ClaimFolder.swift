@@ -8,7 +8,7 @@ internal import Glibc
 final class ClaimFolder {
     /// Content of a claim.
     enum Content: Equatable {
-        /// The claim's text, and the durable positions of its attempt's segments.
+        /// The claim's text, and the position up to which each segment of the attempt was durable.
         case claim(nonce: String, ledger: String, [DurablePosition])
         /// The attempt that made the claim ended before it wrote the text; it sent nothing.
         case unfinished

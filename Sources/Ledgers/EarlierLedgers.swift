@@ -30,7 +30,7 @@ package struct EarlierLedgers {
 
     /// Ledger, and the facts to read from it: dead tokens, acceptances or both.
     private struct Ledger {
-        /// Path under which it was found.
+        /// Path under which the ledger was found.
         var path: String
         var directory: LedgerDirectory
         var manifest: Manifest
@@ -67,7 +67,7 @@ package struct EarlierLedgers {
             guard !found.contains(where: { $0.questions == named.questions }) else { continue }
             standardErrorLine(
                 "broadside: warning: --\(named.option) \(named.paths.joined(separator: ", ")): there is no "
-                    + "earlier ledger yet, so no row is skipped for it")
+                    + "earlier ledger yet, so this option skips no row")
         }
     }
 

@@ -4,8 +4,8 @@ internal import Glibc
 internal import Synchronization
 
 /// Setting for reading a ledger: whether a pending stop signal ends the reading. The setting is
-/// true during preparations and counts, because reading a ledger of hundreds of millions of rows
-/// takes half a minute.
+/// true during preparations and while rows are counted, because reading a ledger of hundreds of
+/// millions of rows takes half a minute.
 package final class ReadingPatience: Sendable {
     private let ends = Atomic<Bool>(false)
 
@@ -51,7 +51,8 @@ final class FileBytes: LedgerBytes, Sendable {
         files.remove(ObjectIdentifier(self))
     }
 
-    /// Passes the open file's descriptor to `body`; nil with errno if the file can't be opened.
+    /// Passes the open file's descriptor to `body`. Returns nil, with `errno`, if the file can't be
+    /// opened.
     private func use<Value>(_ body: (Int32) -> Value) -> Value? {
         files.use(
             ObjectIdentifier(self),

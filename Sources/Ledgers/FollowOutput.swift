@@ -13,14 +13,14 @@ final class FollowOutput {
     private let path: String?
     private let stream: OutputFile?
     private var byteCount: UInt64 = 0
-    /// The last bytes, for the cursor.
+    /// The last bytes of the output, for the cursor.
     private var tail: [UInt8] = []
 
     /// Opens an output.
     ///
     /// - Parameters:
     ///   - path: Path of the output; nil or `-` for standard output.
-    ///   - cursor: The cursor's record of the output; nil if there is no cursor yet.
+    ///   - cursor: The cursor, which describes the output; nil if there is no cursor yet.
     /// - Throws: Exit code 2 if the file at the path is not the cursor's output, or has rows from a
     ///   different ledger; 7 if another follower is using it.
     init(_ path: String?, cursor: FollowCursor?) throws(BroadsideError) {

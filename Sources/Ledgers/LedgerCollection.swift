@@ -12,15 +12,15 @@ public struct LedgerCollection {
     /// or a ledger of another user.
     public private(set) var closed: [String] = []
 
-    /// Limit on the ledgers of a collection.
+    /// Maximum number of ledgers in a collection.
     public static let ledgersLimit = 4096
-    /// Limit on the levels of directories that are searched below a named directory.
+    /// Maximum number of levels of directories that are searched below a named directory.
     public static let levelsLimit = 3
-    /// Limit on the directories that are searched.
+    /// Maximum number of directories that are searched.
     public static let directoriesLimit = 65_536
     /// Directories searched so far.
     private var searchedCount = 0
-    /// Limit on the directories named in a note.
+    /// Maximum number of directories that a note names.
     private static let namedLimit = 5
 
     /// - Parameters:
@@ -28,7 +28,8 @@ public struct LedgerCollection {
     ///   - option: Name of the option with these directories, for messages; nil if they are the
     ///     command's arguments.
     ///   - mayBeEmpty: Whether a directory may contain no ledger or be missing.
-    /// - Throws: Exit code 2 if one of them contains no ledger, or if there are too many.
+    /// - Throws: Exit code 2 if a directory contains no ledger although it must, or if there are
+    ///   too many ledgers or directories.
     public init(
         _ directories: [String], option: String?, mayBeEmpty: Bool = false
     ) throws(BroadsideError) {
@@ -184,7 +185,8 @@ public struct LedgerCollection {
 extension LedgerDirectory {
     /// Whether a directory has a ledger whose campaign was started.
     ///
-    /// - Throws: Exit code 5 if a disk fails. Otherwise a ledger would be skipped.
+    /// - Throws: Exit code 5 if a disk fails, because a result of false would cause the ledger to
+    ///   be skipped.
     package static func isBegunLedger(_ path: String) throws(BroadsideError) -> Bool {
         let content: Content
         do throws(BroadsideError) {

@@ -9,8 +9,8 @@ extension LedgerDirectory {
     /// Advice for a folder of claims that can't be used.
     static let claimAdvice = "the folder of the ledger must be writable"
 
-    /// Opens the folder beside the ledger; nil if it is on another file system, does not exist, or
-    /// can't be read.
+    /// Opens the folder that contains the ledger; nil if the folder is on another file system, does
+    /// not exist, or can't be read.
     ///
     /// - Throws: Exit code 5 if a disk fails, because a claim may exist.
     func parentFolder(_ manifest: Manifest) throws(BroadsideError) -> ClaimFolder? {
@@ -33,8 +33,9 @@ extension LedgerDirectory {
         return ClaimFolder(descriptor, path: folderPath, manifest: manifest)
     }
 
-    /// Error that prevents access to the folder beside the ledger; nil if the folder can be opened.
-    /// If `parentFolder` also returns nil, the folder is on another file system.
+    /// Error (errno) that prevents access to the folder that contains the ledger; nil if the folder
+    /// can be opened. If `parentFolder` returns nil although there is no error, the folder is on
+    /// another file system.
     var parentFailure: Int32? {
         let descriptor = SystemCall.open("..", in: folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { return errno }
@@ -42,7 +43,7 @@ extension LedgerDirectory {
         return nil
     }
 
-    /// Opens another folder with claims; nil if it does not exist.
+    /// Opens another folder with claims; nil if it does not exist or can't be read.
     ///
     /// - Throws: Exit code 5 if a disk fails.
     func folder(at path: String, _ manifest: Manifest) throws(BroadsideError) -> ClaimFolder? {
@@ -51,7 +52,8 @@ extension LedgerDirectory {
         return ClaimFolder(descriptor, path: path, manifest: manifest)
     }
 
-    /// Returns nil if `errno` shows that the folder does not exist; otherwise throws.
+    /// Returns nil if `errno` shows that the folder does not exist or can't be read. Throws if
+    /// `errno` shows that a disk failed.
     private func noFolder(_ path: String) throws(BroadsideError) -> ClaimFolder? {
         let number = errno
         guard FileFailure(errno: number) == .failed else { return nil }

@@ -12,7 +12,7 @@ extension LedgerDirectory {
     /// File that marks segments written by `ledger repair`. Such segments may be shorter than the
     /// positions in the claim of the last attempt.
     static let repairedName = "repaired"
-    /// Limit on the bytes of the file `epoch`.
+    /// Maximum size of the file `epoch` in bytes.
     private static let epochLimit = 1 << 14
 
     /// The steps of a claim. Each step is named for what is durable after it. A test can stop after
@@ -30,7 +30,7 @@ extension LedgerDirectory {
     ///   - step: Called after each step.
     /// - Returns: A warning; nil if this is known to be the newest copy, or a new ledger.
     /// - Throws: Exit code 7 if this is not the newest copy, or if that is unknown for a part of a
-    ///   campaign; 2 if the campaign has claims on parts of another division.
+    ///   campaign; 2 if a claim shows that the campaign was divided into another number of parts.
     package func claimAttempt(
         _ manifest: Manifest, behind step: (ClaimStep) throws(BroadsideError) -> Void = { _ in }
     ) throws(BroadsideError) -> String? {
@@ -149,7 +149,7 @@ extension LedgerDirectory {
         }
     }
 
-    /// Continues without a claim, because the folder beside the ledger can't have one.
+    /// Continues without a claim, because none can be made in the folder that contains the ledger.
     ///
     /// - Returns: A warning; nil if the ledger is a mount point.
     /// - Throws: Exit code 7 if a newer copy has a claim in the folder of the last claim; 2 for a
@@ -249,7 +249,7 @@ extension LedgerDirectory {
             throw BroadsideError(
                 option: "ledger",
                 "\(path)/\(Self.epochName) is damaged: if no other copy of this ledger was resumed, "
-                    + "remove it and the ledger's claims, "
+                    + "remove this file and the ledger's claims, "
                     + "\(path)/../\(ClaimFolder.prefix(of: manifest))*",
                 exitCode: ExitCode.disk)
         }

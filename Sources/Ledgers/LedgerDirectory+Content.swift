@@ -46,7 +46,7 @@ extension LedgerDirectory {
     /// The text that is appended to the lock once a manifest is on disk. Any bytes after the
     /// signature count as this text, even a part of it, because nothing else is written there.
     private static let begunText = Array("begun\n".utf8)
-    /// Limit on the bytes of a lock, exclusive.
+    /// Number of bytes to read from a lock. The text of every lock is shorter.
     private static let lockTextLimit = 64
 
     /// Returns the current contents. Another process may be starting a campaign in the directory.

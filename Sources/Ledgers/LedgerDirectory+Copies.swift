@@ -33,9 +33,9 @@ extension LedgerDirectory {
         try replace(Self.originName, with: Array("\(origin)\n".utf8))
     }
 
-    /// Refuses a run in a merged ledger or in one of its copies.
+    /// Refuses a run in a merged ledger, or in one of the copies that it contains.
     ///
-    /// - Throws: Exit code 2, with the ledgers to resume.
+    /// - Throws: Exit code 2. The message names the ledgers to resume.
     func refuseCopies() throws(BroadsideError) {
         if try hasManifest, try readManifest().shards != nil {
             throw .usage(

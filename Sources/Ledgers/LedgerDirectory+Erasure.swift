@@ -16,7 +16,7 @@ extension LedgerDirectory {
         try body()
     }
 
-    /// Replaces a file of the directory by the bytes that a closure writes to a descriptor.
+    /// Replaces a file of the directory with the bytes that a closure writes to a descriptor.
     func replace(
         _ name: String, writing write: (Int32, String) throws(BroadsideError) -> Void
     ) throws(BroadsideError) {
@@ -31,7 +31,7 @@ extension LedgerDirectory {
         }
     }
 
-    /// Removes temporary files of processes that were killed before they renamed them.
+    /// Removes temporary files that were not renamed because their process was killed.
     func removeTemporaryFiles() throws(BroadsideError) {
         for name in try names() where Self.isTemporary(name) && Self.isOwn(name) {
             removeFile(name)

@@ -6,14 +6,16 @@ internal import Glibc
 // use, regardless of its contents.
 
 extension LedgerDirectory {
-    /// Maximum number of attempts while another process may be creating or removing the directory.
+    /// Maximum number of attempts to open a directory that another process may be creating or
+    /// removing.
     static let openingsLimit = 16
-    /// Pause before another of these attempts.
+    /// Pause before the next attempt to open a directory that another process may be creating or
+    /// removing.
     static let openingPauseMicroseconds: UInt32 = 1_000
-    /// Number of retries if another process holds the lock. A command that checks whether a run is
-    /// active holds the lock only briefly.
+    /// Number of attempts to lock again if another process holds the lock. A command that checks
+    /// whether a run is active holds the lock only briefly.
     private static let lockTries = 5
-    /// Pause before each of these retries.
+    /// Pause before each attempt to lock again.
     private static let lockPauseMicroseconds: UInt32 = 20_000
 
     /// Creates a directory for a ledger.

@@ -66,7 +66,7 @@ extension LedgerDirectory {
         return descriptor
     }
 
-    /// Limit on how often the manifest is read again because another run has started meanwhile.
+    /// Maximum number of times that the manifest is read again because another run has started.
     private static let newerManifestsLimit = 8
 
     /// Returns all segments in the directory, and a manifest that includes them. A run adds itself
@@ -134,7 +134,7 @@ extension LedgerDirectory {
     /// Returns a path to the control socket that is short enough for a socket's address; valid
     /// during the lifetime of this object.
     ///
-    /// - Parameter limit: Limit on the bytes of the path.
+    /// - Parameter limit: Maximum length of the path in bytes.
     package func controlPath(limit: Int) throws(BroadsideError) -> String {
         let direct = "\(path)/\(Self.controlName)"
         if direct.utf8.count <= limit { return direct }

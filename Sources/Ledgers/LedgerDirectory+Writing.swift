@@ -97,7 +97,7 @@ extension LedgerDirectory {
         SystemCall.unlink("\(path)/.\(name).new")
     }
 
-    /// Moves a temporary file to its name; makes it durable if `syncsName`.
+    /// Renames a temporary file to its final name. If `syncsName` is true, makes the name durable.
     func putInPlace(
         _ name: String, _ descriptor: Int32, syncsName: Bool = true
     ) throws(BroadsideError) {
@@ -115,7 +115,7 @@ extension LedgerDirectory {
             exitCode: 5)
     }
 
-    /// Makes added and replaced names durable.
+    /// Makes the names of added and replaced files durable.
     ///
     /// - Throws: Exit code 5, as for any other failed write.
     package func syncDirectory() throws(BroadsideError) {
@@ -160,7 +160,7 @@ extension LedgerDirectory {
 extension LedgerWriter {
     /// Writes all pending bytes.
     ///
-    /// - Returns: false if that fails, with errno.
+    /// - Returns: false if a write fails; `errno` then has the cause.
     package mutating func writePending(to descriptor: Int32) -> Bool {
         assert(descriptor >= 0, "only an open file is written to")
         // SAFETY: the bytes are unchanged until `writeCompleted`.

@@ -22,8 +22,8 @@ package final class LedgerDirectory {
     var folder: Int32 = -1
     /// Identity of the directory, once it was opened.
     var identity: FileIdentity?
-    /// The attempt that this process claimed; nil if there is none, or if claims are impossible
-    /// here.
+    /// The attempt that this process claimed; nil if it claimed none, or if no claim can be made
+    /// beside this ledger.
     package internal(set) var claim: HeldClaim?
 
     init(path: String, patience: ReadingPatience = ReadingPatience()) {
@@ -180,7 +180,7 @@ package final class LedgerDirectory {
     package static let spoolName = "tokens"
     /// Name of the file that describes the campaign and its runs.
     package static let manifestName = "manifest.json"
-    /// Limit on the bytes of a manifest.
+    /// Maximum size of a manifest in bytes.
     static let manifestLimit = 1 << 24
     /// Name of the second copy of the manifest, which a repair can use.
     package static let manifestCopyName = "manifest.copy"
@@ -204,7 +204,7 @@ package final class LedgerDirectory {
     /// Path of a list that was spooled from standard input.
     var spoolPath: String { "\(path)/\(Self.spoolName)" }
 
-    /// Whether a list was spooled here.
+    /// Whether a list was spooled into this directory.
     package var hasSpool: Bool {
         get throws(BroadsideError) { try fileExists(spoolPath) }
     }
@@ -277,8 +277,8 @@ package final class LedgerDirectory {
             + "\(shellWord(path + "-repaired")) writes what is provably sound to a new ledger\(next)"
     }
 
-    /// Name of the directory. nil if the name is not a date, or if the directory is not in a folder
-    /// of `night`.
+    /// Name of the directory if it is the ledger of a night: the name is a date, and the directory
+    /// is in a folder of the command `night`. Otherwise nil.
     private var nightDate: String? {
         guard let name = path.split(separator: "/").last, name.utf8.count == 10,
             name.split(separator: "-", omittingEmptySubsequences: false).map(\.utf8.count)

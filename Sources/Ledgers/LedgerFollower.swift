@@ -19,13 +19,13 @@ public final class LedgerFollower {
         public var tokens: String?
         /// Format of a row.
         public var format = ExportFormat.csv
-        /// Only rows in one of these states are written; if empty, all rows are.
+        /// Names of the states whose rows are written; empty to write all settled rows.
         public var states: [String] = []
-        /// Only rows with one of these reasons are written; if empty, all rows are.
+        /// Reasons whose rows are written; empty to write rows with any reason or none.
         public var reasons: [String] = []
-        /// Only rows of this arm are written; if nil, all rows are.
+        /// Arm whose rows are written; nil to write all rows.
         public var arm: String?
-        /// Columns to add on request.
+        /// Optional columns that were requested.
         public var columns: Set<ExportColumn> = []
         /// File to append to; nil or `-` for standard output.
         public var output: String?
@@ -53,7 +53,7 @@ public final class LedgerFollower {
     private let reader: LedgerReader
     private let directory: LedgerDirectory
     private var manifest: Manifest
-    /// The list that was sent; nil if it is missing or is another one.
+    /// The list that was sent; nil if it is missing, or if another list is at its path.
     private var list: (source: TokenList, reader: ListPartReader)?
     private var rows: SettledRows
     private let output: FollowOutput

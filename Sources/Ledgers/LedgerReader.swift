@@ -97,7 +97,7 @@ public struct LedgerReader {
     /// - Parameters:
     ///   - tokens: Path of the list; nil: the path from which the run read it, if it still exists.
     ///   - format: Format of a row.
-    ///   - states: Names of the states to write; empty for all settled ones.
+    ///   - states: Names of the states to write; empty for all settled states.
     ///   - reasons: Reasons to write; empty for all rows.
     ///   - arm: Name of the arm to write; nil for all rows.
     ///   - columns: Optional columns that were requested. They follow all others.

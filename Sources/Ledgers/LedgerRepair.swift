@@ -266,7 +266,7 @@ private struct Repair {
             throw BroadsideError(
                 option:
                     "ledger",
-                "\(directory.path): the rest of it contradicts itself, and no "
+                "\(directory.path): its sound part contradicts itself, and no "
                     + "disk damage explains that: \(error)", exitCode: 5)
         }
     }

@@ -19,7 +19,7 @@ private final class ExportPart {
         taken < export.rows.count ? export.rows[taken].number : isAtEnd ? .max : export.nextRow
     }
 
-    /// Reads further rows without the list.
+    /// Makes the export continue without the list.
     func dropList() { list = nil }
 
     /// Appends the buffered rows that precede the given row; reads more rows if none are buffered.
@@ -43,7 +43,7 @@ private final class ExportPart {
         try body(export.bytes)
     }
 
-    /// Writes all rows of the only source. Row numbers are not needed.
+    /// Writes all rows if this is the only source of the merge. Row numbers are not needed then.
     func writeAll(
         _ output: (RawSpan) throws(BroadsideError) -> Void,
         unreadable: (LedgerError) -> BroadsideError?

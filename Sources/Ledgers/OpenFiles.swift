@@ -2,7 +2,7 @@ import BroadsideSupport
 internal import Glibc
 internal import Synchronization
 
-/// Descriptors of files that are read at any offset, with a limit on the files open at a time.
+/// Descriptors of files that are read at any offset. The number of open files is limited.
 ///
 /// A ledger has a segment for each reactor of each run, and a command may read thousands of
 /// ledgers. Beyond the limit, the least recently used file is closed. It is opened again at its
@@ -30,7 +30,7 @@ final class OpenFiles: Sendable {
     private let limit: Int
     private let state = Mutex(State())
 
-    /// - Parameter limit: Limit on open files, apart from those being read.
+    /// - Parameter limit: Maximum number of open files, apart from files that are being read.
     init(limit: Int) { self.limit = limit }
 
     /// Returns a quarter of the process's limit on open files, but at least 16 and at most 512. The

@@ -18,8 +18,8 @@ public final class OutputFile {
     /// is discarded.
     package var endsWithReader = true
     private var isClosed = false
-    /// Whether the output is a terminal. There, control characters in lists and reasons could move
-    /// the cursor.
+    /// Whether the output is a terminal, on which control characters in lists and reasons could
+    /// move the cursor.
     private let isTerminal: Bool
     /// Incomplete last line of output to a terminal.
     private var line: [UInt8] = []
@@ -27,9 +27,9 @@ public final class OutputFile {
     private var writtenCount = 0
     private var syncedCount = 0
 
-    /// Limit on the bytes of an incomplete line before it is written to a terminal.
+    /// Length in bytes above which an incomplete line is written to a terminal.
     private static let lineLimit = 1 << 20
-    /// Bytes after which output is flushed to disk.
+    /// Number of written bytes after which the output is flushed to disk.
     private static let stretch = 32 << 20
 
     /// - Parameters:
@@ -37,7 +37,7 @@ public final class OutputFile {
     ///   - option: The option with the path, for messages.
     ///   - permissions: Permissions of the file; nil for the default. If the file exists, the new
     ///     file gives no access to anyone who had none.
-    /// - Throws: Exit code 2 if the output can't be written there.
+    /// - Throws: Exit code 2 if the output can't be written to this path.
     public init(
         _ path: String?, option: String = "output", permissions: UInt32? = nil
     ) throws(BroadsideError) {

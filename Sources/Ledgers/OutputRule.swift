@@ -13,8 +13,9 @@ public struct OutputRule {
         /// Name of the option that gives the input, without dashes.
         let option: String
         let path: String
-        /// Whether the input is a directory whose payload files are all read. So an output must not
-        /// have the name of a payload file there: the next run would read the output as a payload.
+        /// Whether the input is a directory whose payload files are all read. If so, an output in
+        /// this directory must not have the name of a payload file, because the next run would read
+        /// the output as a payload.
         let holdsPayloads: Bool
 
         /// Creates an input: a file, or a directory whose files are read.
@@ -185,7 +186,7 @@ public struct OutputRule {
     }
 }
 
-/// Checks that an output can be written. Otherwise writing would fail only after the run.
+/// Checks that an output can be written. Without this check, writing would fail only after the run.
 package func checkWritable(_ path: String, option: String) throws(BroadsideError) {
     try OutputRule.checkDestination(option: option, path: path)
     if let information = SystemCall.status(path), information.st_mode & S_IFMT == S_IFDIR {

@@ -12,7 +12,7 @@ import BroadsideSupport
 /// invalid.
 struct SpoolErasure {
     private let list: TokenList
-    /// Number of rows of the devices.
+    /// Number of the list's rows that belong to the devices.
     private(set) var rowCount = 0
     /// The parts of the list that change.
     private(set) var changedPages = PageSet()

@@ -28,7 +28,8 @@ extension SpooledInput {
     ///
     /// - Parameters:
     ///   - directory: Directory of the ledger, locked.
-    ///   - write: Writes the list to a descriptor, which has the given name in messages.
+    ///   - write: Writes the list to the given descriptor. The given text is the file's name for
+    ///     messages.
     /// - Returns: The path of the list.
     package static func spool(
         into directory: LedgerDirectory, by write: (Int32, String) throws(BroadsideError) -> Void

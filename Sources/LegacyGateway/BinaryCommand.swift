@@ -18,7 +18,7 @@ public enum BinaryCommand: UInt8, Sendable, CaseIterable {
         }
     }
 
-    /// Whether errors name a notification, so that later ones can be sent again.
+    /// Whether an error names its notification, so that later notifications can be sent again.
     var hasIdentifier: Bool { self != .simple }
 
     /// Maximum bytes of a token in a frame's item.
@@ -40,7 +40,7 @@ public enum BinaryCommand: UInt8, Sendable, CaseIterable {
     }
 }
 
-/// Numbers of a frame's items.
+/// The kinds of items in a frame, with their numbers on the wire.
 public enum BinaryItem: UInt8, Sendable {
     case token = 1
     case payload, identifier, expiration, priority

@@ -11,16 +11,17 @@ public struct BinaryNotification: Sendable, Equatable {
     /// Identifier by which error packets name the notification; nil if the form or the frame has
     /// none.
     public var identifier: UInt32?
-    /// Expiration in Unix seconds; 0: not stored; nil if the form or the frame has none.
+    /// Expiration in Unix seconds. With 0, the notification is not stored. nil if the form or the
+    /// frame has no expiration.
     public var expiration: UInt32?
-    /// Priority, 10 or 5; nil: 10.
+    /// Priority, 10 or 5; nil means 10.
     public var priority: UInt8?
-    /// Bytes of the token, not digits.
+    /// The token as bytes, not as digits.
     public var token: [UInt8]
     /// JSON of the payload.
     public var payload: [UInt8]
 
-    /// Creates a notification; values that the command does not have are not written.
+    /// Creates a notification. `encoded` omits values for which the command has no field.
     public init(
         command: BinaryCommand, identifier: UInt32? = nil, expiration: UInt32? = nil,
         priority: UInt8? = nil, token: [UInt8], payload: [UInt8]

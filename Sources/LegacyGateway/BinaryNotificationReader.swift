@@ -3,7 +3,8 @@ public struct BinaryNotificationReader: Sendable {
     /// Result of parsing.
     public enum Event: Sendable, Equatable {
         case notification(BinaryNotification)
-        /// A malformed notification: the status to report, and its identifier if that was read.
+        /// A malformed notification: the status to report, and the notification's identifier if it
+        /// was read.
         case malformed(BinaryStatus, identifier: UInt32?)
     }
 
@@ -125,6 +126,8 @@ public struct BinaryNotificationReader: Sendable {
         return .notification(result)
     }
 
+    /// Stores one item of a frame in `result`.
+    ///
     /// - Returns: False if the item is not valid in a frame.
     private static func take(
         _ number: UInt8, _ data: [UInt8], into result: inout BinaryNotification

@@ -9,13 +9,13 @@ package struct BinarySettings: Sendable {
     /// gateway does not respond to accepted notifications.
     package var silence: UInt64
 
-    /// Divisor of the request timeout for `silence`: 5 s for the default of 30 s. Apple's own
-    /// gateway reportedly sent errors within a second or two; 5 s leave more time for slower
-    /// gateways.
+    /// Number by which the request timeout is divided to obtain `silence`: the default timeout of
+    /// 30 s gives 5 s. Apple's own gateway reportedly sent errors within a second or two; 5 s leave
+    /// more time for slower gateways.
     package static var silenceDivisor: UInt64 { 6 }
 
     /// Expiration of an enhanced notification if the campaign has none. The field is mandatory, and
-    /// 0 would forbid storing. The value is the last second of 2037.
+    /// with 0 the gateway would not store the notification. The value is the last second of 2037.
     package static var farFuture: UInt32 { 2_145_916_799 }
 
     package init(

@@ -6,7 +6,7 @@
 public struct FeedbackTuple: Sendable, Equatable {
     /// Time at which APNs found that the app no longer exists on the device.
     public var unixSeconds: UInt32
-    /// Bytes of the token, not digits.
+    /// The token as bytes, not as digits.
     public var token: [UInt8]
 
     /// Creates a tuple.
@@ -51,7 +51,7 @@ public struct FeedbackReader: Sendable {
         pending.append(contentsOf: bytes)
     }
 
-    /// Bytes of a tuple that is not complete yet.
+    /// Number of received bytes that are not yet part of a returned tuple.
     public var pendingCount: Int {
         assert(offset <= pending.count)
         return pending.count - offset

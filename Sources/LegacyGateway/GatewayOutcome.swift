@@ -5,7 +5,7 @@ package enum GatewayOutcome {
     package enum Subject {
         /// A notification that was written and is not settled.
         case inFlight(UInt32)
-        /// A notification that was already settled by silence.
+        /// A notification that was already settled as accepted, because no error came in time.
         case settled
         /// No notification: the identifier is 0, or was never written.
         case nothing

@@ -16,10 +16,10 @@
     /// Identifier of the oldest notification in flight.
     package private(set) var firstIdentifier: UInt32 = 1
     package private(set) var count = 0
-    /// First identifier that was not completely passed to the kernel.
+    /// Identifier of the first notification that was not completely passed to the kernel.
     private(set) var unsentIdentifier: UInt32 = 1
     private var packet: [UInt8] = []
-    /// The error packet, until all of its outcomes were returned.
+    /// The received error packet; nil after all outcomes that follow from it were returned.
     private var errorPacket: BinaryErrorPacket?
     /// Whether nothing can be written anymore; an error packet, or the rest of it, may still
     /// arrive.
@@ -29,7 +29,7 @@
     /// nanoseconds.
     package static var brokenLimit: UInt64 { 2_000_000_000 }
 
-    /// - Parameter capacity: Limit on notifications in flight.
+    /// - Parameter capacity: Maximum number of notifications in flight.
     package init(_ settings: BinarySettings, capacity: Int) {
         self.settings = settings
         self.capacity = capacity
@@ -46,7 +46,7 @@
     /// Identifier of the next notification.
     package var nextIdentifier: UInt32 { firstIdentifier + UInt32(count) }
 
-    /// Adds a row that is written next; returns its identifier.
+    /// Adds the row whose notification is written next; returns the notification's identifier.
     package mutating func append(_ tag: UInt32) -> UInt32 {
         precondition(count < capacity)
         let identifier = nextIdentifier

@@ -20,7 +20,8 @@ public struct CampaignError: Error, Sendable, CustomStringConvertible {
         case stopped
         /// Too many pushes wait for a response.
         case busy
-        /// A push was sent and its response was lost: the device may have it.
+        /// A push was sent and its response was lost: the device may have received the
+        /// notification.
         case responseLost
     }
 

@@ -15,7 +15,7 @@ public struct LedgerRow: Sendable, Equatable {
     public let status: Int?
     /// Reason of the outcome, such as `Unregistered`; nil if there is none.
     public let reason: String?
-    /// Time at which APNs found the token to be unregistered; nil if APNs named none.
+    /// Time at which APNs found the token to be unregistered; nil if APNs sent no such time.
     public let unregisteredAt: Date?
     /// Number of requests that were sent for the row.
     public let attempts: Int

@@ -89,10 +89,10 @@ public final class Run: Sendable {
 
 /// Begins or continues a campaign: `try await Broadside.start(campaign, ledger: directory)`.
 ///
-/// Returns when the first notification may be sent. The run has threads of its own. It handles no
-/// signals, prints nothing, asks no questions, and does not change the limits of the process
-/// (unless `RunOptions.raisesProcessLimits` is set). A process may have several runs, each with its
-/// own ledger.
+/// Returns as soon as the run is ready to send its first notification. The run has threads of its
+/// own. It handles no signals, prints nothing, asks no questions, and does not change the limits of
+/// the process (unless `RunOptions.raisesProcessLimits` is set). A process may have several runs,
+/// each with its own ledger.
 ///
 /// - Parameters:
 ///   - campaign: Notification and its devices.

@@ -10,7 +10,7 @@ public struct RunOptions: Sendable {
     public var server = APNsServer.production
     /// Requests per second; nil: unlimited.
     public var rate: Double?
-    /// Time after the campaign's first start at which the run stops sending requests; nil: none.
+    /// Time from the campaign's first start until the run stops sending requests; nil: no deadline.
     public var deadline: Duration?
     /// Whether to begin a campaign or to continue the campaign in the ledger.
     public var ledgerUse = SendOptions.LedgerUse.begin
@@ -33,13 +33,14 @@ public struct RunOptions: Sendable {
     /// Number of rows that are sent first. Their responses decide whether all other rows are sent.
     /// nil: none.
     public var canary: Int?
-    /// Limit on the campaign's rows; nil: all.
+    /// Maximum number of rows of the campaign, from the start of the list; nil: all rows.
     public var limit: UInt64?
     /// File with tokens that are skipped; nil: none.
     public var suppress: URL?
     /// Whether duplicates of a token are skipped.
     public var skipsDuplicates = false
-    /// Limit on the bytes of the ledger's copy of the tokens, if the tokens come from a sequence.
+    /// Maximum size, in bytes, of the ledger's copy of the tokens. There is a copy only if the
+    /// tokens come from a sequence.
     public var tokensByteLimit: UInt64 = 8 << 30
     /// Receives warnings and events; nil: they are dropped.
     public var logger: (any RunLogger)?

@@ -47,7 +47,7 @@ public struct RunProgress: Sendable {
     public let phase: Phase
     /// Time of these values.
     public let date: Date
-    /// Duration of sending so far. The time in which the run waited for a wave does not count.
+    /// Time for which the run has sent so far, without waits for waves.
     public let elapsed: Duration
     /// Rows by state.
     public let counts: CampaignCounts

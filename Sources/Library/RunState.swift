@@ -23,9 +23,10 @@ final class RunState: RunObserver {
         var streamCount = 0
     }
 
-    /// Limit on sequences of progress values. Beyond it, the oldest sequence ends.
+    /// Maximum number of sequences of progress values. If another one is requested, the oldest
+    /// sequence ends.
     static let streamsLimit = 64
-    /// Limit on tasks that wait for the result.
+    /// Maximum number of tasks that wait for the result.
     static let waitingLimit = 1024
 
     private let ledger: CampaignLedger

@@ -13,10 +13,11 @@ internal import Glibc
 /// while a whole buffer of fingerprints is added. If the tables of all buckets would exceed
 /// `memoryLimit`, a bucket whose table has to grow is moved to disk and counted at the end.
 struct AcceptanceCounts: ~Copyable {
-    /// Limit on the bytes of all tables: enough for 25 million tokens. At the end, one bucket at a
-    /// time is read from disk. Its table takes additional memory, for about 1/1024 of the tokens.
+    /// Maximum total size of all tables, in bytes: enough for 25 million tokens. At the end, one
+    /// bucket at a time is read from disk. Its table takes additional memory, for about 1/1024 of
+    /// the tokens.
     static let memoryLimit = 1 << 28
-    /// Limit on the count of a token: further acceptances are not counted.
+    /// Maximum number of acceptances that are counted per token.
     static let countLimit = 255
 
     private static let bucketBits: UInt64 = 10
@@ -26,12 +27,12 @@ struct AcceptanceCounts: ~Copyable {
     /// Number of entries that are read from disk at a time.
     private static let readCount = 1 << 14
 
-    /// Table of a bucket, or the location of its entries in the file.
+    /// Table of a bucket, or the location of the bucket's entries in the temporary file.
     private final class Bucket {
         var table = CountTable()
         var isOnDisk = false
-        /// The parts of the file that have entries of the bucket: offset in words, and number of
-        /// entries.
+        /// The parts of the temporary file that have entries of the bucket. Each part has an offset
+        /// in words and a number of entries.
         var extents: [(start: UInt64, count: Int)] = []
     }
 
@@ -44,21 +45,21 @@ struct AcceptanceCounts: ~Copyable {
     private var fills = WordTable(count: AcceptanceCounts.bucketCount)
     private var descriptor: Int32 = -1
     private var fileCount: UInt64 = 0
-    /// Bytes of all tables.
+    /// Total size of all tables, in bytes.
     private var byteCount: Int
     /// Error of writing to disk, which makes the counts incomplete; nil if there was none.
     private(set) var failure: BroadsideError?
 
     /// - Parameters:
-    ///   - directory: Directory for the file, which is created only if needed.
-    ///   - memoryLimit: Limit on the bytes of all tables.
+    ///   - directory: Directory for the temporary file. The file is created only if it is needed.
+    ///   - memoryLimit: Maximum total size of all tables, in bytes.
     init(directory: String, memoryLimit: Int = AcceptanceCounts.memoryLimit) {
         self.directory = directory
         self.memoryLimit = memoryLimit
         byteCount = Self.firstByteCount
     }
 
-    /// Initial bytes of all tables.
+    /// Initial total size of all tables, in bytes.
     static var firstByteCount: Int { bucketCount * CountTable.firstByteCount }
 
     deinit {
@@ -150,8 +151,8 @@ struct AcceptanceCounts: ~Copyable {
         if let failure { throw failure }
     }
 
-    /// Passes the fingerprint of each token with at least `least` acceptances to `visit`. Each is
-    /// passed once, in any order.
+    /// Calls `visit` with the fingerprint of each token that has at least `least` acceptances. Each
+    /// fingerprint is passed once, in any order.
     func forEach(
         atLeast least: Int, _ visit: (UInt64) throws(BroadsideError) -> Void
     ) throws(BroadsideError) {
@@ -207,10 +208,10 @@ private struct CountTable: ~Copyable {
     /// remove these reads.
     private var touched: UInt64 = 0
 
-    /// Entries whose slots are read ahead together.
+    /// Number of entries whose slots are read ahead together.
     private static let aheadCount = 64
 
-    /// Returns the entry of a token with a count of one.
+    /// Returns a new entry for a token, with a count of 1.
     @inline(__always)
     static func entry(_ fingerprint: UInt64) -> UInt64 { fingerprint << 8 | 1 }
 

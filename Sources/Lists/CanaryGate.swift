@@ -1,7 +1,7 @@
 internal import Synchronization
 
-/// The gate for `--canary`. It withholds the rest of the list until the first rows have responses.
-/// The gate opens if at most P percent of these rows were refused.
+/// The gate for `--canary`. It withholds all other rows until the canary's rows have responses. The
+/// gate opens if at most P percent of the canary's rows were refused.
 ///
 ///     asking ──all rows handed out──▶ holding ──all done, at most P percent refused──▶ passed
 ///        ▲                              │  │
@@ -23,7 +23,7 @@ package final class CanaryGate: Sendable {
         case passed
         /// More rows were refused than `maximumRefusedPercent` allows.
         case refused(count: UInt64, answered: UInt64)
-        /// All rows have an outcome, but responses are missing or too few for a decision.
+        /// All rows have an outcome, but too few rows have a response for a decision.
         case unanswered
     }
 
@@ -77,8 +77,8 @@ package final class CanaryGate: Sendable {
         state.withLock { ($0.answered, $0.refused) }
     }
 
-    /// Records that rows of the canary were handed to a reactor. Rows that are already settled do
-    /// not count.
+    /// Records that rows of the canary were handed to a reactor. `count` does not include rows that
+    /// were already settled.
     package func handedOut(_ count: Int) {
         assert(count >= 0, "rows are handed out")
         state.withLock { $0.handedOut += UInt64(count) }
@@ -110,7 +110,7 @@ package final class CanaryGate: Sendable {
     ///   - done: Number of rows that are settled, or not sent again in this run.
     ///   - answered: Number of these rows with a final response from APNs.
     ///   - refused: Number of these responses that are refusals, except 410.
-    ///   - lost: Number of rows that were sent without a final response.
+    ///   - lost: Number of rows that were sent but got no final response.
     package func note(done: UInt64, answered: UInt64, refused: UInt64, lost: UInt64) -> Verdict {
         state.withLock { state in
             state.done += done

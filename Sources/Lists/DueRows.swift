@@ -24,7 +24,7 @@ package struct DueRows: Sendable {
     /// factor.
     let stride: Int
 
-    /// Limit on `stride`.
+    /// Maximum value of `stride`.
     private static let strideLimit: UInt64 = 1_024
 
     /// - Parameter action: Returns the action for a zone, by its index in `zones`.
@@ -80,8 +80,7 @@ package struct DueRows: Sendable {
             case (.wait, .send): dispositions[index] = .notDue
             // The row stays in doubt.
             case (.wait, .sendAgain): dispositions[index] = .settled
-            // An earlier run left the row in doubt, but had settled it as skipped, too. So it was
-            // not sent.
+            // A row in doubt was not sent either, because the earlier run also skipped it.
             case (.skip, .send), (.skip, .sendAgain), (.skip, .becomesUnknown):
                 dispositions[index] = .skipped(.late)
             case (.send, .send), (.send, .sendAgain), (.send, .becomesUnknown):

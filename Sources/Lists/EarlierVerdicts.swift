@@ -21,14 +21,15 @@ package struct EarlierQuestions: OptionSet, Sendable {
 ///
 ///     each ledger ──▶ first reading: dead tokens ──▶ second reading: living tokens, acceptances
 ///
-/// Only verdicts from before the campaign's first start count, so that a resume gets the same
-/// result. Memory is bounded by `DeadTokens.memoryLimit` and `AcceptanceCounts.memoryLimit`.
+/// Verdicts are used only if they are older than the campaign's first start. So a resume gets the
+/// same result. Memory is bounded by `DeadTokens.memoryLimit` and `AcceptanceCounts.memoryLimit`.
 package final class EarlierVerdicts {
     /// The rules for skipping rows.
     package struct Rules: Sendable, Equatable {
         /// Whether rows with dead tokens are skipped.
         package var skipsDead: Bool
-        /// Period for which a report of a dead token counts, in milliseconds; nil if unlimited.
+        /// Maximum age of a report of a dead token at the campaign's first start, in milliseconds;
+        /// nil if unlimited.
         package var deadForMilliseconds: UInt64?
         /// Column with the registration time of a row's token; nil if there is none.
         package var registeredColumn: String?
@@ -69,7 +70,8 @@ package final class EarlierVerdicts {
     private var hasReadableRegistration = false
     /// Number of rows with a dead token and an unreadable registration time.
     private var unreadableRows: UInt64 = 0
-    /// Line of the first of them.
+    /// Line of the first row with a dead token and an unreadable registration time; nil if there is
+    /// none.
     private var firstUnreadableLine: UInt64?
 
     /// - Parameter start: First start of the campaign, milliseconds since 1970.
@@ -118,7 +120,7 @@ package final class EarlierVerdicts {
             "skip-dead",
             "the ledgers name more dead tokens than fit into "
                 + "\(DeadTokens.memoryLimit >> 20) MiB: remove these tokens from the "
-                + "list with broadside prune, and name newer ledgers")
+                + "list with broadside prune, then name only newer ledgers")
     }
 
     /// Number of ledgers for the second reading.
@@ -158,9 +160,9 @@ package final class EarlierVerdicts {
     ///
     /// - Parameters:
     ///   - digits: Lower-case digits of the row's token.
-    ///   - fingerprint: Its fingerprint.
+    ///   - fingerprint: Fingerprint of the token.
     ///   - topic: The topic that the row names; nil if all rows have the campaign's topic. A report
-    ///     for another topic does not count.
+    ///     for another topic is ignored.
     ///   - registered: Index of the field with the registration time; nil if there is none.
     func isDead(
         _ digits: RawSpan, _ fingerprint: UInt64, topic: String? = nil, _ row: RowReader.Row,
@@ -194,8 +196,9 @@ package final class EarlierVerdicts {
         field.isText ? registrationTime.milliseconds(reader.text(field)) : nil
     }
 
-    /// Refuses a registration column in which no row has a value, as `prune` does, and warns about
-    /// dead tokens that are sent to because their registration time is unreadable.
+    /// Checks the column of registration times. Refuses the column if no row has a value in it, as
+    /// `prune` does. Warns about rows with dead tokens that are sent because their registration
+    /// time is unreadable.
     ///
     /// - Parameter rows: Number of rows that were checked.
     func checkRegistrations(_ list: TokenList, rows: UInt64) throws(BroadsideError) {
@@ -217,7 +220,7 @@ package final class EarlierVerdicts {
                 + "or as 2026-01-31T12:00:00Z")
     }
 
-    /// Passes the fingerprint of each token that reached the cap to `visit`.
+    /// Calls `visit` with the fingerprint of each token that reached the cap.
     func forEachCapped(
         _ visit: (UInt64) throws(BroadsideError) -> Void
     ) throws(BroadsideError) {

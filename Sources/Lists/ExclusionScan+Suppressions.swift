@@ -4,12 +4,12 @@ internal import BroadsideRows
 internal import BroadsideSupport
 
 extension ExclusionScan {
-    /// Minimum number of tokens in the suppression list for the warning that the list contains none
-    /// of them. The warning also requires that the list has at least as many tokens as the
-    /// suppression list.
+    /// Minimum number of tokens in the suppression list for the warning that none of them is in the
+    /// campaign's list. The warning also requires that the campaign's list has at least as many
+    /// tokens.
     private static let unusualCount: UInt64 = 10
 
-    /// Limit on the lengths that a warning names.
+    /// Maximum number of token lengths that a warning names.
     private static let shownLengthsLimit = 4
 
     /// Refuses or reports unreadable suppressions before the campaign starts, because a run would

@@ -27,13 +27,14 @@ package struct ExclusionScan {
     /// SHA-256 of the decoded suppression list, hexadecimal; nil if there is none.
     package let suppressSHA256: String?
     let skipsDuplicates: Bool
-    /// The rules about the rows' own columns.
+    /// Rules that exclude rows by their own columns.
     private let rules: RowRules
     /// The split of devices into arms, with a holdout; nil if no row is held out.
     private let split: ArmSplit?
     /// Reader of earlier ledgers; nil if there are none.
     private let earlier: EarlierReader?
-    /// The campaign whose rows are scanned. Earlier ledgers are read relative to its start.
+    /// The campaign whose rows are scanned. Its start determines which verdicts of earlier ledgers
+    /// are used.
     package var campaign: RunningCampaign
     /// Whether the campaign began earlier, so that its lists can't be corrected any more.
     package var isBegun = false
@@ -52,7 +53,7 @@ package struct ExclusionScan {
     /// sort.
     private static let sorterLimit = 1 << 19
     /// Number of bits of the token filter, which takes 8 MiB. The filter excludes most tokens that
-    /// have no suppression.
+    /// are not suppressed.
     private static let filterBitCount = 1 << 26
 
     /// Number of records between two checks for a stop signal.
@@ -311,7 +312,7 @@ package struct ExclusionScan {
         var reason: SkipReason?
     }
 
-    /// Passes each row that has a token or is excluded by the filter to `visit`.
+    /// Calls `visit` with each row that has a token or is excluded by the filter.
     ///
     /// - Parameters:
     ///   - payloads: Payloads for checking whether rows can be sent; nil to skip that check.
@@ -372,12 +373,13 @@ package struct ExclusionScan {
 }
 
 extension RecordSorter.Record {
-    /// Record of a skipped row, sorted by its number.
+    /// Record of a skipped row. Such records are sorted by row number.
     fileprivate static func skipped(_ row: UInt64, _ reason: SkipReason) -> Self {
         .init(first: row, second: UInt64(reason.rawValue), third: 0, fourth: 0)
     }
 
-    /// Record of a reason for all rows with this token, sorted before those rows.
+    /// Record of a reason that applies to all rows with this token. It sorts before the records of
+    /// these rows.
     fileprivate static func mark(_ token: TokenDigest, _ reason: SkipReason) -> Self {
         .init(first: token.high, second: token.low, third: 0, fourth: UInt64(reason.rawValue))
     }
@@ -390,7 +392,7 @@ extension RecordSorter.Record {
             fourth: UInt64(SkipReason.frequencyCap.rawValue))
     }
 
-    /// Record of a row in the list, sorted by token, then by number.
+    /// Record of a row in the list. Such records are sorted by token, then by row number.
     ///
     /// - Parameters:
     ///   - isSendable: Whether the row has a valid payload, and its time zone allows a request.
@@ -413,12 +415,13 @@ private struct TokenVerdict {
     private var mark: SkipReason?
     /// Whether an earlier row with the current token is sent.
     private var hasSentRow = false
-    /// Latest fingerprint of tokens that reached the cap.
+    /// Fingerprint in the latest record of a token that reached the cap.
     private var cappedFingerprint: UInt64?
 
     init(skipsDuplicates: Bool) { self.skipsDuplicates = skipsDuplicates }
 
-    /// - Returns: The row and its reason if the record is a skipped row.
+    /// - Returns: The row and the reason to skip it; nil if the record is not a row that is
+    ///   skipped.
     mutating func take(_ record: RecordSorter.Record) -> (row: UInt64, SkipReason)? {
         if token?.high != record.first || token?.low != record.second {
             token = (record.first, record.second)

@@ -16,12 +16,12 @@ package struct FilterPass {
         /// Evidence that numbers with one dot, such as 5.9 and 5.10, are versions; nil if it does
         /// not matter for the condition.
         var dottedNumbers: DottedNumbers?
-        /// Number of values that cannot be compared with the condition's bound; and the first such
-        /// value.
+        /// Number of values that cannot be compared with the condition's bound. The first of them
+        /// is `firstText`, on line `firstLine`.
         var incomparable: UInt64 = 0
         var firstLine: UInt64 = 0
         var firstText = ""
-        /// Whether the first of these values is a version.
+        /// Whether the first value that cannot be compared with the bound is a version.
         var isFirstVersion = false
         /// For `=` and `!=`: the texts of the set that occur in the column, and other values of the
         /// column.
@@ -31,8 +31,8 @@ package struct FilterPass {
         var setMatch: RowFilter.Match?
     }
 
-    /// Number of rows at the start of the list whose values are recorded, for the warning about a
-    /// set.
+    /// Number of rows at the start of the list whose values are recorded, for the warning about
+    /// texts of a set that do not occur.
     private static let sampledRows: UInt64 = 1_000
 
     private let filter: RowFilter
@@ -107,7 +107,8 @@ package struct FilterPass {
         columns[index].dottedNumbers?.note(reader.text(field).withoutBlanks)
     }
 
-    /// Records a value of a column, for a message. Values in the column of the tokens are secret.
+    /// Records a value of a column, for a message. Tokens are secret, so values of the token column
+    /// are not recorded.
     private mutating func sample(
         _ index: Int, _ field: RowReader.Field, _ reader: borrowing RowReader
     ) {
@@ -196,11 +197,11 @@ package struct FilterPass {
 /// Evidence from a column's values that numbers with one dot are versions: digits after the dot end
 /// with 0, as in 5.10, but not all values have the same number of digits there.
 private struct DottedNumbers {
-    /// A value such as 5.10; nil before the first.
+    /// First value such as 5.10, which ends with 0; nil if there was none yet.
     private var zeroAtEnd: String?
     private var hasOneDigit = false
 
-    /// The value that is a version rather than a number; nil if there is none.
+    /// An example of a value that is a version rather than a number; nil if there is none.
     var example: String? { hasOneDigit ? zeroAtEnd : nil }
 
     var areVersions: Bool { example != nil }

@@ -1,7 +1,7 @@
 /// Limit on notifications per device: `--cap N/D`.
 public struct FrequencyCap: Sendable, Equatable {
-    /// Limit on accepted notifications to a device within the period. At the limit, the device gets
-    /// no more.
+    /// Maximum number of accepted notifications per device within the period. A device that has
+    /// reached it gets no more.
     public var count: Int
     /// Period before the campaign's first start, in milliseconds.
     public var milliseconds: UInt64
@@ -11,7 +11,7 @@ public struct FrequencyCap: Sendable, Equatable {
 
     /// - Parameters:
     ///   - count: One of `counts`.
-    ///   - milliseconds: Length of the period in which acceptances count.
+    ///   - milliseconds: Length of the period in which accepted notifications are counted.
     public init(count: Int, milliseconds: UInt64) {
         precondition(Self.counts.contains(count), "a count that is kept")
         self.count = count

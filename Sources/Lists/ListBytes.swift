@@ -223,9 +223,9 @@ package final class ListBytes: Sendable {
         }
     }
 
-    /// Reads bytes into a buffer that records how much of it is set.
+    /// Reads bytes into a buffer that records how many of its bytes are initialized.
     ///
-    /// - Parameter limit: Limit on the bytes to read.
+    /// - Parameter limit: Maximum number of bytes to read.
     package func read(
         at offset: UInt64, into buffer: inout ReadBuffer, limit: Int = .max
     ) throws(BroadsideError) -> Int {
@@ -271,7 +271,7 @@ package final class ListBytes: Sendable {
                 if count == 0, buffer.count > 0 { try checkUnchanged() }
                 return count
             } catch {
-                // What looks like damage may come from a change of the file during the reading.
+                // What looks like damage may be a change of the file while it was read.
                 if error.isDamage || error.exitCode == ExitCode.disk { try checkUnchanged() }
                 throw error
             }

@@ -98,7 +98,7 @@ package import BroadsideSupport
     /// Reads a chunk that the ledger records, and divides it into rows.
     ///
     /// - Parameter known: Location, number of rows and hash of the chunk.
-    /// - Returns: nil if the list has other bytes there.
+    /// - Returns: nil if the list has other bytes at the chunk's location.
     /// - Throws: Exit code 5 if the list can't be read.
     package func read(_ known: ChunkReservation) throws(BroadsideError) -> RowChunk? {
         // A row has at least one byte.
@@ -121,7 +121,7 @@ package import BroadsideSupport
     /// The caller then finds and counts the rows.
     ///
     /// - Parameter known: Location, number of rows and hash of the chunk.
-    /// - Returns: nil if the list has other bytes there.
+    /// - Returns: nil if the list has other bytes at the chunk's location.
     /// - Throws: Exit code 5 if the list can't be read.
     package func readUncut(_ known: ChunkReservation) throws(BroadsideError) -> RowChunk? {
         // The start of the list may be a header, and a row may be long. Only the splitter handles
@@ -180,7 +180,7 @@ package import BroadsideSupport
         return bufferCount > 0
     }
 
-    /// Adds the latest bytes to the hash, if they follow the bytes that it includes.
+    /// Adds to the hash those of the latest bytes that directly follow the bytes hashed so far.
     private func takeInHash() {
         guard let known = hash?.byteCount, bufferOffset <= known,
             known < bufferOffset + UInt64(bufferCount)

@@ -29,7 +29,8 @@ extension ListHeader {
                 + command.filter(ListCommand.onePerLine, to: "txt"))
     }
 
-    /// Refuses a JSON document from which rows can be extracted. The error has advice on how.
+    /// Refuses a JSON document from which rows can be extracted. The error explains how to extract
+    /// them.
     func refuseJSON(_ beginning: [UInt8], token: String) throws(BroadsideError) {
         guard let json = ForeignJSON.detect(beginning), json != .other else { return }
         let remedy = json.remedy(

@@ -10,8 +10,8 @@ struct ListHeader {
     var lineEnds = LineEnds.lineFeeds
     /// Token column given by the user, if any.
     let tokenColumn: String?
-    /// Columns whose values the campaign uses, each with the option or the location in a file that
-    /// requires it.
+    /// Columns whose values the campaign uses. Each has the location that requires it: an option,
+    /// or a location in a file.
     var wanted: [(name: String, location: String)] = []
 
     /// Number of bytes within which a header must end. It limits the search for the end of unclosed
@@ -163,11 +163,11 @@ struct ListHeader {
             return
                 "\(name) has no header, and \(tokens) fields on the first line "
                 + "look like tokens: add a first line that names the columns, or, "
-                + "if all of them are tokens, write one per line, such as "
+                + "if all fields are tokens, write one per line, such as "
                 + "\(command.filter(ListCommand.onePerLine, to: "txt"))"
         }
         guard columns.count > 1 else {
-            return "\(start): add a first line with the word token, or --format lines"
+            return "\(start): add a first line with the word token, or add --format lines"
         }
         let names = columns.indices.map { $0 == tokenIndex ? "token" : "column\($0 + 1)" }
         return

@@ -27,8 +27,8 @@ public struct ListShard: Sendable, Equatable {
         CampaignIdentity.Shard(index: index, count: count, isByRow: !list.isCutByBytes)
     }
 
-    /// Returns the end of the list's rows if the run sends only the first `limit` rows of the
-    /// shard.
+    /// Returns the number of the row at which reading ends, if the run sends only the first `limit`
+    /// rows of the shard.
     package func rowsLimit(_ limit: UInt64, part: ListExtent, of list: TokenList) -> UInt64 {
         assert(limit > 0, "a campaign has a row")
         if list.isCutByBytes { return part.firstRow + limit }

@@ -9,7 +9,8 @@ struct CanaryRows {
     var rowsLeft: UInt64
     /// The ranges of the list that no run reserved, in order. Rows are taken from them.
     var gaps: [ListExtent] = []
-    /// Whether the whole plan has been read. Each part of it was handed out, or is in `gaps`.
+    /// Whether the whole plan has been read. If so, each part of the plan was handed out or is in
+    /// `gaps`.
     var isPlanRead = false
     /// Whether all rows requested so far are handed out.
     var isOut = false

@@ -148,7 +148,7 @@ internal import Synchronization
         return nil
     }
 
-    /// Limit on consecutive chunks that are read without handing out any of them.
+    /// Maximum number of consecutive chunks that are read without handing out any of them.
     private static let passedOverLimit = 1_024
 
     /// Whether a chunk of an earlier run may have rows that this run sends or settles.
@@ -159,9 +159,9 @@ internal import Synchronization
         return try due.hasAny(in: again.chunk.rows)
     }
 
-    /// Whether the canary made the latest call of `next` return nil. All of its rows are then
-    /// handed out, and the rest of the list waits. The value is stored during that call. The canary
-    /// may be decided soon after, and the nil would then look like the end of the list.
+    /// Whether the canary made the latest call of `next` return nil. If so, all rows of the canary
+    /// are handed out, and the rest of the list waits. The value is stored during that call. The
+    /// canary may be decided soon after, and the nil would then look like the end of the list.
     package private(set) var isHeld = false
 
     private func nextOfCanary() throws(BroadsideError) -> RowChunk? {

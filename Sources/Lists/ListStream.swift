@@ -176,8 +176,8 @@ internal import Glibc
         }
     }
 
-    /// Rejects a list that was compressed twice. This applies to any source: a copy of standard
-    /// input would otherwise be opened as a file and decompressed a second time.
+    /// Rejects a list that was compressed twice, also on standard input. Standard input is
+    /// decompressed into a file; without this check, that file would be decompressed again.
     ///
     /// - Parameter isWhole: Whether the window has all bytes of the list.
     private func inspectBeginning(isWhole: Bool) {

@@ -5,7 +5,8 @@ package import BroadsideSupport
 @safe package struct ListWindow: ~Copyable {
     /// Number of bytes that are read from the list at a time.
     static let byteCount = 1 << 20
-    /// Limit on the bytes kept for one long row. It is above the maximum length of a row.
+    /// Maximum number of bytes that are kept for one long row. It is above the maximum length of a
+    /// row.
     static let maximumByteCount = 2 << 20
 
     private let list: TokenList

@@ -16,16 +16,16 @@ package struct NestedValues: Sendable {
         count += 1
     }
 
-    /// Subject of a warning, such as `2 rows have an array or object there, the first on line 5`.
+    /// Subject of a warning, such as `2 rows have a JSON array or object, the first on line 5`.
     package var subject: String {
         count == 1
-            ? "1 row has an array or object there, on line \(firstLine)"
-            : "\(grouped(count)) rows have an array or object there, the first on line \(firstLine)"
+            ? "1 row has a JSON array or object, on line \(firstLine)"
+            : "\(grouped(count)) rows have a JSON array or object, the first on line \(firstLine)"
     }
 
     /// Problem of a column without any text, with advice.
     package func problem(of column: String) -> String {
-        "no row has a text or number there, and line \(firstLine) has an array or object: name a key "
+        "no value is a text or number, and line \(firstLine) has an array or object: name a key "
             + "inside it, as in \(shownColumn(column)).id"
     }
 }

@@ -66,15 +66,15 @@ struct OrderedValue: Sendable, Equatable {
     }
 
     /// Meaning, other than a version, that a text has in many countries. The associated value is
-    /// the spelling that is compared with this meaning.
+    /// the spelling that a filter reads with this meaning.
     enum OtherMeaning: Equatable {
         /// A date with dots, the day first, such as `01.03.2024`.
         case date(String)
         /// A date with dots, the year first, such as `2024.03.01`. Some apps have such version
         /// numbers.
         case yearFirstDate(String)
-        /// A number with dots between thousands, such as `1.000.000`. A part after a dot must begin
-        /// with 0. Otherwise, as in `5.100.200`, the text is more likely a version.
+        /// A number with dots between thousands, such as `1.000.000`. At least one part after a dot
+        /// must begin with 0. Otherwise, as in `5.100.200`, the text is more likely a version.
         case number(String)
     }
 
@@ -146,7 +146,7 @@ struct DecimalNumber: Sendable, Equatable {
     /// Power of 10 by which 0.DIGITS is multiplied.
     private var exponent = 0
 
-    /// Limit on the digits of a written exponent.
+    /// Maximum number of digits of a written exponent.
     private static let exponentDigitsLimit = 6
 
     /// - Returns: nil if the text does not have a form like `18`, `-0.5`, `.5` or `+1.25e-3`.

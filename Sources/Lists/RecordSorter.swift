@@ -31,9 +31,9 @@ package struct RecordSorter: ~Copyable {
         }
     }
 
-    /// The records in memory before a spill: 32 MiB.
+    /// Default number of records in memory before a spill. They take 32 MiB.
     static let defaultLimit = 1 << 20
-    /// The records per read from each run.
+    /// Number of records that are read from a spilled run at a time.
     private static let readCount = 1 << 10
 
     private let limit: Int
@@ -44,8 +44,8 @@ package struct RecordSorter: ~Copyable {
     private var runEnds: [Int] = []
 
     /// - Parameters:
-    ///   - directory: Directory for spilling, accessed only if needed.
-    ///   - limit: Limit on records in memory.
+    ///   - directory: Directory for the temporary file, accessed only if records are spilled.
+    ///   - limit: Maximum number of records in memory.
     package init(directory: String, limit: Int = RecordSorter.defaultLimit) {
         self.directory = directory
         self.limit = limit

@@ -27,8 +27,8 @@ package struct RowCursor: ~Copyable {
     ///   - left: Work that earlier runs left. Only rows that need work are returned; nil: all rows
     ///     of the selection.
     ///   - layout: Columns to read; nil for the list's layout.
-    ///   - rowsAtOnce: Limit on the rows that are read ahead of use. A fault of the list beyond
-    ///     these rows is found later.
+    ///   - rowsAtOnce: Maximum number of rows that are read ahead of use. A fault of the list
+    ///     beyond these rows is found later.
     ///   - endsOnSignals: Whether a stop signal ends the reading: true for reading a whole list
     ///     before a run; false for short reads, which are completed instead.
     ///   - showsProgress: Whether the reading progress is shown on a terminal.

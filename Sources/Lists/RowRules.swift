@@ -56,8 +56,8 @@ package struct RowRulesPass {
     /// Warns about values that the rules could not compare, after all rows of a list were read.
     ///
     /// - Parameter mayRefuse: Whether the list is the whole table of a campaign that has not begun.
-    /// - Throws: An error if no row has a value in a column that a rule reads, and if `mayRefuse`,
-    ///   also if no value there can meet a condition.
+    /// - Throws: An error if no row has a value in a column that a rule reads. If `mayRefuse` is
+    ///   true, also an error if no value of a column can meet the column's condition.
     package func finish(_ list: TokenList, mayRefuse: Bool) throws(BroadsideError) {
         try filter?.finish(list, mayRefuse: mayRefuse)
     }

@@ -42,26 +42,26 @@ package final class RowZones: @unchecked Sendable {
     static let unknown: UInt16 = 1
     /// Lowest number of a known zone.
     package static let firstZone: UInt16 = 2
-    /// Limit on zones; the IANA database has 600 names.
+    /// Maximum number of zones; the IANA database has 600 names.
     package static let zonesLimit = 4_096
     /// Number of rows whose zones are written to the file at a time.
     private static let windowCount = 1 << 16
 
     /// The known zones; the index is the zone's number minus `firstZone`.
     package private(set) var zones: [Zone] = []
-    /// Number of rows that can't be sent because they have no known zone, and the line and text of
-    /// the first such row.
+    /// Number of rows that can't be sent because they have no known zone. `firstUnknown` has the
+    /// line and text of the first such row.
     package private(set) var unknownRows: UInt64 = 0
     package private(set) var firstUnknown: (line: UInt64, text: String)?
-    /// Number of rows that get the default zone because they name no known zone, and the line and
-    /// text of the first such row.
+    /// Number of rows that get the default zone because they name an unknown zone. `firstMisnamed`
+    /// has the line and text of the first such row.
     package private(set) var misnamedRows: UInt64 = 0
     package private(set) var firstMisnamed: (line: UInt64, text: String)?
     /// Number of rows that get the default zone because their column is empty.
     package private(set) var unnamedRows: UInt64 = 0
     /// Headers among the rows.
     package private(set) var headers = RepeatedHeaders()
-    /// First row in the file, and number of rows in it.
+    /// Number of the first row in the file. The file has `count` rows.
     private var firstRow: UInt64 = 0
     private var count: UInt64 = 0
     private let descriptor: Int32
@@ -72,7 +72,7 @@ package final class RowZones: @unchecked Sendable {
     /// Number of the row after the list's last one.
     package var endRow: UInt64 { firstRow + count }
 
-    /// Reads the list.
+    /// Reads the list to find the time zone of each row.
     ///
     /// - Parameters:
     ///   - selection: Rows of the run, and which of these rows the run skips.
@@ -158,7 +158,8 @@ package final class RowZones: @unchecked Sendable {
         window.removeAll(keepingCapacity: true)
     }
 
-    /// Returns the zone numbers of a range of rows, without rows after the last one that was read.
+    /// Returns the zone numbers of a range of rows. Rows after the last row that was read are
+    /// omitted.
     package func numbers(of rows: Range<UInt64>) throws(BroadsideError) -> [UInt16] {
         let end = min(rows.upperBound, endRow)
         guard rows.lowerBound >= firstRow, rows.lowerBound < end else { return [] }
@@ -197,7 +198,7 @@ package struct ZoneNumbers: ~Copyable {
         case misnamed
     }
 
-    /// Limit on the texts that are stored in `known`.
+    /// Maximum number of texts that are stored in `known`.
     private static let knownLimit = 65_536
     /// Longest name of a zone, in bytes.
     private static let nameLimit = 64
@@ -283,8 +284,8 @@ package struct ZoneNumbers: ~Copyable {
 
     /// Returns all zones. Call after the last row.
     ///
-    /// - Throws: An error if the list is JSON Lines and no row has a value in the zone column. The
-    ///   name of the column is then misspelled.
+    /// - Throws: An error if the list is JSON Lines and no row has a value in the zone column. In
+    ///   this case, the column's name is probably misspelled.
     consuming func finish(_ list: TokenList) throws(BroadsideError) -> [RowZones.Zone] {
         if let column = rule.column, list.format.namesColumnsInEachRow, hasRow, !hasValue {
             throw .usage(

@@ -3,7 +3,7 @@ package struct RunningCampaign: Sendable {
     /// Time of the campaign's first start, in milliseconds since 1970; nil for the current time.
     /// Only verdicts before this time count as earlier verdicts.
     package var startedAtMilliseconds: UInt64?
-    /// Number of the campaign; nil if it was not drawn yet. Ledgers with this number are the
+    /// Number of the campaign; nil if no number was chosen yet. Ledgers with this number are the
     /// campaign's own.
     package var number: UInt64?
 

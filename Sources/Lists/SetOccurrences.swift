@@ -12,9 +12,9 @@ struct SetOccurrences: Sendable {
     /// Whether the column has more values.
     private(set) var hasMoreValues = false
 
-    /// Limit on the values that are kept.
+    /// Maximum number of values that are kept.
     private static let valuesLimit = 4
-    /// Limit on the bytes of such a value. A message shows fewer.
+    /// Maximum number of bytes that are kept of a value. A message shows fewer bytes.
     private static let valueByteLimit = 64
 
     /// - Parameter count: Number of texts of the set.
@@ -87,8 +87,8 @@ extension RowFilter.Condition {
             + (occurrences.sampledValues ?? "check the spelling")
     }
 
-    /// Returns why a condition with `=` selects no row of a list; nil if it selects some. Its
-    /// values are probably misspelled.
+    /// Returns the problem of a condition with `=` that selects no row of a list, probably because
+    /// its values are misspelled; nil if it selects some.
     func selectsNobody(_ occurrences: SetOccurrences, of list: String) -> String? {
         guard comparison == .equal, occurrences.absent.count == texts.count else { return nil }
         let values =

@@ -6,7 +6,8 @@ package enum SpooledInput {
     /// If an open pipe delivers nothing for this long, the run stops waiting for it.
     static let patienceMilliseconds = 30_000
 
-    /// Returns how standard input differs from the list, as text; nil if it is the same or empty.
+    /// Returns a text that describes how standard input differs from the list; nil if standard
+    /// input is empty or does not differ.
     package static func difference(
         of input: ListBytes, from list: ListBytes
     ) throws(BroadsideError) -> String? {

@@ -54,7 +54,8 @@ extension TokenList {
         throw refusal(of: kind, firstLine: first.line, text: tokenExcerpt(text))
     }
 
-    /// Returns the error for a JSON document from which rows can be extracted, with advice on how.
+    /// Returns the error for a JSON document from which rows can be extracted. The error explains
+    /// how to extract them.
     private func refusal(_ json: ForeignJSON, _ beginning: [UInt8]) -> BroadsideError {
         let isOnePerLine = ForeignJSON.isOnePerLine(beginning)
         let remedy = json.remedy(
@@ -78,9 +79,11 @@ extension TokenList {
                 + kind.remedy(command, isColumn: format != .lines))
     }
 
-    /// Limit on the rows in which to look for a device token. Reading them takes a few seconds.
+    /// Maximum number of rows that are searched for a device token. Reading them takes a few
+    /// seconds.
     private static let searchRowLimit: UInt64 = 10_000_000
-    /// The limit, in bytes, on the search for a device token in a list that can be read only once.
+    /// Maximum number of bytes that are searched for a device token in a list that can be read only
+    /// once.
     private static let searchByteLimit: UInt64 = 1 << 20
 
     /// Returns the line of the first row with a device token. `isComplete` is whether the whole
@@ -111,8 +114,8 @@ extension TokenList {
                 + (try keyAdvice(for: column).map { ": \($0)" } ?? ": name another column"))
     }
 
-    /// Returns the columns of a table, or the keys of the first row of JSON Lines; none for another
-    /// list, or for one that can be read only once.
+    /// Returns the columns of a table, or the keys of the first row of JSON Lines; empty for any
+    /// other list, and for a list that can be read only once.
     package func columnNames() throws(BroadsideError) -> [String] {
         guard bytes.canReadAgain else { return [] }
         if format == .jsonl { return try firstKeys() }

@@ -33,7 +33,7 @@ package final class TokenList: Sendable {
     ///   - isReadAgain: Whether the list has to be read more than once.
     ///   - isSpooled: Whether the list is a ledger's copy of standard input.
     ///   - isInspected: Whether to refuse a list without device tokens; false for a list that was
-    ///     sent.
+    ///     already sent.
     package convenience init(
         _ tokens: TokenSource, format: TokenListFormat?, tokenColumn: String?,
         otherColumns: [String] = [], wanted: [(name: String, location: String)] = [],
@@ -93,7 +93,7 @@ package final class TokenList: Sendable {
     /// Name of the list in messages.
     package var name: InputName { isSpooled ? .standardInput : bytes.name }
 
-    /// Absolute path of the list; nil if the list is not a file of the user.
+    /// Absolute path of the list; nil if the list is a copy of standard input, or is not a file.
     package var path: String? { isSpooled ? nil : bytes.path }
 
     /// Number of bytes of the decoded list; nil if unknown until its end is reached.
@@ -110,7 +110,8 @@ package final class TokenList: Sendable {
         try unsafe lineEnds.read(bytes, at: offset, into: buffer)
     }
 
-    /// Reads bytes, with line feeds as line ends, into a buffer that records how much of it is set.
+    /// Reads bytes, with line feeds as line ends, into a buffer that records how many of its bytes
+    /// are initialized.
     @discardableResult
     package func read(
         at offset: UInt64, into buffer: inout ReadBuffer
@@ -125,7 +126,7 @@ package final class TokenList: Sendable {
     /// Whether the list's lines end with carriage returns, which are read as line feeds.
     package var hasReplacedLineEnds: Bool { lineEnds.areReturns }
 
-    /// Replaces the line ends of a text by line feeds. The text was read unchanged.
+    /// Replaces the line ends by line feeds in a text that was read unchanged.
     ///
     /// - Parameter next: Offset in the list at which the text ends.
     func replaceLineEnds(in text: inout [UInt8], next: UInt64) throws(BroadsideError) {

@@ -7,7 +7,7 @@ public struct TokenListFormat: RawRepresentable, Sendable, Hashable, CaseIterabl
 
     /// One token per line.
     public static let lines = Self(.lines)
-    /// The values with a header, separated by commas (RFC 4180) or semicolons.
+    /// Values separated by commas (RFC 4180) or semicolons, with a header.
     public static let csv = Self(.csv)
     /// Tab-separated values with a header.
     public static let tsv = Self(.tsv)

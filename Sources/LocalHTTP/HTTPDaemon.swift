@@ -6,7 +6,7 @@ internal import Synchronization
 /// A request to an endpoint of this process, without its body.
 package struct HTTPRequest: Sendable {
     package var method: String
-    /// The path, with its percent codes resolved and without the query.
+    /// The path without the query, percent-decoded.
     package var path: String
     /// The parameters of the query in their order, decoded.
     package var query: [(name: String, value: String)]
@@ -41,14 +41,14 @@ package struct HTTPReply: Sendable {
 
 /// An HTTP endpoint of this process, served by libmicrohttpd on its own threads.
 @safe package final class HTTPDaemon: @unchecked Sendable {
-    /// The limits on a daemon's connections, and whether each has its own thread.
+    /// The limits on a daemon's connections, and whether each connection has its own thread.
     package struct Settings: Sendable {
         /// Maximum number of simultaneous connections.
         package var connectionsLimit: Int
         /// Seconds after which a silent connection is closed.
         package var timeoutSeconds: UInt32
-        /// Whether each connection has a thread of its own. If so, the handler may wait, but for
-        /// less than the timeout.
+        /// Whether each connection has a thread of its own. If so, the handler may block, but for
+        /// less than `timeoutSeconds`.
         package var isThreaded: Bool
 
         package init(connectionsLimit: Int, timeoutSeconds: UInt32, isThreaded: Bool) {

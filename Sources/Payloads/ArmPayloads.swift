@@ -1,8 +1,8 @@
 public import BroadsideAPNs
 public import BroadsideRows
 
-/// Arms of a campaign, with the payload, collapse ID and priority that each sends in place of the
-/// campaign's.
+/// Arms of a campaign. An arm may have its own payload, collapse ID and priority, which replace
+/// those of the campaign.
 public struct ArmPayloads: Sendable {
     /// The values that an arm sends in place of the campaign's.
     public struct Own: Sendable {

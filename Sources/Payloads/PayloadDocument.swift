@@ -167,7 +167,7 @@ enum JSONText {
         return result
     }
 
-    /// Text of the contents of a string.
+    /// Decodes a JSON string, given the bytes between its quotes.
     static func decoded(_ inside: [UInt8]) -> String {
         let token = JSONTokenizer.Token(
             kind: .string, start: 0, count: inside.count,

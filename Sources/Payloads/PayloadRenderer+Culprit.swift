@@ -10,7 +10,7 @@ extension PayloadRenderer {
             case boolean
             case collapseID
             case topic
-            /// A topic beyond the limit on topics.
+            /// A topic with which the number of topics would exceed the limit.
             case topicBeyondLimit
             /// The name of the row's payload.
             case payloadName

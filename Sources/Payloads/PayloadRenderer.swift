@@ -5,9 +5,9 @@ internal import BroadsideSupport
 
 /// Renders the templated part of a row's request, without allocation.
 ///
-/// The result is the row's pieces: for each placeholder, a length of two bytes and the text as in
-/// the payload; then the collapse ID. Pieces are much smaller than the payload. The payload can be
-/// written from the pieces repeatedly, each time with the same bytes.
+/// The result is the row's pieces: for each placeholder, a two-byte length and then the text as it
+/// is in the payload; at the end, the collapse ID. Pieces are much smaller than the payload. The
+/// payload can be written from the pieces repeatedly, each time with the same bytes.
 ///
 ///     02 00 'Jo' | 01 00 '7' | 'score-42'
 ///     name         badge       collapse ID
@@ -53,7 +53,8 @@ internal import BroadsideSupport
         var constantCount: Int
         /// Index of the step whose value is shortened to fit; -1: none.
         var fit: Int
-        /// Maximum number of bytes of constants and values; -1 if a value still has to be fitted.
+        /// Maximum number of bytes of constants and values together; -1 if one of the values is
+        /// shortened to fit.
         var limit: Int
     }
 
@@ -208,8 +209,8 @@ internal import BroadsideSupport
         bytes.bytes.extracting(Int(range.lowerBound)..<Int(range.upperBound))
     }
 
-    /// Row count for each value of the `--payload-by` column that has no payload file. These rows
-    /// have the default payload or no payload.
+    /// Number of rows by value of the `--payload-by` column, only for values without a payload
+    /// file. These rows have the default payload or no payload.
     public var fallbackCounts: FallbackCounts { fallbacks.counts }
 
     /// Renders the pieces of the row that `reader` read last.

@@ -11,15 +11,17 @@ public struct PayloadSet: Sendable {
         /// underscores. Any Unicode form of a value finds its key, because `String` treats these
         /// forms as equal.
         let foldedNames: [String: Int]
-        /// Index of the payload for all other values; nil if there is none.
+        /// Index of the default payload, for values without a payload of their own; nil if there is
+        /// none.
         let fallback: Int?
 
-        /// Whether there is a payload for other values.
+        /// Whether there is a default payload, for values without a payload of their own.
         public var hasFallback: Bool { fallback != nil }
 
         /// - Parameters:
         ///   - names: Each value, and the index of its payload in `PayloadSet.templates`.
-        ///   - fallback: Index of the payload for all other values.
+        ///   - fallback: Index of the default payload, for values that `names` lacks; nil if there
+        ///     is none.
         public init(column: String, names: [String: Int], fallback: Int?) {
             self.column = column
             // `pt-BR` also finds `pt_BR.json`, unless a file has its exact name.

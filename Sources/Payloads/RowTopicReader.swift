@@ -5,7 +5,7 @@ public import BroadsideRows
 public final class RowTopicReader {
     private var renderer: PayloadRenderer
 
-    /// Limit on the bytes of a row's values that are read. A topic has fewer.
+    /// Maximum number of bytes that are read from a row's values. A topic has fewer bytes.
     private static let byteLimit = 1_024
 
     /// - Parameters:

@@ -64,7 +64,7 @@ public final class RowTopics: Sendable {
     }
 }
 
-/// A copy of the known topics in each renderer, so that a row with a known topic takes no lock and
+/// A renderer's own copy of the known topics. With it, a row with a known topic takes no lock and
 /// does not allocate.
 struct TopicFinder: ~Copyable {
     private let topics: RowTopics?

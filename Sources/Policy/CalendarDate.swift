@@ -75,8 +75,8 @@ public struct CalendarDate: Hashable, Comparable, Sendable {
         )
     }
 
-    /// Whether the date has ended in all time zones at a time in seconds since 1970. In the last
-    /// zone it ends 12 hours later than in UTC.
+    /// Whether the date has ended in all time zones at `seconds`, a time in seconds since 1970. In
+    /// the last zone, the date ends 12 hours later than in UTC.
     public func isOverEverywhere(at seconds: UInt64) -> Bool {
         Int64(clamping: seconds) >= (days + 1) * Self.secondsPerDay + Self.secondsPerDay / 2
     }

@@ -83,7 +83,7 @@ public struct ConcurrencyLimiter: Sendable {
     private static var longestPatience: Int { 64 }
     /// Minimum interval between probes of the base while a limit is set, nanoseconds.
     private static var probeInterval: UInt64 { 20_000_000_000 }
-    /// Minimum interval between these probes, as a number of latencies.
+    /// Minimum interval between probes of the base, as a multiple of the latency.
     private static var probeLatencies: UInt64 { 64 }
 
     /// - Parameter now: Time at which the connection became ready. Requests that are sent at this
@@ -97,7 +97,7 @@ public struct ConcurrencyLimiter: Sendable {
     ///   iteration.
     func slowLatency(lag: UInt64) -> UInt64 { 2 * (base + Self.slack + lag) }
 
-    /// Latency at which a limit aims; below it, the limit grows.
+    /// The target latency of a limit, nanoseconds; below it, the limit grows.
     func aimLatency(lag: UInt64) -> UInt64 { base + base / 2 + Self.slack + lag }
 
     // MARK: Measurements
@@ -128,7 +128,7 @@ public struct ConcurrencyLimiter: Sendable {
     ///   - allowed: Requests in flight that the server and the operator allow.
     ///   - hint: Base of other connections, for a connection that never ran without load;
     ///     `UInt64.max`: unknown.
-    ///   - lag: As in `slowLatency`.
+    ///   - lag: Time between the caller's iterations, nanoseconds; see `slowLatency`.
     /// - Returns: A new finding, if there is one.
     public mutating func endWindow(
         now: UInt64, allowed: Int, hint: UInt64, lag: UInt64

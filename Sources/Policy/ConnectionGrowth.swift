@@ -125,7 +125,7 @@ public struct ConnectionGrowth: Sendable {
     static let gainShare = 0.25
     /// Minimum time for which a step's gain is measured, nanoseconds.
     static let measuringTime: UInt64 = 2_000_000_000
-    /// Minimum time for which a step's gain is measured, as a number of latencies.
+    /// Minimum time for which a step's gain is measured, as a multiple of the response latency.
     static let latencies: UInt64 = 2
     /// How long to wait, after a step, for its connections to open, nanoseconds.
     static let openingLimit: UInt64 = 30_000_000_000
@@ -177,7 +177,7 @@ public struct ConnectionGrowth: Sendable {
         return goOn(sample)
     }
 
-    /// - Returns: nil if there is no trouble.
+    /// - Returns: The decision if there is trouble; nil otherwise.
     private mutating func watchTrouble(_ sample: Sample, _ before: Sample) -> Decision? {
         let pushbacks = sample.pushbacks - min(sample.pushbacks, before.pushbacks)
         let responses = sample.responses - min(sample.responses, before.responses)
@@ -225,7 +225,7 @@ public struct ConnectionGrowth: Sendable {
         return .stay(step == nil && last?.responses == 0 ? .early : .measuring)
     }
 
-    /// Decides from a complete measurement.
+    /// Decides, from a complete measurement, whether the run gets more connections.
     private mutating func judge(_ sample: Sample, since: Sample) -> Decision {
         phase = .measuring(since: sample)
         let seconds = Double(sample.nanoseconds - since.nanoseconds) / 1e9

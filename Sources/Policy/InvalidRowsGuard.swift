@@ -56,7 +56,7 @@ public struct InvalidRowsGuard: Sendable {
 
     /// - Parameters:
     ///   - maximumPercent: `--max-invalid`, 0 to 100.
-    ///   - rows: Number of rows read before.
+    ///   - rows: Number of rows that were read before the guard was created.
     ///   - invalid: Number of invalid rows among them.
     public init(
         maximumPercent: Double, rows: UInt64 = 0, invalid: UInt64 = 0,

@@ -125,9 +125,9 @@ public struct RateLimiter: Sendable {
 
     /// Changes the rate from now on.
     ///
-    /// Requests released ahead of time still count, but as at most one burst of the new rate. So a
-    /// slow new rate does not wait for all requests that a fast old rate allowed. During a pause,
-    /// the number of these requests falls at the rate before the pause.
+    /// Requests that were released ahead of time still count, but at most one burst of the new
+    /// rate. Otherwise, a slow new rate would have to make up for all requests that a fast old rate
+    /// allowed. During a pause, the number of these requests falls at the rate before the pause.
     public mutating func setRate(milliRate new: UInt64?, now: UInt64) {
         let level = levelInUnits(now: now)
         milliRate = new

@@ -9,8 +9,8 @@ public struct RateRamp: Equatable, Sendable {
 
     /// - Parameters:
     ///   - first: Requests per 1,000 seconds, at least 1.
-    ///   - last: At least `first`, and at most `RateLimiter.maximumMilliRate`.
-    ///   - riseNanoseconds: Above 0.
+    ///   - last: Requests per 1,000 seconds, from `first` to `RateLimiter.maximumMilliRate`.
+    ///   - riseNanoseconds: Sending time during which the rate rises; more than 0.
     public init(first: UInt64, last: UInt64, riseNanoseconds: UInt64) {
         precondition(
             first > 0 && first <= last && last <= RateLimiter.maximumMilliRate,
@@ -69,8 +69,8 @@ public struct RampClock: Equatable, Sendable {
     /// Instant up to which `sentNanoseconds` is complete, monotonic nanoseconds.
     private var countedUntil: UInt64 = 0
 
-    /// Time after a request that counts as sending time. If the rate is below one per second, the
-    /// interval between two requests counts instead.
+    /// How long the clock runs after a request, nanoseconds. If the rate is below one request per
+    /// second, the clock runs for the interval between two requests instead.
     static var graceNanoseconds: UInt64 { 1_000_000_000 }
 
     /// - Parameter sentNanoseconds: Sending time of earlier processes.
@@ -100,7 +100,7 @@ public struct RampClock: Equatable, Sendable {
         countedUntil = end
     }
 
-    /// Records that requests were made at a time.
+    /// Records that requests were sent at `time`, monotonic nanoseconds.
     public mutating func recordSent(at time: UInt64) {
         guard !isOver else { return }
         guard let lastSent else {

@@ -8,12 +8,13 @@ public struct RefusalCounts: Sendable, Equatable {
     /// show nothing about the campaign do not count. nil before the first response that counts, or
     /// if the first responses are not judged.
     public var areOnlyBadTokens: Bool?
-    /// Number of BadDeviceToken among the last `windowResponses`.
+    /// Number of BadDeviceToken among the last `windowResponses` responses.
     public var badTokens: Int
     /// Number of responses that `--max-bad-tokens` considers: at most 10,000.
     public var windowResponses: Int
 
-    /// Combines the counts of several guards: adds them, and takes the longest run of refusals.
+    /// Combines the counts of several guards: adds them, but takes the maximum of
+    /// `consecutiveRefusals`.
     public static func sum(_ all: [RefusalCounts]) -> RefusalCounts {
         RefusalCounts(
             responses: all.reduce(0) { $0 + $1.responses },

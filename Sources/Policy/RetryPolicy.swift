@@ -7,9 +7,9 @@ public struct RetryPolicy: Sendable, Equatable {
     var maximumAttempts: Int
     /// `--retry-for`: minimum time for which a row is tried, from its first attempt, nanoseconds.
     var retryForNanoseconds: UInt64
-    /// The delay before the second attempt, before jitter, nanoseconds.
+    /// Delay between the first and the second attempt, without jitter, nanoseconds.
     var firstDelayNanoseconds: UInt64
-    /// Maximum delay, before jitter, nanoseconds.
+    /// Maximum delay between two attempts, without jitter, nanoseconds.
     var longestDelayNanoseconds: UInt64
 
     /// Maximum retry delay in a run that gives up after this time without a response. It is shorter
@@ -42,7 +42,7 @@ public struct RetryPolicy: Sendable, Equatable {
         case failed
     }
 
-    /// Decides about a row after an attempt that counted.
+    /// Decides whether and when a row is sent again after an attempt that did not settle it.
     ///
     /// - Parameters:
     ///   - attempts: Number of attempts, including this one.

@@ -77,7 +77,7 @@ public struct RetryQueue: ~Copyable {
         return first
     }
 
-    /// Replaces the front by `entry` and moves it down to its position.
+    /// Replaces the first entry with `entry`, and moves `entry` down to its position.
     private mutating func sink(_ entry: Entry) {
         var hole = 0
         while true {

@@ -14,7 +14,7 @@ public struct SentRows: Sendable, Equatable {
     /// Rows that are failed, unknown or in doubt, because no response settled them.
     var open: UInt64
 
-    /// Creates the numbers of rows.
+    /// Creates counts from the number of rows per outcome.
     public init(accepted: UInt64, refused: UInt64, gone: UInt64, open: UInt64) {
         self.accepted = accepted
         self.refused = refused

@@ -122,7 +122,7 @@ public enum StopCause: Sendable, Hashable {
     }
 }
 
-/// The latest problem with a connection.
+/// A problem with a connection.
 public struct ConnectionTrouble: Sendable, Hashable {
     /// A step in which a connection failed.
     public enum Kind: String, Sendable, CaseIterable {

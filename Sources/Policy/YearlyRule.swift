@@ -3,16 +3,16 @@
 struct YearlyRule: Hashable, Sendable {
     /// Day of a year on which the clock changes.
     private enum Day: Hashable {
-        /// Day 1 to 365, without February 29.
+        /// Day of the year from 1 to 365; February 29 is not counted.
         case julian(Int64)
-        /// Day 0 to 365, with February 29.
+        /// Day of the year from 0 to 365; February 29 is counted.
         case zeroBased(Int64)
         /// Weekday (0 for Sunday) of a week (5 for the last one) of a month.
         case month(Int64, week: Int64, weekday: Int64)
     }
 
-    /// A change of the clock: a day, and a number of seconds from the day's midnight, which may
-    /// reach into other days.
+    /// A change of the clock: a day, and the number of seconds from the start of that day to the
+    /// change. The number may be negative or exceed a day.
     private struct Change: Hashable {
         var day: Day
         var second: Int64

@@ -27,7 +27,7 @@ extension JSON5Reader {
     }
 
     mutating func string() throws(JSON5Error) -> String {
-        let start = problem("a string is not closed: its quote is missing")
+        let start = problem("a string is not closed: its closing quote is missing")
         let quote = current
         var result = String.UnicodeScalarView()
         advance()

@@ -6,7 +6,7 @@ public struct JSONError: Error, Equatable, Sendable {
         case unexpectedEnd = "the text ends too early"
         /// A byte that is not permitted at its position.
         case unexpectedCharacter =
-            "this character is not allowed here: look for a comma too many, a missing comma, or a wrong kind of quote"
+            "this character is not allowed here: look for an extra comma, a missing comma, or a wrong kind of quote"
         /// Text after the end of the value.
         case trailingText = "text after the end of the JSON value"
         /// An unescaped control character, below U+0020, in a string (RFC 8259 section 7).

@@ -1,6 +1,6 @@
 /// The escapes of JSON strings (RFC 8259 section 7).
 public enum JSONEscapes {
-    /// Appends the text of a string, which has at most as many bytes as its escaped form.
+    /// Appends the unescaped text of a string. This text is never longer than its escaped form.
     ///
     /// - Parameters:
     ///   - inside: Contents of a string that the tokenizer accepted, without its quotes.

@@ -29,9 +29,9 @@ public struct JSONTokenizer: Sendable {
 
         /// The kind of the token.
         public var kind: Kind
-        /// Start of the token; for keys and strings the byte after the opening quotation mark.
+        /// Offset of the token; for keys and strings, of the byte after the opening quotation mark.
         public var start: Int
-        /// Byte count of the token; for keys and strings without the quotation marks.
+        /// Byte count of the token; for keys and strings, without the quotation marks.
         public var count: Int
         /// Whether a key or string contains escapes.
         public var hasEscapes: Bool

@@ -6,7 +6,7 @@ indirect enum JSONValue {
     case number(String)
     case string(String)
     case array([JSONValue])
-    /// An object. If several members have the same name, the first one counts.
+    /// An object. If several members have the same name, only the first one is kept.
     case object([String: JSONValue])
 
     /// Reads a whole text.

@@ -1,7 +1,7 @@
 /// A value that is being encoded.
 final class JSONNode {
     enum Content {
-        /// Nothing was encoded. It is written as an object without members.
+        /// Nothing was encoded. The value is written as an object without members.
         case none
         /// A number or word, as written.
         case word(String)
@@ -90,7 +90,8 @@ struct JSONWriter {
         close("}")
     }
 
-    /// Whether a name comes first: names are ordered by their bytes, as Foundation sorts them.
+    /// Whether the first name precedes the second: names are ordered by their bytes, as Foundation
+    /// sorts them.
     private static func isBefore(
         _ first: (key: String, value: JSONNode), _ second: (key: String, value: JSONNode)
     ) -> Bool { first.key.utf8.lexicographicallyPrecedes(second.key.utf8) }

@@ -6,16 +6,16 @@ public struct ShortSHA256: Sendable {
         0x6a09_e667, 0xbb67_ae85, 0x3c6e_f372, 0xa54f_f53a,
         0x510e_527f, 0x9b05_688c, 0x1f83_d9ab, 0x5be0_cd19,
     ]
-    /// The last, incomplete block, and the number of its bytes.
+    /// The last, incomplete block, which has `blockCount` bytes so far.
     private var block = InlineArray<64, UInt8>(repeating: 0)
     private var blockCount = 0
     /// Number of bytes of the whole message.
     private var byteCount: UInt64 = 0
 
-    /// Creates the computation of an empty message.
+    /// Starts a computation with an empty message.
     public init() {}
 
-    /// Adds bytes to the message.
+    /// Adds a byte to the message.
     @inline(__always)
     public mutating func append(_ byte: UInt8) {
         assert(blockCount < 64, "a whole block is compressed at once")

@@ -18,8 +18,8 @@ public struct Completion: Equatable, Sendable {
         self.flags = flags
     }
 
-    /// Provided buffer that has the received bytes (IORING_CQE_F_BUFFER). It must be returned to
-    /// the ring.
+    /// ID of the provided buffer with the received bytes (IORING_CQE_F_BUFFER); nil if there is
+    /// none. The buffer must be returned to the ring.
     @inlinable
     public var bufferID: UInt16? {
         flags & 1 != 0 ? UInt16(truncatingIfNeeded: flags >> 16) : nil

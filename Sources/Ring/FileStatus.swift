@@ -32,7 +32,7 @@ internal import CBroadsideLiburing
         unsafe ring_permissions(memory.baseAddress)
     }
 
-    /// The file's size.
+    /// The file's size in bytes.
     public var byteCount: UInt64 {
         // SAFETY: as for `linkCount`.
         unsafe ring_byte_count(memory.baseAddress)

@@ -3,9 +3,9 @@ import Glibc
 /// The resource limits of this process.
 public enum ResourceLimits {
     /// Raises two limits as far as permitted. A limit that cannot be raised stays unchanged. One is
-    /// the limit on open files, because each connection counts as one. The other is the limit on
-    /// locked memory: without CAP_IPC_LOCK, a ring's queues count against it (about 200 KiB for a
-    /// ring of 1024 entries).
+    /// the limit on open files, because each connection is an open file. The other is the limit on
+    /// locked memory: without CAP_IPC_LOCK, a ring's queues count as locked memory (about 200 KiB
+    /// for a ring of 1024 entries).
     public static func raise() {
         raise(__rlimit_resource_t(RLIMIT_NOFILE.rawValue))
         raise(__rlimit_resource_t(__RLIMIT_MEMLOCK.rawValue))
@@ -28,7 +28,7 @@ public enum ResourceLimits {
         return result == 0 ? UInt64(limit.rlim_cur) : 1024
     }
 
-    /// Memory that this process may lock, in bytes; nil: unlimited.
+    /// Memory that this process may lock, in bytes; nil if unlimited.
     public static var lockedMemory: UInt64? {
         var limit = rlimit()
         // SAFETY: `limit` is a local that getrlimit sets during the call.

@@ -112,7 +112,8 @@ extension Ring {
     /// Reads into memory, which must stay reserved until the completion. Result: number of bytes; 0
     /// at the end of the file.
     ///
-    /// - Parameter offset: As for `write`.
+    /// - Parameter offset: Bytes from the file's start; `UInt64.max` reads at the file's own
+    ///   position, as an eventfd or pipe requires.
     public mutating func read(
         _ descriptor: Int32, into memory: UnsafeMutableRawBufferPointer, at offset: UInt64,
         userData: UInt64
@@ -228,7 +229,7 @@ extension Ring {
             start: bufferMemory! + Int(identifier) * bufferSize, count: Int(completion.result))
     }
 
-    /// Returns the bytes as a span that borrows the ring.
+    /// Returns the received bytes of a completion as a span that borrows the ring.
     @inlinable
     @_lifetime(borrow self)
     public func bytes(of completion: Completion) -> RawSpan {

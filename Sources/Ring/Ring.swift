@@ -13,7 +13,7 @@ import Glibc
 ///            +-------------------------------------------------------------+
 ///
 /// The ring is created with SINGLE_ISSUER and DEFER_TASKRUN (Linux 6.1). Create, use and release it
-/// on one thread; the kernel completes operations only while that thread waits here.
+/// on one thread; the kernel completes operations only while that thread waits in the ring.
 @safe public struct Ring: ~Copyable {
     // SAFETY: allocated and set up in `init`, ended and freed in `deinit`; the ring can't be copied
     // and is used by one thread.
@@ -135,7 +135,7 @@ import Glibc
         }
     }
 
-    /// Scratch slot of an entry. It is valid until the entry was submitted
+    /// Scratch slot of an entry. It is valid until the entry is submitted
     /// (IORING_FEAT_SUBMIT_STABLE).
     func slot(of entry: UnsafeMutablePointer<io_uring_sqe>) -> UnsafeMutableRawPointer {
         // SAFETY: the entry belongs to the queue, so its index is below the number of slots.
@@ -149,7 +149,7 @@ import Glibc
     /// - Parameters:
     ///   - count: Completions to wait for; 0 only submits and lets the kernel post ready
     ///     completions.
-    ///   - timeoutNanoseconds: Maximum wait; nil: unlimited.
+    ///   - timeoutNanoseconds: Maximum wait; nil for no limit.
     public mutating func submitAndWait(
         atLeast count: UInt32, timeoutNanoseconds: UInt64? = nil
     ) throws(RingError) {

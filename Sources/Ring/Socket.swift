@@ -19,7 +19,7 @@ public enum Socket {
         return descriptor
     }
 
-    /// Creates a listening socket. With port 0 the kernel chooses one; see `localAddress`.
+    /// Creates a listening socket. With port 0, the kernel chooses a port; see `localAddress`.
     ///
     /// SO_REUSEADDR permits quick restarts; `sharedPort` (SO_REUSEPORT) lets several rings listen
     /// on one port.

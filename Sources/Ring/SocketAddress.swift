@@ -30,7 +30,7 @@ public enum SocketAddress: Hashable, Sendable, CustomStringConvertible {
         self = .v6(high: high, low: low, scope: 0, port: port)
     }
 
-    /// Converts an address from the kernel or getaddrinfo; nil for other families.
+    /// Converts an address from the kernel or getaddrinfo; nil if it is neither IPv4 nor IPv6.
     init?(_ address: UnsafePointer<sockaddr>, count: socklen_t) {
         // SAFETY: the caller's address has at least a `sockaddr`, which contains the family, and
         // `count` bytes in total, which is checked before loading. The fields are integers; any
@@ -86,7 +86,7 @@ public enum SocketAddress: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// Maximum bytes that `write(to:)` needs.
+    /// Maximum number of bytes that `write(to:)` writes.
     static let maximumByteCount = MemoryLayout<sockaddr_in6>.size
 
     /// Writes the address as a `sockaddr_in` or `sockaddr_in6` and returns its size.

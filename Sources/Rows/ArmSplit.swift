@@ -50,7 +50,7 @@ public struct ArmSplit: Codable, Hashable, Sendable {
             arms.append(arm)
         }
         guard arms.contains(where: { $0.name != Self.holdoutName }) else {
-            throw Problem(message: "'\(text)' has no arm that is sent: write it like a=90")
+            throw Problem(message: "'\(text)' sends to no device: write it like a=90")
         }
         let sum = arms.reduce(0) { $0 + $1.hundredths }
         let namesHoldout = arms.contains { $0.name == Self.holdoutName }
@@ -155,13 +155,13 @@ public struct ArmSplit: Codable, Hashable, Sendable {
         arms.firstIndex { $0.name == name }.map { UInt8($0 + 1) }
     }
 
-    /// The names in the order of the arms' numbers.
+    /// Names of the arms, in the order of the arms' numbers.
     public var names: [String] { arms.map(\.name) }
 }
 
 /// Finds the arm of a device according to a split. Does not allocate.
 public struct ArmChooser: Sendable {
-    /// Hash of the salt and the colon.
+    /// State of the hash after the salt and the colon.
     private let salted: ShortSHA256
     /// For each arm, the end of its range of positions; 65,535 for arms that do not exist.
     private var ends = InlineArray<15, UInt16>(repeating: .max)

@@ -66,7 +66,7 @@ public struct CampaignRows: Hashable, Sendable {
 public struct RowSelection: Hashable, Sendable {
     /// Number of shards; 1 for all rows.
     public var divisor: UInt64
-    /// Remainder of the selected rows' numbers.
+    /// Remainder when the number of a selected row is divided by `divisor`.
     public var remainder: UInt64
 
     /// Selection of every row.

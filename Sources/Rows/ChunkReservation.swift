@@ -9,7 +9,7 @@ public struct ChunkReservation: Hashable, Sendable {
     public var rowCount: Int
     /// Offset of the chunk in the decoded list, in bytes.
     public var byteOffset: UInt64
-    /// Number of bytes of the decoded list.
+    /// Number of bytes of the decoded list that the chunk covers.
     public var byteCount: UInt64
     /// Line on which the chunk begins, from 1.
     public var firstLine: UInt64

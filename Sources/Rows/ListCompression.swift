@@ -5,9 +5,11 @@ public enum ListCompression: String, Sendable, CaseIterable {
     /// RFC 8878: frames, including skippable ones.
     case zstd
 
-    /// Detects the compression from the first four bytes of a file; nil if there is none.
+    /// Detects the compression from the first four bytes of a file; nil if the file is not
+    /// compressed.
     ///
-    /// No list begins with one of these marks, because the second byte of each mark is not text.
+    /// The first four bytes of a compressed file are never all text, so no uncompressed list begins
+    /// with such bytes.
     public static func detect(_ bytes: [UInt8]) -> ListCompression? {
         if bytes.starts(with: [0x1f, 0x8b]) { return .gzip }
         if bytes.starts(with: [0x28, 0xb5, 0x2f, 0xfd]) { return .zstd }

@@ -103,7 +103,7 @@ extension ListDecompressor {
                     return Progress(consumed: 1, produced: 0)
                 }
                 guard !isPadding, byte == 0x1f else {
-                    throw .corrupt("something else follows its gzip data")
+                    throw .corrupt("other data follows its gzip data")
                 }
                 stream.reset()
                 isBetween = false

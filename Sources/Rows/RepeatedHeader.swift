@@ -15,7 +15,7 @@ public struct RepeatedHeader: Sendable, Equatable {
 public struct RepeatedHeaders: Sendable, Equatable {
     /// Number of headers.
     public private(set) var count: UInt64 = 0
-    /// The first of them; nil if there is none.
+    /// The first header among the rows; nil if there is none.
     public private(set) var first: RepeatedHeader?
     /// The first header whose columns differ from those of the list's header; nil if there is none.
     public private(set) var other: RepeatedHeader?

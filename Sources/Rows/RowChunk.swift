@@ -29,7 +29,8 @@
 
     /// What to do with each row; nil if all rows are sent.
     public var dispositions: [RowDisposition]?
-    /// Number of attempts of earlier runs for each row; nil if no row was sent.
+    /// Number of attempts of earlier runs for each row; nil if no earlier run sent a row of the
+    /// chunk.
     public var attempts: [UInt16]?
     /// The states of settled rows that this run sends again.
     public var reopens: ReopenedStates = []
@@ -49,7 +50,7 @@
     /// Whether the chunk has memory for a row that is longer than the usual capacity.
     public var isLarge: Bool { room > RowChunk.capacity }
 
-    /// Enlarges the memory for a long row and keeps the bytes that are set.
+    /// Enlarges the memory for a long row, and keeps the first `count` bytes.
     func grow(keeping count: Int) {
         precondition(room < RowChunk.storedCountMax && count <= room)
         let larger = min(room * 2, RowChunk.storedCountMax)

@@ -108,8 +108,8 @@ extension RowReader {
         }
     }
 
-    /// Finds the separator before the next field in quotes. If the row's line feed or the end of
-    /// the text comes first, returns that offset. Used after the last wanted field, where only
+    /// Returns the offset of the separator before the next field in quotes, of the row's line feed,
+    /// or of the text's end, whichever comes first. Used after the last wanted field, where only
     /// quotes and the number of fields matter.
     ///
     /// - Parameter column: Increases by the number of fields that end before the returned offset.

@@ -142,7 +142,7 @@ extension RowReader {
 /// The state of the current row is kept here, too, so that reading a row allocates nothing.
 final class JSONPaths {
     private let segments: [[[UInt8]]]
-    /// For each field, the number of segments that lead to the open object.
+    /// For each field, the number of segments of its path that match the keys of the open objects.
     private var matched: [Int]
     /// For each field, whether the row has a key equal to the field's full name, such as `a.b`. If
     /// so, the name is not a path.

@@ -49,11 +49,11 @@ public struct RowScanner {
     private var linesBeforeQuote: UInt64 = 0
 
     private let isChecking: Bool
-    /// Fault in the current row, with its line in the row, from 0. Nothing after the fault is
-    /// scanned.
+    /// Fault in the current row. Its line is relative to the row, from 0. Nothing after the fault
+    /// is scanned.
     public private(set) var fault: ListFault?
     /// Offset of the next CR in the text, or the text's length if there is none; `.max` if the
-    /// scanner does not check.
+    /// scanner does not search for faults.
     private var nextReturn = Int.max
     /// Whether the text so far ends with a CR outside quotes. Then only an LF may follow.
     private var isReturnOpen = false
@@ -64,12 +64,12 @@ public struct RowScanner {
     /// Whether the current line is not the first one of its field.
     private var isFieldLong = false
 
-    /// Creates a scanner that does not check.
+    /// Creates a scanner that does not search for faults.
     public init(format: ListFormat) {
         self.init(format: format, isChecking: false, shape: nil)
     }
 
-    /// Creates a scanner that checks.
+    /// Creates a scanner that also searches for faults.
     ///
     /// - Parameter shape: Criteria for a row inside quotes; nil if the scanner does not search for
     ///   such rows.

@@ -120,7 +120,7 @@ public struct RowSplitter: ~Copyable {
         if let chunk { pool.giveBack(chunk) }
     }
 
-    /// Position of the next chunk, if no blank lines precede it.
+    /// Position of the next chunk, or of the blank lines before that chunk.
     public var position: ListPosition { start }
 
     /// Makes a chunk end at an offset that an earlier run recorded.

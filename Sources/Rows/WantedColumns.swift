@@ -23,7 +23,7 @@ final class WantedColumns {
     let names: FixedBuffer<UInt8>
     let nameEnds: FixedBuffer<Int>
 
-    /// Limit on the column names that are compared with a text in the token's column.
+    /// Maximum number of column names that are compared with a text in the token's column.
     private static let comparedNamesLimit = 100
 
     init(_ layout: RowLayout) {

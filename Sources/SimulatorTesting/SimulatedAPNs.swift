@@ -66,7 +66,7 @@ public final class SimulatedAPNs: Sendable {
     @discardableResult
     public func control(_ command: String) -> String { endpoint.control(command) }
 
-    /// Ends all connections, and returns the counts.
+    /// Stops the server, and returns the counts of its connections, requests and responses.
     @discardableResult
     public func stop() -> SimulatorTotals {
         totals.withLock { totals in

@@ -62,7 +62,7 @@ internal import CBroadsideOpenSSL
         guard complete else {
             throw TLSError(
                 .certificateUnreadable,
-                "certificate \(certificates.count + 1) of the file is damaged: save it again")
+                "certificate \(certificates.count + 1) of the file is damaged: save the file again")
         }
         guard !certificates.isEmpty else {
             throw TLSError(
@@ -108,26 +108,27 @@ internal import CBroadsideOpenSSL
         unsafe PEMText.name(X509_get_issuer_name(pointer))
     }
 
-    /// The beginning of the validity: `2030-01-01T00:00:00Z`.
+    /// The beginning of the validity period, such as `2030-01-01T00:00:00Z`.
     public var firstDay: String {
         // SAFETY: the time belongs to the certificate, and is copied into a text.
         unsafe Self.text(X509_get0_notBefore(pointer))
     }
 
-    /// The end of the validity, in the form of `firstDay`.
+    /// The end of the validity period, such as `2030-12-31T23:59:59Z`.
     public var lastDay: String {
         // SAFETY: the time belongs to the certificate, and is copied into a text.
         unsafe Self.text(X509_get0_notAfter(pointer))
     }
 
-    /// The end of the validity, seconds since 1970; nil if the certificate's value is invalid.
+    /// The end of the validity period, in seconds since 1970; nil if the certificate's value is
+    /// invalid.
     public var notAfter: Int64? {
         // SAFETY: the time belongs to the certificate, and is only compared.
         unsafe Self.seconds(X509_get0_notAfter(pointer))
     }
 
-    /// The beginning of the validity, seconds since 1970; nil if the certificate's value is
-    /// invalid.
+    /// The beginning of the validity period, in seconds since 1970; nil if the certificate's value
+    /// is invalid.
     public var notBefore: Int64? {
         // SAFETY: the time belongs to the certificate, and is only compared.
         unsafe Self.seconds(X509_get0_notBefore(pointer))
@@ -152,8 +153,9 @@ internal import CBroadsideOpenSSL
         return unsafe X509_check_private_key(pointer, key.pointer) == 1
     }
 
-    /// Returns the first value of a subject attribute as UTF-8, by its dotted object identifier:
-    /// UID is 0.9.2342.19200300.100.1.1, the common name is 2.5.4.3.
+    /// Returns the first value of the subject attribute with the given dotted object identifier, as
+    /// UTF-8. The identifier of UID is 0.9.2342.19200300.100.1.1, that of the common name is
+    /// 2.5.4.3.
     public func subjectAttribute(_ identifier: String) -> String? {
         guard let object = OpenSSLObject(identifier: identifier) else {
             ErrorQueue.clear()
@@ -167,7 +169,8 @@ internal import CBroadsideOpenSSL
         return unsafe PEMText.utf8(X509_NAME_ENTRY_get_data(X509_NAME_get_entry(name, index)))
     }
 
-    /// Returns the DER value inside an extension's OCTET STRING, by its dotted object identifier.
+    /// Returns the DER value inside the OCTET STRING of the extension with the given dotted object
+    /// identifier.
     public func extensionValue(_ identifier: String) -> [UInt8]? {
         guard let object = OpenSSLObject(identifier: identifier) else {
             ErrorQueue.clear()

@@ -81,13 +81,13 @@ public struct CertificateAuthority: Sendable {
 
 /// The validity period of a certificate, in seconds relative to now.
 public struct CertificateValidity: Equatable, Sendable {
-    /// The first second; negative values are in the past.
+    /// The first second of the validity period, relative to now; negative in the past.
     var from: Int
-    /// The last second.
+    /// The last second of the validity period, relative to now.
     var until: Int
 
-    /// Creates a period that begins an hour ago, to tolerate clock differences, and lasts for 365
-    /// days by default.
+    /// Creates a period. By default, it begins an hour ago, to tolerate clock differences, and ends
+    /// in 365 days.
     public init(from: Int = -3600, until: Int = 365 * 86_400) {
         self.from = from
         self.until = until

@@ -17,7 +17,7 @@ internal import CBroadsideOpenSSL
         self.validity = validity
     }
 
-    /// Creates and signs a version 3 certificate; an authority's own certificate is self-signed.
+    /// Creates and signs a version 3 certificate, which is self-signed if `issuer` is nil.
     func issue(
         for key: PrivateKey, signedBy issuer: (certificate: Certificate, key: PrivateKey)?
     ) throws(TLSError) -> Certificate {

@@ -19,7 +19,7 @@ struct FailureReport {
     var noApplicationProtocol: TLSError {
         TLSError(
             .noALPN,
-            "the \(peer)\(server) speaks HTTP/1.1 only (it selected no h2 by ALPN): "
+            "the \(peer)\(server) speaks HTTP/1.1 only (it did not select h2 by ALPN): "
                 + "check the host and port, and any proxy in between that decrypts TLS")
     }
 
@@ -47,7 +47,7 @@ struct FailureReport {
         return TLSError(
             .closed,
             "the \(peer)\(server) closed the connection during the TLS handshake: "
-                + "check the host and port, and any firewall between")
+                + "check the host and port, and any firewall in between")
     }
 
     /// Returns the error for a failed OpenSSL call.

@@ -205,7 +205,8 @@ enum KeyForm {
         let start: Int
         let end: Int
 
-        /// Parses the element at an offset; nil if there is none or it exceeds the bytes.
+        /// Parses the element at an offset; nil if there is no element, or if `bytes` ends inside
+        /// the element.
         init?(_ bytes: [UInt8], at offset: Int) {
             guard offset >= 0, offset + 2 <= bytes.count else { return nil }
             tag = bytes[offset]

@@ -26,7 +26,7 @@ internal import CBroadsideOpenSSL
         unsafe self.init(OBJ_txt2obj(identifier, 1), freedBy: ASN1_OBJECT_free)
     }
 
-    /// Passes the object to a call.
+    /// Passes the object to `body`.
     @safe func lend<Result, Failure>(
         _ body: (OpaquePointer) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -52,7 +52,7 @@ enum DERCoding {
         }
     }
 
-    /// Returns the encoding of an object; empty if it cannot be encoded.
+    /// Returns the DER of an object; empty if the object cannot be encoded.
     static func write(
         _ object: OpaquePointer,
         _ encode: (OpaquePointer?, UnsafeMutablePointer<UnsafeMutablePointer<UInt8>?>?) -> Int32

@@ -14,7 +14,7 @@ enum PEMText {
         }
     }
 
-    /// Returns the output of OpenSSL; empty if it fails.
+    /// Returns the bytes that OpenSSL writes in `body`; empty if `body` fails.
     @safe static func write(_ body: (OpaquePointer) -> Int32) -> [UInt8] {
         // SAFETY: the BIO is freed when the function ends; the `count` bytes at `bytes` belong to
         // it and are copied before that.

@@ -21,13 +21,14 @@ internal import CBroadsideOpenSSL
     var certificateRequested = false
     /// The reason for which the peer's certificate was rejected.
     var verification: TLSError?
-    /// The name for which the certificate must be valid; nil on the server's side.
+    /// The name for which the server's certificate must be valid; nil in a server's session.
     var serverName: ServerName?
     /// The destination of session tickets issued by the server; nil if none are kept.
     var tickets: SessionTickets?
     /// Time at which this session verified the certificate.
     var verified: ContinuousClock.Instant?
-    /// Time of the certificate's verification, by the session that received the ticket.
+    /// Time of the certificate verification on which the offered ticket is based; nil without a
+    /// ticket.
     var verifiedBefore: ContinuousClock.Instant?
     /// True if a server without configured authorities accepts any client certificate. Only the
     /// certificate's topics are then examined.
@@ -130,7 +131,8 @@ internal import CBroadsideOpenSSL
         unsafe pointer.deallocate()
     }
 
-    /// Creates a BIO over the transfer, which must outlive it; nil if memory is exhausted.
+    /// Creates a BIO over the transfer; nil if memory is exhausted. The transfer must outlive the
+    /// BIO.
     @unsafe func makeBIO() -> OpaquePointer? {
         // SAFETY: `method` is never freed. The caller owns the BIO and keeps the transfer alive as
         // long as it.

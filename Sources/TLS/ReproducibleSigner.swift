@@ -19,7 +19,7 @@ internal import CBroadsideGnuTLS
     ///
     /// - Parameters:
     ///   - key: PKCS#8 in DER.
-    ///   - maximumCount: Limit on the bytes of the signature.
+    ///   - maximumCount: Maximum byte count of the signature.
     /// - Returns: The signature in DER; empty if GnuTLS refuses.
     func sign(_ message: [UInt8], key: [UInt8], maximumCount: Int) -> [UInt8] {
         var der = [UInt8](repeating: 0, count: maximumCount)

@@ -39,7 +39,7 @@ final class SessionTickets: Sendable {
 
     private let state = Mutex(State())
 
-    /// Time for which a verification of the certificate counts.
+    /// Time after which a session must verify the server's certificate again.
     static let trustLimit = Duration.seconds(600)
 
     /// Makes the sessions of a context keep the tickets that they get.

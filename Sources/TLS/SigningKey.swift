@@ -26,8 +26,8 @@ public struct SigningKey: Sendable {
     ///
     /// - Parameters:
     ///   - uri: URI of the key with the PIN (RFC 7512); ends with NUL.
-    ///   - module: Path of the token's library, instead of the one configured for OpenSSL; ends
-    ///     with NUL.
+    ///   - module: Path of the token's library; ends with NUL. If nil, the library that is
+    ///     configured for OpenSSL is used.
     public init(tokenURI uri: [UInt8], module: [UInt8]?) throws(TLSError) {
         let (key, token) = try TokenKey.open(uri: uri, module: module)
         try KeyKind.requireP256(key)
@@ -47,7 +47,8 @@ public struct SigningKey: Sendable {
     /// The key as unencrypted PKCS#8 PEM.
     public var pem: [UInt8] { key.pem }
 
-    /// Signs a message with SHA-256 and ECDSA: 64 bytes, R and S of 32 bytes each, big-endian.
+    /// Signs a message with SHA-256 and ECDSA. Returns 64 bytes: R and S, 32 bytes each,
+    /// big-endian.
     ///
     /// The nonce is deterministic (RFC 6979), so that the same key and message produce the same
     /// bytes on every machine. OpenSSL signs if it supports this (3.2 and later), otherwise GnuTLS
@@ -98,7 +99,8 @@ public struct SigningKey: Sendable {
         return raw
     }
 
-    /// Signs like `signES256` with GnuTLS; nil if it is unavailable.
+    /// Signs with GnuTLS, in the form that `signES256` returns. Returns nil if GnuTLS is
+    /// unavailable or refuses.
     func signWithGnuTLS(_ message: [UInt8]) -> [UInt8]? {
         guard let signer = ReproducibleSigner.shared else { return nil }
         var encoded = key.der
@@ -162,7 +164,7 @@ public struct SigningKey: Sendable {
 
 /// The two forms of an ES256 signature.
 enum ES256Signature {
-    /// SEQUENCE of two INTEGERs of 33 bytes at most.
+    /// Maximum byte count of the DER form, a SEQUENCE of two INTEGERs of at most 33 bytes each.
     static let maximumDERCount = 72
 
     /// Returns R and S, each padded to 32 bytes; nil if the input is not a DER signature.

@@ -68,7 +68,7 @@ public struct ClientConfiguration: Sendable {
     public var trustsSystemRoots = true
     /// Additional trusted authorities in PEM, `--ca-file`.
     public var additionalAuthorities: [UInt8]?
-    /// The certificate sent to a server that requests a client certificate; nil: none is sent.
+    /// The certificate sent to a server that requests a client certificate; nil if none is sent.
     public var identity: TLSIdentity?
     /// The protocols offered by ALPN, one of which must be selected. If empty, none is offered or
     /// required.

@@ -117,7 +117,7 @@ internal import CBroadsideOpenSSL
         else { throw ErrorQueue.error("set the TLS versions and cipher suites") }
     }
 
-    /// The cipher suites of TLS 1.3 and TLS 1.2 in order of preference.
+    /// The cipher suites of TLS 1.3 in order of preference; `olderSuites` has those of TLS 1.2.
     private static let suites =
         "TLS_AES_128_GCM_SHA256:TLS_AES_256_GCM_SHA384:TLS_CHACHA20_POLY1305_SHA256"
     private static let olderSuites = "ECDHE+AES128+AESGCM:ECDHE+AESGCM:ECDHE+CHACHA20"
@@ -156,7 +156,7 @@ internal import CBroadsideOpenSSL
             throw TLSError(
                 .keyMismatch,
                 "the private key does not belong to the certificate "
-                    + "\(chain[0].subject): name the key for which it was issued")
+                    + "\(chain[0].subject): name the key for which the certificate was issued")
         }
         for certificate in chain.dropFirst() {
             guard unsafe openssl_add_chain_certificate(pointer, certificate.pointer) == 1 else {

@@ -71,8 +71,8 @@ extension TLSIdentity {
         get throws(TLSError) { try Certificate.all(pem: certificateChain)[0] }
     }
 
-    /// Returns the certificates with the key's own first, and the others in their order. If none
-    /// belongs to the key, the order stays as it is.
+    /// Returns the certificates, beginning with the one that belongs to the key; the others keep
+    /// their order. If no certificate belongs to the key, the order is unchanged.
     private static func leafFirst(_ chain: [Certificate], of key: PrivateKey) -> [Certificate] {
         guard let index = chain.firstIndex(where: { $0.belongs(to: key) }) else { return chain }
         var chain = chain
@@ -108,7 +108,7 @@ extension TLSIdentity {
                 + "'openssl pkcs12 -legacy -in FILE -out ALL.pem' and name ALL.pem")
     }
 
-    /// - Returns: nil if a cipher is unavailable.
+    /// Decrypts and parses PKCS#12; nil if a cipher is unavailable.
     private static func parse(
         _ bundle: borrowing OpenSSLObject, _ passphrase: [UInt8]?
     ) throws(TLSError) -> TLSIdentity? {

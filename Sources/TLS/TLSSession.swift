@@ -27,10 +27,10 @@ internal import CBroadsideOpenSSL
     /// ticket.
     private var isResuming: Bool
 
-    /// Maximum plaintext of one record, bytes (RFC 8446 section 5.1).
+    /// Maximum number of plaintext bytes in one record (RFC 8446 section 5.1).
     public static let recordLimit = 16_384
 
-    /// Maximum overhead of a record: header, explicit nonce or content type, and tag.
+    /// Maximum overhead of a record in bytes: header, explicit nonce or content type, and tag.
     private static let recordOverhead = 64
 
     /// The result of processing input.
@@ -40,8 +40,8 @@ internal import CBroadsideOpenSSL
         /// `plaintext` is full and more is available: empty it and call again with the rest of the
         /// input, even if that is empty.
         case plaintextFull
-        /// `ciphertext` is full and there is more to send: empty it and call again. Only handshakes
-        /// and alerts, a few KiB, are written here.
+        /// `ciphertext` is full and there is more to send: empty it and call again. `receive`
+        /// writes only handshakes and alerts to it, a few KiB.
         case ciphertextFull
         /// The peer sent close_notify: no data follows.
         case closed
@@ -175,8 +175,8 @@ internal import CBroadsideOpenSSL
     ///
     /// The session must be established, and `ciphertext` must have `sealedCount` free bytes.
     ///
-    /// - Returns: False if nothing was encrypted. Then the session has failed, or must first receive
-    ///   the rest of a message from the peer (a fragmented key update). If the result is false, keep
+    /// - Returns: False if nothing was encrypted: the session has failed, or must first receive the
+    ///   rest of a message from the peer (a fragmented key update). If the result is false, keep
     ///   the plaintext and call `receive`.
     public mutating func seal(_ plaintext: RawSpan, ciphertext: inout OutputRawSpan) -> Bool {
         let count = plaintext.byteCount
@@ -241,7 +241,7 @@ internal import CBroadsideOpenSSL
             decoding: UnsafeBufferPointer(start: name, count: Int(count)), as: UTF8.self)
     }
 
-    /// `TLSv1.2` or `TLSv1.3`.
+    /// The negotiated version, `TLSv1.2` or `TLSv1.3`.
     public var versionName: String {
         // SAFETY: OpenSSL's names of versions are constant.
         unsafe String(cString: SSL_get_version(session))
@@ -306,8 +306,8 @@ internal import CBroadsideOpenSSL
         }
     }
 
-    /// Ends the session. If the session offered a ticket, the ticket may be the cause. In this
-    /// case, no other session offers a ticket, so the next session shows whether the failure is
+    /// Ends the session after a failure. If the session offered a ticket, the ticket may be the
+    /// cause. Later sessions then offer no ticket, so the next session shows whether the failure is
     /// permanent.
     private mutating func fail(_ failure: TLSError) -> TLSError {
         var failure = failure

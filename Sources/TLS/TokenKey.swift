@@ -20,8 +20,8 @@ internal import Synchronization
     ///
     /// - Parameters:
     ///   - uri: URI of the key with the PIN (RFC 7512); ends with NUL.
-    ///   - module: Path of the token's library, instead of the one configured for OpenSSL; ends
-    ///     with NUL.
+    ///   - module: Path of the token's library; ends with NUL. If nil, the library that is
+    ///     configured for OpenSSL is used.
     /// - Returns: The key, for reading its public part, and the signer.
     static func open(uri: [UInt8], module: [UInt8]?) throws(TLSError) -> (PrivateKey, TokenKey) {
         precondition(uri.last == 0 && module?.last ?? 0 == 0, "OpenSSL reads up to the NUL")
@@ -61,8 +61,8 @@ internal import Synchronization
             throw TLSError(
                 .keyUnreadable,
                 "no private key was found in the token\(reason == 0 ? "" : " (\(text))"): check the URI with pkcs11-tool "
-                    + "--list-objects, the PIN in the file of pin-source, and the token's library "
-                    + "(module-path or PKCS11_MODULE_PATH)")
+                    + "--list-objects, the PIN in the file that pin-source names, and the token's "
+                    + "library (module-path or PKCS11_MODULE_PATH)")
         }
         return (found, unsafe TokenKey(found, library: library))
     }

@@ -131,7 +131,7 @@ struct DryRunLedgerTests {
             #expect(refused.exitCode == 2, "\(refused.errors)")
             #expect(
                 refused.errors.contains(
-                    "goes to its whole list, and 7 devices have or may have got the one in this ledger"
+                    "goes to its whole list, and 7 devices have or may have got this ledger's campaign"
                 ),
                 "\(refused.errors)")
         }

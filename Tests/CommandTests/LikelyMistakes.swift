@@ -15,7 +15,7 @@ extension MalformedRequest {
         .init(["--payload", "-"], says: ["--payload -", "standard input", "name a file"]),
         .init(
             ["--payload", "@trailing-comma"],
-            says: ["line 1, column 21", "a comma too many", "quote"]),
+            says: ["line 1, column 21", "an extra comma", "quote"]),
         .init(["--tokens", "@utf16"], says: ["@utf16 is UTF-16", "iconv -f UTF-16 -t UTF-8"]),
         .init(
             ["--tokens", "@bars.csv"], says: ["'token'", "token|name", "'|'", "psql --csv"]),

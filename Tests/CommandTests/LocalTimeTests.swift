@@ -96,7 +96,7 @@ struct LocalTimeTests {
             "waves        2030-03-30 17:30 UTC: 1 row in Asia/Tokyo",
             "             2030-03-31 01:00 UTC: 1 row in Europe/Berlin",
             "             2030-03-31 06:30 UTC: 1 row in America/New_York",
-            "no zone: 1 row names an unknown one, the first on line 4 ('Mars/Base')",
+            "no zone: 1 row names an unknown zone, the first on line 4 ('Mars/Base')",
             "to send      3", "1 BadZone",
         ] {
             #expect(planned.output.contains(line), "\(line): \(planned.output)")

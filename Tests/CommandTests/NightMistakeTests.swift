@@ -344,7 +344,7 @@ struct NightMistakeTests {
             let other = try start("\(path)/other/evening.json5", more)
             #expect(other.exitCode == 2, "\(other.errors)")
             #expect(
-                other.errors.contains("and it is sent to its whole list: ")
+                other.errors.contains("It then goes to its whole list, and ")
                     && other.errors.contains("\(reached) device"), "\(other.errors)")
         }
         // Earlier versions noted a path as it was typed.

@@ -23,7 +23,7 @@ struct PayloadProblemTests {
         .init(text: Campaign.payload),
         .init(text: "", error: "is empty"),
         .init(text: "[1]", error: "must start with {"),
-        .init(text: #"{"aps":{"alert":"x",}}"#, error: "a comma too many"),
+        .init(text: #"{"aps":{"alert":"x",}}"#, error: "an extra comma"),
         .init(text: #"{"aps":{"alert":"x""#, error: "line 1, column"),
         .init(text: "\u{feff}{}", error: "byte-order mark"),
         .init(text: Files.payload(count: 4097), error: "has 4,097 bytes"),

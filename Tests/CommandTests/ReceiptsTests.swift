@@ -128,7 +128,7 @@ struct ReceiptsTests {
         #expect(page.output.contains("<h2>Who opened it</h2>"))
         #expect(page.output.contains("a has a higher open rate than b, by "))
         #expect(page.output.contains("mac, big"))
-        #expect(page.output.contains("of these, \(found.repeated) are repeats for a device"))
+        #expect(page.output.contains("of these, \(found.repeated) are later receipts of a device"))
     }
 
     @Test func `A sample that shows no difference is too small to tell`() throws {
@@ -227,8 +227,8 @@ struct ReceiptsTests {
         #expect(found.arms["a"]?.opened == 1 && found.unreadable == 1)
         #expect(
             finished.errors
-                == "broadside: warning: --receipts \(receipts): 1 of 2 receipts can't be read and do "
-                + "not count: the first: line 3 has no readable time (soon)\n")
+                == "broadside: warning: --receipts \(receipts): 1 of 2 receipts can't be read and "
+                + "are ignored: the first: line 3 has no readable time (soon)\n")
 
         // Another campaign's receipts, and those whose clock is wrong.
         for (text, warning) in [

@@ -91,7 +91,7 @@ struct FailingClaimTests {
             environment: failing("open \(ENOSPC) .epoch.new", atOnce: true))
         #expect(resumed.exitCode == 5, "\(resumed.errors)")
         #expect(
-            resumed.errors.contains("No space left on device: free some space there"),
+            resumed.errors.contains("No space left on device: free some space on"),
             "\(resumed.errors)")
         #expect(try campaign.send(to: server.endpoint, ["--resume"]).exitCode == 0)
         #expect(try server.finish().count == 600)

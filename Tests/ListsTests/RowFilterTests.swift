@@ -276,8 +276,8 @@ import Testing
         #expect(some.count == 1)
         #expect(
             some[0].hasSuffix(
-                "2 rows have an array or object there, the first on line 2: it equals no text, so these "
-                    + "rows are sent"), "\(some)")
+                "2 rows have a JSON array or object, the first on line 2: it equals no text, so "
+                    + "these rows are sent"), "\(some)")
         #expect(
             try finish("x = news", [#""news""#, #"["news"]"#])[0].hasSuffix(": it does not match"))
         #expect(try finish("x != news", ["[]", "null"], mayRefuse: false).count == 2)
@@ -285,7 +285,7 @@ import Testing
             try finish("x != news", [#"["news"]"#, "null"])
         } throws: {
             "\($0)".contains(
-                "no row has a text or number there, and line 1 has an array or object: name a")
+                "no value is a text or number, and line 1 has an array or object: name a")
         }
     }
 

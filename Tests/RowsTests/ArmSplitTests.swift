@@ -60,7 +60,7 @@ import Testing
         ("a=101", "'a=101' must be above 0 and at most 100"), ("a=1e1", "is not ARM=PERCENT"),
         ("a=60,b=50", "adds up to 110 percent: the sum must be at most 100"),
         ("a=60,holdout=30", "adds up to 90 percent: if holdout is named, the sum must be 100"),
-        ("a=10,a=20", "has arm a twice"), ("holdout=100", "has no arm that is sent"),
+        ("a=10,a=20", "has arm a twice"), ("holdout=100", "sends to no device"),
         (String(repeating: "x", count: 33) + "=5", "is not ARM=PERCENT"),
         ((1...15).map { "a\($0)=1" }.joined(separator: ","), "has 16 arms including the holdout"),
     ])

@@ -136,7 +136,7 @@ import Testing
         let packed = pack(text, .gzip)
         #expect(unpack(packed + [0, 0, 0], .gzip) == .whole(text))
         for tail: [UInt8] in [[1], [0, 0x1f, 0x8b], Array("token\n".utf8)] {
-            let fault = ListDecompressor.Fault.corrupt("something else follows its gzip data")
+            let fault = ListDecompressor.Fault.corrupt("other data follows its gzip data")
             let end = unpack(packed + tail, .gzip)
             guard case .fault(_, fault) = end else {
                 Issue.record("\(end)")

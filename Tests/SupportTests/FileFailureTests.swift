@@ -32,7 +32,7 @@ import Testing
 
     @Test(arguments: [
         (EMFILE, "ulimit -n"), (ENFILE, "this machine has too many open files"),
-        (ENOSPC, "free some space there"), (EDQUOT, "free some space there"), (EROFS, "read-only"),
+        (ENOSPC, "free some space on"), (EDQUOT, "free some space on"), (EROFS, "read-only"),
         (ENOMEM, "too little memory"), (EAGAIN, "too little memory"), (ESTALE, "mounted again"),
         (EFBIG, "ulimit -f"),
         (EIO, "its disk or file system failed"),

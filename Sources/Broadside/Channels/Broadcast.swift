@@ -15,7 +15,7 @@ struct Broadcast {
     private let payload: [UInt8]
     private let options: BroadcastOptions
 
-    /// Limit on the bytes of a response's body. APNs sends no body, or a short reason.
+    /// Maximum size of a response's body, in bytes. APNs sends no body, or only a short reason.
     private static let bodyLimit = 4096
 
     /// Reads payload and credential.
@@ -164,7 +164,7 @@ struct Broadcast {
         return conclude(ledger, isEarlier: isEarlier)
     }
 
-    /// Prints advice about an outcome other than an acceptance.
+    /// Prints advice unless the broadcast was accepted, and returns the exit code.
     private func conclude(_ ledger: BroadcastLedger, isEarlier: Bool) -> Int32 {
         let outcome = ledger.outcome
         var response =

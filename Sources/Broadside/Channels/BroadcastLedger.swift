@@ -29,12 +29,14 @@ final class BroadcastLedger {
     private var writer: LedgerWriter?
     private var descriptor: Int32 = -1
     private var epoch: UInt32 = 0
-    /// Lengths of the previous run's segments, if that run did not end in an orderly way.
+    /// Lengths of the previous run's segments. The manifest keeps them if that run did not record
+    /// them itself.
     private var previousLengths: [SegmentLength] = []
     private let isNew: Bool
     /// Outcome so far.
     private(set) var outcome = Outcome()
-    /// Response of this run that refused the credential. The ledger does not record it.
+    /// Response that refused this run's credential, or that another server sent; nil if there was
+    /// none. The ledger does not record this response.
     var refusal: BlockingConnection.Response?
 
     /// Opens the ledger of an earlier start, or creates a ledger.
@@ -42,7 +44,8 @@ final class BroadcastLedger {
     /// - Parameters:
     ///   - identity: Identity of the broadcast. A ledger of another broadcast is an error with exit
     ///     code 2.
-    ///   - expiration: Expiration, which is fixed by the first start.
+    ///   - expiration: Expiration of a new broadcast. Later starts use the expiration that the
+    ///     first start recorded.
     init(
         path: String, identity: CampaignIdentity, expiration: Expiration, name: String?, now: Now
     ) throws(BroadsideError) {
@@ -209,7 +212,7 @@ final class BroadcastLedger {
         try end()
     }
 
-    /// Ends a run in which nothing was reserved.
+    /// Records the run's end in the manifest; does nothing if no run has begun.
     func end() throws(BroadsideError) {
         guard let position = writer?.writtenPosition else { return }
         manifest.endEpoch(

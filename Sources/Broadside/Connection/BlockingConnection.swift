@@ -32,7 +32,7 @@ import BroadsideTLS
         var reasonText: String?
         /// The delay that the response asks for, seconds; nil if none.
         var retryAfterSeconds: UInt64?
-        /// Header fields and body, if the connection reads whole responses.
+        /// Header fields and body; empty unless the connection reads whole responses.
         var fields: [HeaderBlockReader.Field] = []
         var body: [UInt8] = []
     }
@@ -58,9 +58,9 @@ import BroadsideTLS
 
     /// Connects the socket without sending anything.
     ///
-    /// - Parameter bodyLimit: Limit on the bytes of a body if whole responses are needed; nil if
-    ///   status and reason are enough. If a limit is given, a GOAWAY does not end the wait as long
-    ///   as the response can still come.
+    /// - Parameter bodyLimit: Maximum size of a body, in bytes; nil if only status and reason are
+    ///   needed. With a limit, whole responses are recorded, and a GOAWAY does not end the wait
+    ///   while a response can still come.
     init(
         to address: SocketAddress, configuration: TLSConfigurationBox.Value, limitSeconds: Int,
         bodyLimit: Int? = nil

@@ -3,7 +3,7 @@ internal import Glibc
 
 /// Advice about a connection that could not be opened.
 enum ConnectAdvice {
-    /// Returns the advice for an `errno` value of connecting.
+    /// Returns the advice for the `errno` value of a failed connection attempt.
     ///
     /// - Parameter otherPort: Value of `--port` to try; nil if the option can't change the port.
     static func text(errno code: Int32, isProxy: Bool, otherPort: UInt16?) -> String {

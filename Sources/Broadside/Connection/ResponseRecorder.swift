@@ -4,8 +4,8 @@ import BroadsideSupport
 /// Records header fields and body of a response, from the frames of a connection that has one
 /// request at a time.
 ///
-/// The connection's state machine keeps only the status and the first 512 bytes. A device push
-/// needs no more. The state machine has already checked the frames that arrive here.
+/// The connection's state machine keeps only the status and the first 512 bytes of the body. A
+/// device push needs no more. The state machine has already checked the frames that arrive here.
 struct ResponseRecorder {
     /// The frame types and flags of RFC 9113 section 6.
     private static let (data, headers, continuation): (UInt8, UInt8, UInt8) = (0, 1, 9)
@@ -23,7 +23,7 @@ struct ResponseRecorder {
     /// Whether the body is longer than the limit. Bytes beyond the limit are not kept.
     private(set) var isTooLong = false
 
-    /// - Parameter bodyLimit: Limit on the bytes of a body.
+    /// - Parameter bodyLimit: Maximum size of a body, in bytes.
     init(bodyLimit: Int) {
         assert(bodyLimit > 0, "an error body is read, too")
         self.bodyLimit = bodyLimit

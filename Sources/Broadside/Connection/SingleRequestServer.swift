@@ -35,7 +35,7 @@ struct SingleRequestServer {
     ///     used.
     ///   - host: Apple's host for the environment, used if the options name no endpoint.
     ///   - port: Port of Apple's host, and of an endpoint that names no port.
-    ///   - bodyLimit: Limit on the bytes of a response's body.
+    ///   - bodyLimit: Maximum size of a response's body, in bytes.
     ///   - warnings: Receives likely mistakes.
     init(
         _ options: SendOptions, host: String, port: UInt16, bodyLimit: Int,
@@ -161,7 +161,7 @@ extension BlockingConnection.Response {
         return String(decoding: field.value, as: UTF8.self)
     }
 
-    /// Limit on the bytes of a header field's value. Apple's values are shorter.
+    /// Maximum size of a header field's value, in bytes. Apple's values are shorter.
     private static let fieldCountMax = 4096
 
     /// Status and reason, for messages.

@@ -92,7 +92,7 @@ public struct RunStatus: Sendable {
     /// Reads the status of a ledger.
     ///
     /// - Parameter path: Directory of the ledger.
-    /// - Throws: Only if a signal requests the end.
+    /// - Throws: Only if a stop signal arrives.
     public init(ledger path: String) throws(BroadsideError) {
         self = try Self.all(ledgers: [path])[0]
     }
@@ -102,7 +102,7 @@ public struct RunStatus: Sendable {
     ///
     /// - Parameter paths: Directories of the ledgers.
     /// - Returns: Their states, in the same order.
-    /// - Throws: Only if a signal requests the end.
+    /// - Throws: Only if a stop signal arrives.
     public static func all(ledgers paths: [String]) throws(BroadsideError) -> [RunStatus] {
         let responses = ControlClient.ask(ledgers: paths, request: "status") { response in
             try? JSONCoding.decode(Progress.self, from: Array(response.utf8))

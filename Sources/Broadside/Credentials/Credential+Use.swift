@@ -144,9 +144,9 @@ extension Credential {
             guard headers.topic != nil || onlyTopic == other.onlyTopic else {
                 throw .usage(
                     "certificate",
-                    "was replaced by one for \(onlyTopic ?? "several topics"), but the "
-                        + "campaign began with one for "
-                        + "\(other.onlyTopic ?? "several topics"): renew that one")
+                    "is now for \(onlyTopic ?? "several topics"), but the "
+                        + "campaign began with a certificate for "
+                        + "\(other.onlyTopic ?? "several topics"): renew that certificate")
             }
         default: break
         }

@@ -46,7 +46,7 @@ package struct ExternalProviderToken: Sendable {
         }
     }
 
-    /// Identifies one state of the file.
+    /// Identifies one state of a token file, so that a change of the file is noticed.
     package struct Mark: Equatable, Sendable {
         private var inode: UInt64
         private var size: Int
@@ -73,7 +73,7 @@ package struct ExternalProviderToken: Sendable {
     /// Size limit of the file or the command's output, bytes.
     static let byteLimit = 8_192
 
-    /// Reads the file and makes all checks for which no key is needed.
+    /// Reads a token file and makes all checks that need no key.
     ///
     /// - Parameter warnings: Receives likely mistakes.
     package static func read(
@@ -161,8 +161,8 @@ package struct ExternalProviderToken: Sendable {
     func checkTeam(of other: ExternalProviderToken) throws(BroadsideError) {
         guard claims.teamID == other.claims.teamID else {
             let fault =
-                "a token of team \(claims.teamID), but the run began with one of team "
-                + "\(other.claims.teamID): make it with a key of that team"
+                "a token of team \(claims.teamID), but the run began with a token of team "
+                + "\(other.claims.teamID): sign the token with a key of that team"
             switch source {
             case .file(let path): throw .usage(source.option, "\(path) now has \(fault)")
             case .command: throw .usage(source.option, "printed \(fault)")

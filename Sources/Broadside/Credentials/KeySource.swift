@@ -88,7 +88,7 @@ extension SendOptions {
 /// The keys that are read once per process because their source can't be read again.
 enum HeldKeys {
     private static let keys = Mutex<[String: SigningKey]>([:])
-    /// Limit on key sources per process. A program that uses the library may have several.
+    /// Maximum number of keys that are kept. A program that uses the library may have several.
     private static let countMax = 64
 
     /// Returns the key of a source. Reads the source on first use.

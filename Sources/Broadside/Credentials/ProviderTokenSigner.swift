@@ -27,11 +27,11 @@ struct ProviderTokenSigner: Sendable {
             ProviderTokenClaims.compactToken(signingInput: input, signature: signature))
     }
 
-    /// Returns the token to use at a time.
+    /// Returns the provider token to use at the time `nowSeconds`.
     ///
     /// - Parameters:
     ///   - nowSeconds: Seconds since 1970.
-    ///   - shiftSeconds: Shift of the issue time.
+    ///   - shiftSeconds: Seconds to add to the token's issue time.
     func token(
         nowSeconds: UInt64, shiftSeconds: Int64 = 0
     ) throws(BroadsideError) -> ProviderTokenLife.Token {

@@ -121,7 +121,8 @@ enum SecretCommand {
     /// digits of base64 or base64url. A word that begins with a slash could also be a path. Paths
     /// usually have a dot, a hyphen or an underscore, and no line of a key has one.
     ///
-    /// Programs put quotes and brackets around what they refuse, so these do not count.
+    /// Quotes, brackets and punctuation around the word are ignored, because programs often put
+    /// them around the text that they refuse.
     static func isLikeSecret(_ word: Substring) -> Bool {
         let punctuation = "\"'`()[]{}<>,;:.!?".utf8
         var bytes = word.utf8

@@ -11,7 +11,7 @@ struct TokenURI: Equatable, Sendable {
 
     init(_ text: String) { self.text = text }
 
-    /// Limit on the length of a URI.
+    /// Maximum length of a URI, in bytes.
     private static let countMax = 1_024
     /// Limit on the size of the file that contains the PIN, bytes.
     private static let pinByteLimit = 256

@@ -83,8 +83,8 @@ enum DoctorVerdict {
         case .missingProviderToken:
             return (
                 "credential",
-                "APNs saw no credential: check the endpoint, whose server did not "
-                    + "ask for the certificate, or did not accept it"
+                "APNs saw no credential, because the endpoint's server did not ask for "
+                    + "the certificate, or did not accept it: check --endpoint"
             )
         case .unrelatedKeyIDInToken, .forbidden:
             return ("credential", "APNs does not accept this key here: check it in Apple's portal")

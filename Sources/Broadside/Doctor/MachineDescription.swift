@@ -9,8 +9,8 @@ package struct MachineDescription: Sendable, Equatable {
     package var processor: String?
     /// Number of online processors.
     package var processorCount: Int
-    /// Whether the processor has vector AES instructions. With AVX-512, OpenSSL then encrypts
-    /// several blocks at once.
+    /// Whether the processor has vector AES instructions. If the processor also has AVX-512,
+    /// OpenSSL encrypts several blocks at once.
     package var hasVAES: Bool
     package var hasAVX512: Bool
     /// Whether the processor meets OpenSSL's requirements for AES-GCM of several blocks at once.

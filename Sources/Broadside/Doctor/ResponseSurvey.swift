@@ -12,8 +12,8 @@ struct ResponseSurvey: Equatable {
         /// HTTP status; nil without a response.
         var status: Int?
         var reason: String?
-        /// Header fields by name. A value that differs from response to response is replaced by its
-        /// kind.
+        /// Header fields by name. A value that differs from response to response is replaced by a
+        /// description, such as `new, in lower case`.
         var headers: [String: String] = [:]
         /// The body as the server sent it; nil if there is none.
         var body: String?

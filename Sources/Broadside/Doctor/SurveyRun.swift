@@ -7,7 +7,7 @@ public import BroadsideSupport
 /// Runs `doctor --survey` and `doctor --compare`: sends requests that no device can receive, and
 /// reports the differences between two surveys.
 public enum SurveyRun {
-    /// Limit on the bytes of a response's body.
+    /// Maximum size of a response's body, in bytes.
     private static let bodyLimit = 4096
     /// Limit on requests per connection, because a server may slow down a connection with many
     /// refusals.
@@ -136,8 +136,8 @@ public enum SurveyRun {
         return survey
     }
 
-    /// Sends one request; nil if the server did not act on it. The connection becomes nil if it can
-    /// serve no further request.
+    /// Sends one request and returns its entry in the survey; nil if the server did not act on the
+    /// request. Sets `connection` to nil if it can serve no further request.
     private static func exchange(
         _ harmless: HarmlessRequest, _ server: SingleRequestServer,
         _ connection: inout BlockingConnection?
@@ -186,8 +186,8 @@ public enum SurveyRun {
             && groups.joined().allSatisfy { Character(UnicodeScalar($0)).isHexDigit }
     }
 
-    /// The value of a header field. A value that differs from response to response is replaced by
-    /// its kind.
+    /// The value of a header field. A value that differs from response to response is replaced by a
+    /// description, such as `new, in lower case`.
     private static func value(of field: HeaderBlockReader.Field, sent: String?) -> String {
         let text = String(decoding: field.value, as: UTF8.self)
         if let sent, text == sent { return "as sent" }

@@ -11,7 +11,7 @@ public enum FeedbackRun {
     /// Maximum time without data in the middle of the list, seconds.
     private static let silenceSeconds = 30
 
-    /// Connects, reads and records.
+    /// Connects to the feedback service, reads its list, and records the tuples in the ledger.
     ///
     /// - Parameter options: Send options. Only `endpoint`, `caFile`, `certificate`, `privateKey`,
     ///   `passphraseFile` and `ledger` are used.
@@ -115,8 +115,8 @@ public enum FeedbackRun {
                     "\(peer): \(problem): "
                         + (ledger.count == 0
                             ? "is this a feedback service? check --endpoint"
-                            : "the \(ledger.count) tokens before it are recorded, so prune with "
-                                + "this ledger, then read again into another --ledger"),
+                            : "the first \(ledger.count) tokens are recorded: prune with "
+                                + "this ledger, then read the list again into another --ledger"),
                     exitCode: 1)
             }
             if bytes.isEmpty { return }

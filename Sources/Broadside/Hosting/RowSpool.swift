@@ -3,7 +3,8 @@ internal import Glibc
 internal import Synchronization
 
 /// Passes rows from a task of the program to a thread of the run, which writes them to the ledger's
-/// copy of the list. At most one block of rows waits. The task is suspended until the run takes it.
+/// copy of the list. At most one block of rows waits. The task is suspended until the run takes
+/// that block.
 package final class RowSpool: Sendable {
     private struct State: Sendable {
         var block: [UInt8]?
@@ -24,7 +25,7 @@ package final class RowSpool: Sendable {
     /// Interval at which the run's thread checks for the next block, microseconds.
     private static let interval: UInt32 = 500
 
-    /// - Parameter byteLimit: Limit on the bytes of the ledger's copy of the list.
+    /// - Parameter byteLimit: Maximum size of the ledger's copy of the list, in bytes.
     package init(byteLimit: UInt64) { self.byteLimit = byteLimit }
 
     // MARK: For the program's task

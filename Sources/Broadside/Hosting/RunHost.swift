@@ -68,7 +68,7 @@ package final class RunHost: Sendable {
 
     // MARK: For the program
 
-    /// Requests a change.
+    /// Requests a change of the run.
     ///
     /// - Parameter respond: Called once: with nil if the run made the change, otherwise with the
     ///   error.

@@ -3,7 +3,7 @@ public import BroadsideLists
 
 /// Options of `broadside prune`.
 public struct PruneOptions: Sendable {
-    /// Directories of the ledgers whose verdicts count.
+    /// Directories of the ledgers whose verdicts decide which tokens are dead.
     public var ledgers: [String]
     /// The list to prune.
     public var tokens: String

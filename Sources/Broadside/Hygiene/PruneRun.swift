@@ -147,8 +147,8 @@ public enum PruneRun {
             "ledger",
             "\(path): \(responses.mismatchCount) of \(responses.count) responses are "
                 + "BadDeviceToken or DeviceTokenNotForTopic, so nothing was written. Most likely "
-                + "the run had the wrong environment or topic, and APNs refused valid tokens, "
-                + "too: leave this ledger out, or leave "
+                + "the run had the wrong environment or topic, so APNs also refused "
+                + "valid tokens: leave this ledger out, or leave "
                 + wanted.map(\.text).sorted().joined(separator: " and ") + " out of --reasons")
     }
 
@@ -283,7 +283,7 @@ public enum PruneRun {
     }
 }
 
-/// The checks that no output file overwrites another needed file.
+/// Checks that no output file overwrites the list or the other output file.
 enum PruneFiles {
     static func check(_ options: PruneOptions, list: TokenList) throws(BroadsideError) {
         try check(options.outputOption, options.output, identity: list.identity)

@@ -4,19 +4,20 @@ import BroadsideLedgers
 import BroadsidePayloads
 import BroadsideSupport
 
-/// Topic of the tokens in a list. It decides which verdicts about these tokens count.
+/// Topic of the tokens in a list. The topic decides which verdicts about these tokens are used.
 enum PruneTopic {
-    /// All reports count, regardless of their topic.
+    /// Every verdict about a token is used, regardless of its topic.
     case any
     /// All rows have this topic.
     case one(String)
     /// Each row names its topic. `option` is the option that names the columns, for messages.
     case ofRow(TextTemplate, option: String)
 
-    /// Determines the topic from the option. Without the option, the ledgers decide: if all of them
-    /// have the same topic template, it also applies to the rows of the list.
+    /// Determines the topic from the option `--topic`. Without this option, the ledgers decide: if
+    /// all of them have the same topic template, this template also applies to the rows of the
+    /// list.
     ///
-    /// - Throws: Exit code 2 if the option is not a template, or if it is needed and missing.
+    /// - Throws: Exit code 2 if the option is not a valid template, or if it is missing but needed.
     init(_ options: PruneOptions) throws(BroadsideError) {
         if let topic = options.topic {
             let template = try Self.template(topic)
@@ -78,7 +79,7 @@ enum PruneTopic {
     ///
     /// - Parameters:
     ///   - all: Scope of each ledger.
-    ///   - found: Scopes whose verdicts count.
+    ///   - found: Scopes of the verdicts that are used.
     func warning(_ all: [TokenScope], _ found: [TokenScope]) -> String? {
         if let scope {
             let foreign = all.count { !$0.mayBe(scope) }

@@ -30,7 +30,7 @@ public struct TokensCheck {
     ///
     /// - Parameters:
     ///   - options: Options with the list.
-    ///   - countsDuplicates: Whether to count duplicates of tokens, too.
+    ///   - countsDuplicates: Whether to also count duplicates of tokens.
     /// - Throws: If the list can't be read, with the exit code.
     public init(_ options: TokensOptions, countsDuplicates: Bool) throws(BroadsideError) {
         let list = try TokenList(

@@ -23,17 +23,17 @@ public enum TokensDedupe {
         /// Number of rows that have a token, but no value in the column `Rule.column`. These rows
         /// stay.
         public var withoutValue: UInt64 = 0
-        /// Rows with a word such as NULL in the column `Rule.column`; nil if there are none. They
-        /// count in `withoutValue`, too.
+        /// Rows with a word such as NULL in the column `Rule.column`; nil if there are none.
+        /// `withoutValue` includes these rows.
         var nulls: Nulls?
-        /// Rows with a JSON array or object in the column `Rule.column`. They count in
-        /// `withoutValue`, too.
+        /// Rows with a JSON array or object in the column `Rule.column`. `withoutValue` includes
+        /// these rows.
         var nested = NestedValues()
     }
 
     /// Rows with a word for a missing value, such as NULL.
     struct Nulls {
-        /// The first word, and the line of its row.
+        /// The first such word, and the line of its row.
         let word: String
         let line: UInt64
         /// Number of rows with any such word.
@@ -50,7 +50,8 @@ public enum TokensDedupe {
         var count = 0
         /// Number of rows that have the most frequent value.
         var mostRows: UInt64 = 0
-        /// Byte range of the row that stays among them, as one number (see `bytesWord`).
+        /// Byte range of the row that is kept among all rows with the most frequent value (see
+        /// `bytesWord`).
         var mostKept: UInt64 = 0
 
         /// - Parameter rows: Number of rows found so far that have the value.
@@ -69,8 +70,7 @@ public enum TokensDedupe {
         /// Option that named `newestColumn`, for messages.
         public var newestOption: String
 
-        /// Creates a rule that keeps one row per token: the first row, unless the columns select a
-        /// different one.
+        /// Creates a rule. Without columns, it keeps the first row of each token.
         public init(
             column: String? = nil, newestColumn: String? = nil,
             newestOption: String = "registered-column"
@@ -218,7 +218,7 @@ public enum TokensDedupe {
         if let column = rule.column, result.nested.count > 0 {
             standardErrorLine(
                 "broadside: warning: --by '\(shownColumn(column))': \(result.nested.subject): such rows "
-                    + "stay; to compare what is in it, name a key, as in \(shownColumn(column)).id")
+                    + "stay; to compare values inside, name a key, as in \(shownColumn(column)).id")
         }
         result.rows = survey.counts.rows
         return result

@@ -13,7 +13,7 @@ struct NightFolder {
     /// Folder of all campaigns.
     private let parent: String
 
-    /// Limit on the names that a warning lists.
+    /// Maximum number of dates that a warning lists.
     private static let namedLimit = 5
     /// Limit on the length of a folder's name, bytes (NAME_MAX).
     private static let nameByteLimit = 255
@@ -136,8 +136,8 @@ struct NightFolder {
         throw .usage(
             "ledgers",
             "\(other) is already a ledger for that date, but this night would "
-                + "use \(ledger(date)): move the ledger there if it belongs to this campaign, "
-                + "or name another folder")
+                + "use \(ledger(date)): move the existing ledger to that path if it belongs to "
+                + "this campaign, or name another folder")
     }
 
     /// Checks the ledgers of other nights. Refuses to begin while one of these nights is sending,
@@ -324,8 +324,8 @@ struct NightFolder {
         }
     }
 
-    /// Notes the removal and then removes a hidden ledger. Without the note, a night without a
-    /// ledger would count as lost.
+    /// Records the removal in the notes, and then removes the hidden ledger. Without the note, a
+    /// night without a ledger would count as lost.
     private func finishRemoval(of date: NightDate, _ notes: NightNotes) throws(BroadsideError) {
         if notes.history[date]?.state != .removed {
             try notes.add(.removed, of: date, at: Clock.now().wallMilliseconds)

@@ -2,7 +2,7 @@ import BroadsideSupport
 
 /// Options of `broadside night`.
 public struct NightOptions: Sendable {
-    /// Options of the night's send. The night itself determines the ledger and its use.
+    /// Options of the night's send. The night itself determines `ledger` and `ledgerUse`.
     public var send = SendOptions()
     /// Path of the campaign's file.
     public var campaign = ""
@@ -24,6 +24,6 @@ public struct NightOptions: Sendable {
     /// Limit on `--night-length`. The limit is below 23 hours, because the next night may begin 23
     /// hours later if clocks are set forward.
     public static var nightLengthLimit: UInt64 { 20 * 3_600 * second }
-    /// Limit on `--keep`.
+    /// Maximum value of `--keep`.
     public static var keepLimit: Int { 4_096 }
 }

@@ -249,8 +249,8 @@ struct NightCall {
                 + "put the ledger back")
     }
 
-    /// Refuses another campaign with the same name. Its night would otherwise count as already
-    /// sent.
+    /// Refuses a night that another campaign with the same name has begun. Without this check, the
+    /// night would count as already sent for this campaign.
     private func refuseOtherCampaign(
         _ date: NightDate, _ history: NightHistory
     ) throws(BroadsideError) {
@@ -261,8 +261,8 @@ struct NightCall {
             "campaign",
             "\(options.campaign): the night of \(date) in \(folder.path) belongs to campaign "
                 + "\(night.campaign). If that file was moved, put it back or leave a link there. If "
-                + "this is another campaign, give it another --name, and it is sent to its "
-                + "whole list: "
+                + "this is another campaign, give it another --name. It then goes to its "
+                + "whole list, and "
                 + "\(LedgerSession.reached(by: try? LedgerReader(path: folder.ledger(date))))"
         )
     }

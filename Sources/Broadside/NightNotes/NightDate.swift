@@ -5,7 +5,9 @@ import BroadsideSupport
 struct NightDate: Hashable, Comparable, Sendable, CustomStringConvertible {
     let description: String
 
-    /// - Parameter text: Ten characters that form a valid date; nil for other texts.
+    /// Parses a date; nil if the text is not a valid date.
+    ///
+    /// - Parameter text: Ten characters, such as `2026-11-20`.
     init?(_ text: String) {
         let bytes = Array(text.utf8)
         guard bytes.count == 10, bytes[4] == UInt8(ascii: "-"), bytes[7] == UInt8(ascii: "-") else {

@@ -117,7 +117,7 @@ struct NightHistory: Sendable {
         /// The start is to send rows of the night again, but the night has not sent any rows yet.
         /// `latest` is the latest night with a ledger; nil if no night has a ledger.
         case nothingToRetry(latest: NightDate?)
-        /// A later night has begun, and no start of this one is noted, so its date may be a
+        /// A later night has begun, but no start of this night is noted, so the date may be a
         /// mistake.
         case isPast(latest: NightDate)
     }
@@ -145,7 +145,7 @@ struct NightHistory: Sendable {
 // MARK: Text format
 
 extension NightHistory {
-    /// First line of the file.
+    /// First line of the notes file.
     static let header = "broadside nights 1\n"
     /// The last millisecond of the year 9999.
     private static let latestTime: UInt64 = 253_402_300_799_999

@@ -92,9 +92,9 @@ final class NightNotes: Sendable {
         return bytes.count < header.count && header.starts(with: bytes)
     }
 
-    /// Refuses a folder with nights whose file has no note. A full disk or a power cut may have
-    /// removed the notes. If the first start ended before it wrote the file, the folder has no other
-    /// entry.
+    /// Refuses a folder that has nights, but no note in its file. A full disk or a power cut may
+    /// have removed the notes. A folder without other entries is accepted: its first start may have
+    /// ended before it wrote the file.
     private static func refuseLostNotes(
         _ path: String, folder: String
     ) throws(BroadsideError) {
@@ -153,11 +153,11 @@ final class NightNotes: Sendable {
             exitCode: ExitCode.inUse)
     }
 
-    /// Reads the file and writes its first line if it is empty. Removes an incomplete note at the
-    /// end, because the step that it announces has not happened.
+    /// Reads the file. Writes the first line if the file is empty. Removes an incomplete note at
+    /// the end, because the step that it announces has not happened.
     ///
-    /// - Parameter isNew: Whether the file did not exist before. A folder of nights may come from
-    ///   elsewhere without it.
+    /// - Parameter isNew: Whether the file did not exist before. A folder of nights may have been
+    ///   copied from elsewhere without the file.
     private static func read(
         _ descriptor: Int32, _ path: String, folder: String, isNew: Bool
     ) throws(BroadsideError) -> Content {

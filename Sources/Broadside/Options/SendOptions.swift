@@ -132,14 +132,15 @@ public struct SendOptions: Sendable {
 
     /// Number of requests for a row before it may become `failed`.
     public var maxAttempts = 5
-    /// Time for which a row is retried before it may become `failed`. Like all durations here, it
-    /// is in nanoseconds.
+    /// Time for which a row is retried before it may become `failed`. Like all durations in
+    /// `SendOptions`, it is in nanoseconds.
     public var retryFor: UInt64 = 1800 * second
     /// Handling of rows whose response was lost.
     public var onLost = LostResponsePolicy.record
-    /// Time limit of a response.
+    /// Maximum time from a request to its response, in nanoseconds.
     public var requestTimeout: UInt64 = 30 * second
-    /// Time limit without any response; nil: `defaultGiveUpAfter`.
+    /// Time without any response, in nanoseconds, after which the run stops; nil:
+    /// `defaultGiveUpAfter`.
     public var giveUpAfter: UInt64?
     /// Number of consecutive refusals that stops the run.
     public var abortAfter = 50
@@ -155,10 +156,11 @@ public struct SendOptions: Sendable {
     /// Whether the canary of another part of the campaign has passed. If so, this part needs no
     /// canary.
     public var assumesCanary = false
-    /// Time after the first start at which the run stops sending requests; nil: none.
+    /// Time after the first start, in nanoseconds, at which the run stops sending requests; nil:
+    /// none.
     public var deadline: UInt64?
 
-    /// Limit on the rows, counted from the first row of the list or the shard.
+    /// Maximum number of rows, counted from the first row of the list or the shard; nil: all rows.
     public var limit: UInt64?
     /// Shard of the list; nil: the whole list.
     public var shard: ListShard?
@@ -176,7 +178,7 @@ public struct SendOptions: Sendable {
     public var suppress: String?
     /// Whether duplicates of a token are skipped.
     public var skipsDuplicates = false
-    /// Whether the user asked to send duplicates of a token. If not, they are a warning.
+    /// Whether the user asked to send duplicates of a token. If not, duplicates cause a warning.
     public var sendsDuplicates = false
     /// Directories of ledgers that report dead tokens. Rows with these tokens are skipped. nil: not
     /// requested; empty: requested without directories.
@@ -185,9 +187,11 @@ public struct SendOptions: Sendable {
     /// contain no ledger, as on a campaign's first night. An unreadable ledger in them only causes
     /// a warning.
     public var skipDeadIsDefault = false
-    /// Column with the time of a token's registration; nil: `deadFor` decides.
+    /// Column with the time of a token's registration. Reports from before that time are ignored.
+    /// nil: `deadFor` limits the age of reports.
     public var registeredColumn: String?
-    /// Maximum age at which a report of a dead token counts, in nanoseconds; nil: `defaultDeadFor`.
+    /// Maximum age of a report of a dead token, in nanoseconds; nil: `defaultDeadFor`. Older
+    /// reports are ignored.
     public var deadFor: UInt64?
     /// Limit on notifications per device within a time; nil: unlimited.
     public var cap: FrequencyCap?
@@ -215,7 +219,7 @@ public struct SendOptions: Sendable {
     /// The display during the run.
     public var progress = Progress.auto
     /// Format of the log. If nil and `progress` is `.auto`, the log has only important events, as
-    /// text. If nil otherwise, there is no log.
+    /// text. If nil and `progress` has another value, there is no log.
     public var log: LogFormat?
     /// Path of the report page.
     public var report: String?

@@ -9,8 +9,8 @@ public struct SendRate: Equatable, Sendable, ExpressibleByIntegerLiteral,
     public let first: Double
     /// Final rate, in requests per second, at least `first`.
     public let last: Double
-    /// Duration of the rise, nanoseconds; 0 if the rate is constant. Only time in which requests
-    /// are sent counts.
+    /// Duration of the rise, in nanoseconds; 0 if the rate is constant. Time in which no requests
+    /// are sent is not included.
     public let riseNanoseconds: UInt64
 
     /// Creates a constant rate.
@@ -18,8 +18,8 @@ public struct SendRate: Equatable, Sendable, ExpressibleByIntegerLiteral,
         self.init(perSecond, perSecond, 0)
     }
 
-    /// Creates a rate that rises linearly within this time, and then stays constant. Only time in
-    /// which requests are sent counts.
+    /// Creates a rate that rises linearly within the given time, and then stays constant. Time in
+    /// which no requests are sent is not included.
     ///
     /// - Returns: nil if the rate falls, `first` is not positive or the time is 0.
     public init?(from first: Double, to last: Double, withinNanoseconds: UInt64) {

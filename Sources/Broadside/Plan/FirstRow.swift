@@ -13,9 +13,9 @@ struct FirstRow {
     let payload: [UInt8]
     private let token: ShortenedToken
 
-    /// The search checks at most this many rows that would be sent.
+    /// Maximum number of sendable rows that the search for the first row checks.
     static let searchLimit: UInt64 = 1000
-    /// The search reads at most this many rows, including skipped rows.
+    /// Maximum number of rows that the search for the first row reads, including skipped rows.
     private static let rowsLimit: UInt64 = 10_000_000
 
     /// - Returns: nil if all rows have the same payload, or none of the first rows can be sent.

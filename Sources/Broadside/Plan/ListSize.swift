@@ -2,7 +2,7 @@ import BroadsideLists
 import BroadsideRows
 import BroadsideSupport
 
-/// Number of a run's rows, counted or estimated before it begins.
+/// Number of a run's rows, counted or estimated before the run begins.
 enum ListSize: Equatable {
     case exact(UInt64)
     /// An estimate from this many bytes at the start of the list. Later rows may be longer or
@@ -17,8 +17,8 @@ enum ListSize: Equatable {
         try count(plan, list, byteLimit: list.isCutByBytes ? plainBytes : compressedBytes)
     }
 
-    /// Counts the rows of a plain file, of a single device, or of a compressed list up to
-    /// `countedBytes`. Estimates the rows of larger lists.
+    /// Counts the rows of a plain file or of a single device. Of a compressed list, at most
+    /// `countedBytes` are read: the number of rows of a larger list is estimated.
     static func count(
         _ plan: Plan, _ list: TokenList, _ rows: RunRows
     ) throws(BroadsideError) -> ListSize {

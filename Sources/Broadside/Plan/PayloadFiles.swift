@@ -87,7 +87,7 @@ struct PayloadFiles {
         }
     }
 
-    /// Location of columns that the topic requires.
+    /// Location that messages name for columns that the topic requires.
     static let topicLocation = "--topic"
 
     /// Topic of the first row that was rendered; nil if no row was rendered, or if rows name no

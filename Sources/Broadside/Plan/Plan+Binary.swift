@@ -47,7 +47,8 @@ extension Plan {
         return options.requestTimeout / BinarySettings.silenceDivisor
     }
 
-    /// The line about silence that counts as acceptance, for a legacy gateway; empty otherwise.
+    /// Line of the plan about a legacy gateway's silence, which counts as acceptance; empty for
+    /// HTTP/2.
     var silenceLine: String {
         guard let binaryWait else { return "" }
         let wait = decimal(Double(binaryWait) / 1e9, places: 1)

@@ -83,7 +83,8 @@ extension Plan {
         return lines
     }
 
-    /// Text about the minimum time that the rows take if the rate rises; empty otherwise.
+    /// Text about the minimum time to send the rows at a rising rate; empty if the rate is
+    /// constant.
     private func rampTime(_ ahead: RowsAhead?) -> String {
         guard let ramp = options.rate?.ramp, let ahead, ahead.count > 0 else { return "" }
         let seconds = ramp.seconds(for: Double(ahead.count), after: ahead.sentSeconds)

@@ -5,12 +5,13 @@ import BroadsideLedgers
 import BroadsideSupport
 
 extension Plan {
-    /// A past expiration counts as intended if it is at most this old, seconds.
+    /// Maximum age of a past expiration that is accepted as intended, in seconds.
     private static let pastSecondsLimit: UInt64 = 86_400
     /// One year, in seconds. A smaller value was probably meant as a duration and not as a date.
     private static let durationSecondsLimit: UInt64 = 366 * 86_400
 
-    /// Refuses an expiration far in the past, because APNs would try once and store nothing.
+    /// Refuses an expiration far in the past, because APNs would try to deliver each notification
+    /// only once and store none.
     ///
     /// A campaign that has begun may continue after its expiration.
     ///

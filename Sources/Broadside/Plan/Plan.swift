@@ -23,7 +23,8 @@ struct Plan {
     /// Likely mistakes, which are reported but do not prevent the send.
     var warnings: [String] = []
 
-    /// Limit on streams per connection, unless the server or the user sets a lower one.
+    /// Maximum number of streams per connection, unless the user sets another limit or the server a
+    /// lower one.
     static let streamsLimit = 1000
 
     /// Maximum number of streams that a connection can track.

@@ -2,7 +2,8 @@
 struct RowsAhead {
     /// Number of rows; an upper limit if `mayBeFewer`.
     let count: UInt64
-    /// Whether options may skip some of the rows. The rows to skip are not counted yet.
+    /// Whether fewer than `count` rows may be sent, because options may skip rows or earlier runs
+    /// may have settled rows.
     let mayBeFewer: Bool
     /// Which rows the number counts.
     private let kind: Kind

@@ -187,7 +187,7 @@ package struct WavePlan: Sendable {
             let rows =
                 zones.unknownRows == 1 ? "1 row names" : "\(grouped(zones.unknownRows)) rows name"
             lines.append(
-                "             no zone: \(rows) an unknown one, the first on line \(first.line) "
+                "             no zone: \(rows) an unknown zone, the first on line \(first.line) "
                     + "('\(first.text)')")
         }
         if let deadline {
@@ -212,7 +212,7 @@ package struct WavePlan: Sendable {
     }
 
     /// Number of rows whose notification has already expired when it is due. With an expiration of
-    /// 0, APNs stores no notification, so no row counts.
+    /// 0, APNs stores no notification, so the number is 0.
     private func expiredRows(_ expiration: Expiration?) -> UInt64 {
         guard let expiration, expiration.fixedUnixSeconds != 0 else { return 0 }
         let seconds = expiration.unixSeconds(startUnixSeconds: schedule.startedAt / 1_000)

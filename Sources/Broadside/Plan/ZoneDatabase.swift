@@ -16,7 +16,8 @@ final class ZoneDatabase: Sendable {
 
     /// Limit on the zones that are kept in memory. The files of other zones are read each time.
     private static let knownLimit = 8_192
-    /// Maximum size of a zone's file, in bytes. The files of the database have less than 4,000.
+    /// Maximum size of a zone's file, in bytes. The files of the database are smaller than 4,000
+    /// bytes.
     private static let fileLimit = 1 << 18
 
     init(directory: String = ZoneDatabase.directory) { self.directory = directory }
@@ -50,9 +51,9 @@ final class ZoneDatabase: Sendable {
         }
     }
 
-    /// Returns the zone of an option.
+    /// Returns the rules of the zone that an option names.
     ///
-    /// - Throws: Exit code 2 if the system does not know it.
+    /// - Throws: Exit code 2 if the system does not know the zone.
     func rules(of name: String, option: String) throws(BroadsideError) -> TimeZoneRules {
         if let rules = rules(named: name) { return rules }
         guard rules(named: "UTC") != nil else {

@@ -4,13 +4,14 @@ import BroadsideSupport
 
 /// Columns of a file of receipts. For a column that is not named, its usual names are tried.
 public struct ReceiptColumns: Sendable {
-    /// Column of the device token; nil to find it.
+    /// Column of the device token; nil: its usual names are tried.
     public var token: String?
-    /// Column of the notification's apns-id; nil to find it.
+    /// Column of the notification's apns-id; nil: its usual names are tried.
     public var notification: String?
-    /// Column of the time; nil to find it.
+    /// Column of the time; nil: its usual names are tried.
     public var time: String?
-    /// Further columns. Opens are counted for each of their values.
+    /// Further columns. Opened notifications are counted separately for each value of these
+    /// columns.
     public var by: [String]
 
     /// Usual names of columns, in upper or lower case.
@@ -21,10 +22,11 @@ public struct ReceiptColumns: Sendable {
     /// Names the columns.
     ///
     /// - Parameters:
-    ///   - token: Column of the device token; nil to find it.
-    ///   - notification: Column of the apns-id; nil to find it.
-    ///   - time: Column of the time; nil to find it.
-    ///   - by: Further columns. Opens are counted for each of their values.
+    ///   - token: Column of the device token; nil: its usual names are tried.
+    ///   - notification: Column of the apns-id; nil: its usual names are tried.
+    ///   - time: Column of the time; nil: its usual names are tried.
+    ///   - by: Further columns. Opened notifications are counted separately for each value of these
+    ///     columns.
     public init(
         token: String? = nil, notification: String? = nil, time: String? = nil, by: [String] = []
     ) {

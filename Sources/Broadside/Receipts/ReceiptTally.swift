@@ -10,10 +10,10 @@ struct ReceiptTally {
     private var numbers: [[[UInt8]: Int]]
 
     private var key: UInt64?
-    /// Whether a row with the key was counted as sent.
+    /// Whether a row with the current key was counted as sent.
     private var isSent = false
-    /// Arm of the key's rows, and the time at which the first of them was settled; nil if the key
-    /// has no rows.
+    /// Arm and settlement time of the first row with the current key that was accepted or held out;
+    /// nil if there is no such row.
     private var row: (arm: Int, settled: UInt64)?
     private var isOpened = false
 

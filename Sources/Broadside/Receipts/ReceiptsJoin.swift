@@ -28,8 +28,8 @@ enum ReceiptsJoin {
     ///
     /// - Parameters:
     ///   - path: CSV, TSV or JSON Lines with a column of apns-ids or tokens, and a column of times.
-    ///   - columns: Names of these columns, and of further columns. Opens are counted for each
-    ///     value of a further column.
+    ///   - columns: Names of these columns, and of further columns. Opened notifications are
+    ///     counted separately for each value of a further column.
     static func findings(
         _ ledger: LedgerReader, receipts path: String, columns: ReceiptColumns
     ) throws(BroadsideError) -> ReceiptFindings {
@@ -80,7 +80,7 @@ enum ReceiptsJoin {
 
     // MARK: The ledger
 
-    /// Refuses receipts with tokens if the ledger has none to compare them with.
+    /// Refuses receipts with tokens if the ledger has no tokens to compare them with.
     private static func checkTokens(
         _ ledger: LedgerReader, receipts path: String, column: String
     ) throws(BroadsideError) {

@@ -24,7 +24,8 @@ final class CredentialWatch {
     private let tlsConfiguration: TLSConfigurationBox
     /// Keeps the credential that was read, for later passes.
     private let requests: OperatorRequests
-    /// Reads in the background; a nil result means that the file is unchanged.
+    /// Reads provider tokens in the background; a nil result means that the token's file is
+    /// unchanged.
     private let reader: BackgroundWorker<Job, ExternalProviderTokenWatch.Reading?>
     /// Credential in use.
     private var sender: Sender
@@ -35,13 +36,13 @@ final class CredentialWatch {
     private var didWarnAboutThread = false
     /// Runs the command for a new token.
     private let shell = ShellCommand()
-    /// Runs the options' command after SIGHUP. The thread that handles SIGHUP then reads its
-    /// output.
+    /// Runs the options' command after SIGHUP. The thread that handles SIGHUP then reads the
+    /// command's output.
     private let reloader: BackgroundWorker<Void, Printed>
     private let reloadShell = ShellCommand()
     private var isReloading = false
 
-    /// Result of a command run after SIGHUP.
+    /// Result of a command that was run after SIGHUP.
     private enum Printed: Sendable {
         case secret(SecretBytes)
         case failed(BroadsideError)

@@ -35,7 +35,7 @@ final class EventHook {
     static let secondsLimit: UInt64 = 30
     /// Limit on waiting calls. A run has one call at its start, one at its end, and one per wave.
     private static let waitingLimit = 8 + wavesLimit
-    /// Limit on calls at waves. Further waves cause no call.
+    /// Maximum number of waves that cause a call. Further waves cause none.
     private static let wavesLimit = 512
     private var waveCount = 0
 
@@ -44,7 +44,7 @@ final class EventHook {
     /// Whether `finish` was called. If so, no event follows.
     private(set) var isFinished = false
 
-    /// The state shared by both threads.
+    /// The state that the run's thread and the hook's thread share.
     private final class State: Sendable {
         let queue = BoundedQueue<Call?>(limit: EventHook.waitingLimit + 1)
         let shell = ShellCommand()
@@ -124,7 +124,7 @@ final class EventHook {
     /// Time limit for the calls that the end of a run waits for. It is enough for two calls: one
     /// for the start of the run, and one for its end.
     private static var patience: UInt64 { (2 * secondsLimit + 5) * second }
-    /// The same time limit after a second signal.
+    /// Time limit for the calls that the end of a run waits for after a second signal.
     private static var urgentPatience: UInt64 { 2 * second }
 
     private static func run(_ command: String, _ call: Call, by shell: ShellCommand) {

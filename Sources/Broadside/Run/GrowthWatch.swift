@@ -9,8 +9,7 @@ struct GrowthWatch {
     private let target: ConnectionTarget
     private var threads: [ThreadUse] = []
     private var reason = ConnectionGrowth.Reason.early
-    /// The limit that `judgedLimit` last returned while the rate limit rises; nil if it does not
-    /// rise.
+    /// The limit that `judgedLimit` last returned; nil if the rate limit does not rise.
     private var rampLimit: Double?
 
     /// Creates the watch; nil if the run keeps its initial number of connections.

@@ -192,13 +192,14 @@ struct LiveRun {
         }
     }
 
-    /// The times that the main thread watches while a pass waits and sends.
+    /// The watches and times that the main thread checks while a pass waits and sends.
     private struct Watch {
         let credential: CredentialWatch
         let ledger: LedgerWatch
         /// Time at which the run stops sending requests, milliseconds since 1970; nil: none.
         let deadline: UInt64?
-        /// Time at which quiet hours begin in a zone of the pass.
+        /// Time at which quiet hours begin in a zone of the pass, milliseconds since 1970; nil:
+        /// none.
         let quietAt: UInt64?
     }
 

@@ -118,7 +118,7 @@ struct Preview {
         print("preview: nothing was sent, nothing was written")
     }
 
-    /// Number of shown requests for each arm that is sent; initially 0.
+    /// Initial number of shown requests, 0, for each arm except the holdout.
     private var armsToShow: [UInt8: Int] {
         let arms = plan.payloads.set.arms?.split.arms.enumerated().filter {
             $0.element.name != ArmSplit.holdoutName

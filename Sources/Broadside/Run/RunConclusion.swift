@@ -77,7 +77,8 @@ struct RunConclusion {
     /// Whether the run sent nothing, so that its ledger is not needed and the corrected command can
     /// begin again.
     ///
-    /// - Parameter isExpected: Whether an existing ledger is needed by others, see `expectsLedger`.
+    /// - Parameter isExpected: Whether the ledger is needed even if nothing was sent (see
+    ///   `expectsLedger`).
     func discardsLedger(isExpected: Bool) -> Bool {
         isWrongList || (isFailedContact && !isExpected)
     }

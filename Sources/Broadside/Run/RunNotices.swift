@@ -81,7 +81,8 @@ struct RunNotices {
         [stall(now), heldToken(now)].compactMap(\.self)
     }
 
-    /// Returns a warning about topics that a guard has stopped; nil if there is no new one.
+    /// Returns a warning about topics that a guard has stopped; nil if no further topic was
+    /// stopped.
     mutating func stoppedTopics(_ topics: [TopicReport]?, _ now: Now) -> RunEvent? {
         let stopped = TopicReport.stopped(topics)
         assert(stopped.count >= reportedTopics, "a topic stays stopped for the whole run")

@@ -38,8 +38,8 @@ struct RunOutlets {
         }
     }
 
-    /// The limits on the requests of a client. The main thread serves them a few times per second
-    /// and never waits.
+    /// The limits on the requests of a client. The main thread serves clients several times per
+    /// second and never waits.
     private static let controlLimits = UnixLineServer.Limits(lineBytes: 1024, requestsAtOnce: 16)
 
     private static func server(

@@ -38,8 +38,8 @@ package final class RunPasses {
     /// Statistics of the passes that have ended.
     private(set) var statistics = RunStatistics()
     private(set) var latency = LatencyCounts()
-    /// Total sending time of the passes that have ended. Time spent waiting for waves does not
-    /// count.
+    /// Total sending time of the passes that have ended. Time spent waiting for waves is not
+    /// included.
     private(set) var sendingSeconds = 0.0
     /// Number of responses in the passes that have ended.
     var responses: UInt64 { latency.count + statistics.untimedResponses }
@@ -106,7 +106,7 @@ package final class RunPasses {
     ///
     /// - Parameters:
     ///   - refused: Rows of the pass that remain because of these responses.
-    ///   - accepted: Rows of this pass and earlier ones that were accepted.
+    ///   - accepted: Rows that were accepted in this pass and in earlier passes.
     static func endsRun(refused: UInt64, accepted: UInt64) -> Bool { refused > 0 && accepted == 0 }
 
     /// Cause of the run's end. The pass that has ended was the last one.

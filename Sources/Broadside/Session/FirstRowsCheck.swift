@@ -64,7 +64,8 @@ struct FirstRowsCheck {
         try checkFirstRows(mayBeMasked: earlier != nil && list.isSpooled)
     }
 
-    /// - Parameter mayBeMasked: Whether `ledger forget` may have masked rows. They count as valid.
+    /// - Parameter mayBeMasked: Whether `ledger forget` may have masked rows. Masked rows count as
+    ///   valid.
     private func checkFirstRows(mayBeMasked: Bool) throws(BroadsideError) {
         var cursor = try RowCursor(
             list, ListSelection(rows: self.rows), rowsAtOnce: Int(InvalidRowsGuard.firstCheck))

@@ -192,7 +192,7 @@ final class LedgerSession {
             "\(directory.path) belongs to another campaign (\(difference)): resume with the list and "
                 + "options with which that campaign began, or name another ledger. A new ledger's "
                 + "campaign goes to its whole list, and "
-                + reached(by: try? LedgerReader(path: directory.path), of: "the one in this ledger")
+                + reached(by: try? LedgerReader(path: directory.path), of: "this ledger's campaign")
         )
     }
 
@@ -403,7 +403,7 @@ final class LedgerSession {
     ///
     /// - Parameters:
     ///   - epochs: All runs of the ledger.
-    ///   - runs: Numbers of the runs whose rows count.
+    ///   - runs: Numbers of the runs whose rows are included.
     /// - Returns: nil if the campaign is new or its ledger can't be read.
     func earlierCourse(
         _ epochs: [Manifest.Epoch], of runs: Set<UInt32>

@@ -36,7 +36,8 @@ enum MissingValues {
         }
     }
 
-    /// The end of a warning about one row that also counts the others.
+    /// Text about the number of further rows with the same problem, to append to a warning about
+    /// one row; empty if there are none.
     private static func otherRows(_ count: UInt64) -> String {
         switch count {
         case 0: ""

@@ -3,8 +3,8 @@ import BroadsideLists
 import BroadsideRows
 import BroadsideSupport
 
-/// Values in the rows to send that are probably mistakes. Each kind is a warning: words such as
-/// NULL, escapes such as `\n`, keys of JSON Lines that no row has, and repeated tokens.
+/// Values that are probably mistakes, found in the rows to send. Each kind causes a warning: words
+/// such as NULL, escapes such as `\n`, keys of JSON Lines that no row has, and repeated tokens.
 struct RowValues {
     private var words: MissingWords
     private var escapes: TabEscapes
@@ -14,7 +14,8 @@ struct RowValues {
     private var rows: UInt64 = 0
     /// Fingerprints of the first tokens.
     private var tokens: Set<UInt64> = []
-    /// Number of the first rows with the token of an earlier row, and the line of the first one.
+    /// Number of rows whose token occurs in an earlier row, and the line of the first such row.
+    /// Only the first `tokensLimit` rows are checked.
     private var repeated: UInt64 = 0
     private var firstRepeatedLine: UInt64 = 0
 

@@ -119,8 +119,8 @@ final class BenchChild {
         return end
     }
 
-    /// Last line of the child on stderr, without the program's name. Advice about files is left out
-    /// if they are removed with the benchmark.
+    /// Last line of the child on stderr, without the program's name. Advice about files that are
+    /// removed with the benchmark is left out.
     var lastLine: String {
         let line = BenchFiles.text(errorsPath).split(separator: "\n").last ?? "it printed nothing"
         let words = line.hasPrefix("broadside: ") ? line.dropFirst(11) : line

@@ -17,7 +17,8 @@ struct BenchOptions: Sendable {
 
     /// Number of connections with which `send` starts.
     static let defaultConnections = 4
-    /// Valid values of `--duration`; in shorter runs, start and end would dominate.
+    /// Valid values of `--duration`, in nanoseconds. In shorter runs, start and end would dominate
+    /// the result.
     static let durations: ClosedRange<UInt64> = 100_000_000...600_000_000_000
     /// Valid payload sizes: from the shortest payload with an alert to APNs' limit.
     static let payloadCounts = 20...4096

@@ -42,7 +42,8 @@ struct BenchResult: Encodable {
         var cpu_microseconds_per_notification: Double
     }
 
-    /// Responses with a latency up to this bound and above the bound of the previous column.
+    /// Column of the latency histogram: the responses with a latency up to `up_to_ms` and above
+    /// `up_to_ms` of the previous column.
     struct Column: Encodable {
         var up_to_ms: Double
         var answers: Int

@@ -74,8 +74,8 @@ struct BenchRun {
             measured, options, bytesEach: bytes, reference: try reference(for: measured))
     }
 
-    /// Measures h2load with the same number of requests, if it is installed. Another server is not
-    /// measured a second time.
+    /// Measures h2load with the same number of requests. Returns nil if h2load is not installed, or
+    /// if `--endpoint` is given, because another server is measured only once.
     private func reference(for measured: Measured) throws(BroadsideError) -> BenchReference? {
         guard options.endpointArguments.isEmpty, let program = BenchReference.program else {
             return nil

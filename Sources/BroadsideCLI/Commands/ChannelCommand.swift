@@ -75,7 +75,7 @@ enum ChannelCommand {
             return try ChannelRun.run(options)
         })
 
-    /// Options of some of the subcommands.
+    /// Options that only some subcommands accept, each with these subcommands.
     private static let own: [(name: String, actions: Set<ChannelOptions.Action>)] = [
         ("channel", [.read, .delete]), ("storage", [.create]), ("yes", [.delete]),
     ]

@@ -12,7 +12,7 @@ enum ChannelOptionGroups {
             !ofSendOnly.contains($0.description.name)
         })
 
-    /// The keys of a campaign file that these commands read.
+    /// The keys of a campaign file that `channel` and `broadcast` read.
     static let campaignKeys = Set(
         (CredentialOptions.credentials.options + endpoint.options).map(\.description.name))
 
@@ -30,7 +30,7 @@ enum ChannelOptionGroups {
         return options
     }
 
-    /// Options that both commands require.
+    /// Options that `channel` and `broadcast` require.
     static func required(_ arguments: ParsedArguments) -> [RequiredOption] {
         [RequiredOption("app", "BUNDLE")]
             + RequiredOption.toConnect(arguments).filter { $0.names != ["topic"] }

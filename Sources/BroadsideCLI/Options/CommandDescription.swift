@@ -5,7 +5,7 @@ import BroadsideSupport
 struct CommandExample: Sendable {
     /// Purpose of the call; a colon follows in the output.
     let purpose: String
-    /// The call that starts with `broadside`; continuation lines of a long call start with four
+    /// The call, starting with `broadside`. Continuation lines of a long call start with four
     /// blanks.
     let call: String
 

@@ -24,7 +24,7 @@ enum EarlierLedgerOptions {
             ),
         ])
 
-    /// The value that disables skipping, in place of a directory.
+    /// Value of `--skip-dead` that disables skipping. It is given in place of a directory.
     static let none = "none"
 
     private static let skipDead = Option<SendOptions>(
@@ -63,7 +63,7 @@ enum EarlierLedgerOptions {
         return FrequencyCap(count: count, milliseconds: nanoseconds / 1_000_000)
     }
 
-    /// Checks the combination of these options.
+    /// Checks that the options about earlier ledgers fit together.
     static func check(_ options: SendOptions) throws(BroadsideError) {
         if options.skipDead == nil, !options.skipDeadIsDefault {
             let own = [

@@ -36,7 +36,7 @@ enum FleetOptions {
         "with --part: the canary of another part of this campaign has passed; no canary is sent, and first responses that are all BadDeviceToken do not stop the run"
     )
 
-    /// Checks the combination of these options.
+    /// Checks that the options of a campaign with several lists fit together.
     static func check(_ options: SendOptions) throws(BroadsideError) {
         if options.part != nil, options.campaignID == nil {
             throw .usage(

@@ -40,7 +40,7 @@ enum LedgerOptions {
         }
     }
 
-    /// Checks the combination of these options with others.
+    /// Checks that the ledger options fit together with other options.
     static func check(
         _ options: SendOptions, _ arguments: ParsedArguments
     ) throws(BroadsideError) {

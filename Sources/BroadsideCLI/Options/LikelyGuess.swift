@@ -17,7 +17,7 @@ struct LikelyGuess {
         self.advice = advice
     }
 
-    /// Returns advice for an unknown option; nil if no entry contains its name.
+    /// Returns advice for an unknown option; nil if there is no advice for its name.
     static func advice(for name: String, in command: CommandDescription) -> String? {
         all.first { guess in
             guess.guesses.contains(name)
@@ -26,7 +26,7 @@ struct LikelyGuess {
         }?.advice
     }
 
-    /// Returns advice for an unknown command; nil if no entry contains its name.
+    /// Returns advice for an unknown command; nil if there is no advice for its name.
     static func advice(forCommand name: String) -> String? {
         commands.first { $0.guesses.contains(name) }?.advice
     }

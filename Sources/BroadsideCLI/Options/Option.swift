@@ -8,8 +8,8 @@ protocol OptionValues: Sendable {
     static var defaults: Self { get }
 }
 
-/// Option with the property that its value sets. Each option has one entry with its name, kind,
-/// property and help. Its default is the property's default.
+/// Option, and the property that its value sets. Name, kind, property and help of an option are in
+/// one entry. The option's default is the property's default.
 struct Option<Values: OptionValues>: Sendable {
     typealias Property<Value> = any WritableKeyPath<Values, Value> & Sendable
 

@@ -47,7 +47,8 @@ struct OptionDescription: Sendable {
         return String(parts.behind)
     }
 
-    /// Returns the option's value. If its path is relative, puts a folder before the path.
+    /// Returns the option's value. If the path in it is relative, the folder is put before the
+    /// path.
     func withPath(_ text: String, in folder: String) -> String {
         guard hasName, let (column, path) = text.parts(atFirst: "=") else {
             return folder + text

@@ -16,8 +16,8 @@ struct ParsedArguments {
     private let names: Set<String>
     /// For options from the campaign file, their locations in that file.
     private var locations: [String: String] = [:]
-    /// The files that the campaign file names but this command does not read. They must not be
-    /// overwritten either.
+    /// The files that the campaign file names but this command does not read. No output of this
+    /// command may overwrite them.
     private(set) var passedOver: [(option: OptionDescription, value: String)] = []
     /// The words that are not options, such as a subcommand or a path.
     private(set) var words: [String] = []
@@ -194,8 +194,8 @@ struct ParsedArguments {
         return "write digits, such as \(min(max(10, range.lowerBound), range.upperBound))"
     }
 
-    /// Returns the number of a text such as `10.0`, or `10,000` with marks between thousands; nil if
-    /// the text may be a fraction.
+    /// Parses a whole number that is written like `10.0` or, with separators between thousands,
+    /// like `10,000`; nil if the text may be a fraction.
     private static func wholeNumber(_ text: String) -> Int? {
         for zeros in [".0", ".00"] where text.hasSuffix(zeros) {
             return Int(text.dropLast(zeros.count))

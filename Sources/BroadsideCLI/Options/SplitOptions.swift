@@ -34,7 +34,7 @@ enum SplitOptions {
             },
         ])
 
-    /// The names of the options, and the key of a campaign file that replaces some of them.
+    /// The names of `split` and of all options that require it.
     static let names = group.options.map(\.description.name)
 
     private static let split = Option<SendOptions>(
@@ -99,7 +99,7 @@ enum SplitOptions {
         }
     }
 
-    /// Checks the combination of these options.
+    /// Checks that `--split` is given if an option that requires it is given.
     static func check(
         _ options: SendOptions, _ arguments: ParsedArguments
     ) throws(BroadsideError) {

@@ -10,7 +10,7 @@ internal import Synchronization
 ///                        ^                                  |
 ///                        '------- failed, or 5xx -----------'
 final class AddressHealth: Sendable {
-    /// Connection that may try an address, named by its reactor and slot.
+    /// A connection that may test an address, identified by its reactor and its slot.
     struct Owner: Equatable {
         var reactor: Int
         var slot: Int
@@ -49,7 +49,8 @@ final class AddressHealth: Sendable {
 
     static let backoffMinimum: UInt64 = second
     static let backoffMaximum: UInt64 = 60 * second
-    /// Number of failures up to which repeated responses to the same rows lengthen the pause.
+    /// Number of failures from which on repeated trouble with the same row does not lengthen the
+    /// pause.
     static let repeatedLimit = 4
     /// Limit on entries. Beyond it, the entry whose pause ends first is dropped.
     static let entriesLimit = 1024
@@ -144,8 +145,8 @@ final class AddressHealth: Sendable {
     ///   - retryAfter: Delay that the server asked for, nanoseconds; nil: none. It replaces the
     ///     doubled backoff.
     ///   - isOutage: Whether the server reported the trouble itself, in a response.
-    ///   - isRepeated: Whether the same row has had such a response before. The row may be the
-    ///     cause, so that further failures do not lengthen the pause beyond 8 s.
+    ///   - isRepeated: Whether an earlier response to the same row also reported trouble. If so,
+    ///     the row may be the cause, and further failures do not lengthen the pause beyond 8 s.
     ///   - draw: Random number for the jitter.
     func failed(
         _ address: SocketAddress, now: UInt64, retryAfter: UInt64?, lasting: ConnectionTrouble?,

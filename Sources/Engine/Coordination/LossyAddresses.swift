@@ -1,10 +1,10 @@
 import BroadsideRing
 internal import Synchronization
 
-/// Lossy addresses: a connection to the address ended early, and lost more requests than a quarter
-/// of the responses that it got. On a new connection to such an address, the limit on requests in
-/// flight grows with the number of responses. Without this limit, a server that ends each
-/// connection could put all rows of the list in doubt.
+/// Addresses to which a connection ended early and lost many requests: more than a quarter of the
+/// number of its responses. On a new connection to such an address, the limit on requests in flight
+/// grows with the number of responses. Without this limit, a server that ends each connection could
+/// put all rows of the list in doubt.
 ///
 ///     good -- a connection loses more than a quarter of its responses --> lossy
 ///       ^                                                                   |

@@ -5,7 +5,7 @@ import BroadsideSupport
 /// The effects of a reactor on its run. They are collected during an iteration and handed over as
 /// one value.
 struct ReactorEffects: Sendable {
-    /// An effect whose order among the others matters.
+    /// An effect whose position among the other effects matters.
     enum Signal: Sendable {
         /// Number of consecutive accepted rows.
         case accepted(Int)

@@ -28,8 +28,8 @@ extension RunCoordinator {
         state.withLock { $0.awaitsTokens = canBeMade }
     }
 
-    /// Time until which nothing can be sent, because the token is too old and APNs refuses a newer
-    /// one: seconds since 1970; nil if sending is possible.
+    /// Time until which nothing can be sent, seconds since 1970; nil if sending is possible.
+    /// Sending is impossible while the token is expired or too old and APNs refuses a newer one.
     package func tokenBlockedUntil(_ now: Now) -> UInt64? {
         state.withLock { $0.tokenBlockedUntil(now) }
     }

@@ -4,7 +4,7 @@ internal import BroadsidePolicy
 import BroadsideSupport
 internal import Synchronization
 
-/// The permits of a reactor: requests that may be in flight before the first acceptance.
+/// A reactor's request for permits. Until a row is accepted, each request in flight needs one.
 struct PermitRequest: Sendable {
     /// Number of permits that the reactor has.
     var held: Int
@@ -214,8 +214,9 @@ extension RunCoordinator.State {
 
     // MARK: Provider token
 
-    /// Number of consecutive connections that must report an impossible expiry before the run
-    /// stops. Fewer reports may come from one server with a wrong clock.
+    /// Number of consecutive connections after which the run stops if each of them reported an
+    /// expired token, although the token cannot have expired. Fewer such reports may come from one
+    /// server with a wrong clock.
     private static var expiredConnectionsLimit: Int { 3 }
 
     /// Returns the action after ExpiredProviderToken. If the token is of an earlier time window,

@@ -14,7 +14,7 @@ struct RunDirectives: Sendable {
     var milliRate: UInt64?
     /// Time of the rate's next rise, monotonic nanoseconds; `.max`: it does not rise.
     var rateRisesAt = UInt64.max
-    /// Whether a rate ramp counts the time in which requests are sent.
+    /// Whether a rate ramp still rises, and so counts the time in which requests are sent.
     var isRampCounting = false
     /// Number of reactors that have rows to send, at least 1; the rate is divided among them.
     var rateParticipants: Int

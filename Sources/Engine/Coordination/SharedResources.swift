@@ -14,9 +14,9 @@ struct SharedResources: Sendable {
     let handoff: RowHandoff
     /// Number of rows that were read, for `--max-invalid`.
     let rowsRead: SharedRowsRead
-    /// Event about a header among the rows that has other columns than the list's header.
+    /// The event that a row is a header with columns other than those of the list's header.
     let headerNotice = SingleNotice()
-    /// Event about a header among the rows that has the columns of the list's header.
+    /// The event that a row is a header with the same columns as the list's header.
     let sameHeaderNotice = SingleNotice()
 }
 
@@ -24,7 +24,7 @@ struct SharedResources: Sendable {
 final class SingleNotice: Sendable {
     private let taken = Atomic(false)
 
-    /// Whether a reactor has already taken on the recording of the event.
+    /// Whether a reactor has recorded the event or is about to record it.
     var isTaken: Bool { taken.load(ordering: .relaxed) }
 
     /// Whether the caller must record the event; true only for the first call.
@@ -41,9 +41,9 @@ final class SharedRowsRead: Sendable {
 
     /// Counts rows that a reactor read.
     ///
-    /// The rows up to the next check are divided among the reactors as leases. A single reactor
-    /// makes the check at exactly the row where it is due. With several reactors, the check may
-    /// come later, by at most one row per reactor.
+    /// The rows up to the next check are divided among the reactors as leases. With one reactor,
+    /// the check takes place at exactly the row where it is due. With several reactors, it may take
+    /// place later, by at most one row per reactor.
     ///
     /// - Parameters:
     ///   - lease: The reactor's current lease, which this call takes back.

@@ -21,7 +21,7 @@ struct TokenClock {
     /// Instant at which both clocks were last trusted; nil before the first call.
     private var base: Now?
 
-    /// Time for the next token, seconds since 1970.
+    /// Current time of this clock, seconds since 1970.
     mutating func seconds(_ now: Now) -> UInt64 {
         let steady = steadySeconds(now)
         return isJump(now, steady) ? steady : now.wallMilliseconds / 1000

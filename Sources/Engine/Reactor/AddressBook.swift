@@ -121,7 +121,7 @@ struct AddressBook {
         nextAttempt = deadline
     }
 
-    /// Cancels the wait for the next attempt.
+    /// Cancels the wait for the next connection attempt.
     mutating func stopWaiting() {
         nextAttempt = nil
     }
@@ -163,7 +163,7 @@ struct AddressBook {
     /// - Parameters:
     ///   - retryAfter: Nanoseconds that the server asked for, if any.
     ///   - isOutage: Whether the server reported the trouble itself, in a response.
-    ///   - isRepeated: Whether the same row has had such a response before.
+    ///   - isRepeated: Whether an earlier response to the same row also reported trouble.
     mutating func failed(
         _ index: Int, now: UInt64, retryAfter: UInt64?, lasting: ConnectionTrouble?,
         isOutage: Bool = false, isRepeated: Bool = false, random: inout SplitMix64

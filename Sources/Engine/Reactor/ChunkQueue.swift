@@ -22,8 +22,8 @@ struct ListRow {
 struct ChunkQueue: ~Copyable {
     private struct Waiting {
         var chunk: RowChunk
-        /// Ledger position to sync before rows of the chunk are sent; nil: the chunk is not
-        /// reserved.
+        /// Ledger position that must be synced before rows of the chunk are sent; nil: the chunk is
+        /// not reserved.
         var reservedAt: UInt64?
     }
 
@@ -36,7 +36,7 @@ struct ChunkQueue: ~Copyable {
     /// Number of rows in the current chunk; 0 if there is none.
     private var rowCount = 0
     /// Whether earlier runs left a disposition and an attempt count for each of the chunk's rows.
-    /// `attempts` is empty if no row was sent.
+    /// `attempts` is empty if no row of the chunk was sent.
     private var hasDispositions = false
     private var dispositions: [RowDisposition] = []
     private var attempts: [UInt16] = []
@@ -45,7 +45,7 @@ struct ChunkQueue: ~Copyable {
     /// Number of rows that were skipped as already settled since the last call of
     /// `takeSettledBefore`.
     private var settledBefore = 0
-    /// Ledger position to sync before rows of the current chunk are sent.
+    /// Ledger position that must be synced before rows of the current chunk are sent.
     private(set) var reservedAt: UInt64 = 0
     /// Number of rows of the current chunk that have needed a request so far.
     private var requestCount = 0
@@ -62,15 +62,15 @@ struct ChunkQueue: ~Copyable {
     private(set) var lastRowCount = 0
     /// Whether the latest chunk is a single row, longer than the usual size of a chunk.
     private(set) var lastIsLarge = false
-    /// The chunk requests without a reply from the driver.
+    /// Number of chunk requests to which the driver has not replied.
     private(set) var requestedCount = 0
 
     /// Minimum number of chunks that are requested together, ahead of the one being sent. They
     /// share a sync.
     static let aheadMin = 2
     static let aheadMax = 8
-    /// While rows are settled without being sent, the reactor orders more chunks as soon as only
-    /// this many are ahead. The list is thus read before the reactor runs out of chunks.
+    /// Maximum number of requested or waiting chunks at which the reactor requests more, while rows
+    /// are settled without being sent. The list is thus read before the reactor runs out of chunks.
     static let aheadRefill = aheadMax / 2
 
     init(pool: ChunkPool, layout: RowLayout) {

@@ -1,8 +1,8 @@
 import BroadsideSupport
 
-/// Duration for which an iteration waits for more completions. Waking a thread costs more than a
-/// dozen notifications. Under load, it therefore pays to process the responses of several
-/// connections together.
+/// Duration for which an iteration waits for more completions. Waking a thread costs more than
+/// sending a dozen notifications. Under load, it therefore saves time to process the responses of
+/// several connections together.
 ///
 /// The wait is a fraction of the response latency, up to a limit, so that it costs little
 /// throughput. Responses of one connection arrive together anyway.
@@ -28,7 +28,7 @@ struct CompletionBatching {
     /// Minimum number of responses expected during a wait. If fewer are expected, the reactor does
     /// not wait for several responses.
     static var responsesExpected: UInt64 { 8 }
-    /// Number of completions that fill an iteration.
+    /// Maximum number of completions to wait for before an iteration.
     static var completionsLimit: Int { 128 }
 
     @inline(__always)

@@ -41,7 +41,7 @@ import BroadsideSupport
     private(set) var isReady = false
     /// Number of the connection in the run.
     private(set) var number: UInt64 = 0
-    /// Whether the connection was counted as ended by a protocol error of the server.
+    /// Whether a protocol error of the server was already recorded for the connection.
     private var isBroken = false
     /// The totals over all connections of the slot.
     var tally = ConnectionTally()
@@ -91,7 +91,7 @@ import BroadsideSupport
         isReady = false
     }
 
-    /// The requests in flight.
+    /// Number of requests in flight.
     var openCount: Int { session.openCount }
 
     /// Records that the server's SETTINGS have arrived, so that requests may be sent.

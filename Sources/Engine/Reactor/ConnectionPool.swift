@@ -112,7 +112,7 @@ import BroadsideSupport
         (0..<count).count { self[$0].phase == .handshaking || self[$0].phase == .open }
     }
 
-    /// Number of connections that count towards the share.
+    /// Number of connections that count towards the reactor's share.
     var activeCount: Int { (0..<count).count { self[$0].isActive } }
 
     /// Number of connections on which responses may still come.

@@ -16,7 +16,7 @@ package struct ConnectionTally: Sendable, Equatable, Codable {
     /// Cause of the last failure.
     package var lastFailure: String?
 
-    /// Limit on entries for single slots. Further slots are added up in one more entry.
+    /// Maximum number of slots with an entry of their own. All other slots share one more entry.
     package static let rowsLimit = 128
 
     private enum CodingKeys: String, CodingKey {

@@ -3,7 +3,7 @@
 @safe package struct LatencyHistogram: ~Copyable {
     private static let subBucketBits = 5
     private static let subBuckets = 1 << subBucketBits
-    /// The values from 2^40 ns (18 minutes) share the last bucket.
+    /// All values of at least 2^40 ns (18 minutes) share the last bucket.
     private static let powers = 40
     static let bucketCount = (powers - subBucketBits + 1) * subBuckets
 

@@ -43,7 +43,7 @@
     /// Ends a connection's use of the buffer. The driver must not be using any of the bytes.
     mutating func end() { isSending = false }
 
-    /// Drops all bytes that wait.
+    /// Drops all bytes that wait to be sent.
     mutating func clear() {
         sealedCount = 0
         sentCount = 0
@@ -92,7 +92,7 @@
 
     /// Records that the driver sent `count` bytes.
     ///
-    /// - Returns: The time since which bytes had been in the buffer, if these were the last ones;
+    /// - Returns: The time since which the buffer had contained bytes, if it is now empty;
     ///   otherwise nil.
     mutating func recordSent(_ count: Int, now: UInt64) -> UInt64? {
         precondition(count > 0 && count <= sealedCount - sentCount)

@@ -42,9 +42,9 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     /// Longest delay by the rate limiter that still counts as time in which a response could have
-    /// come. Only the time with requests in flight is not enough: a server that refuses each
-    /// request without a response could keep a slow run alive forever. The value is at most a
-    /// quarter of `--give-up-after`, so that most of a short limit is left for the response.
+    /// come. If only the time with requests in flight counted, a server that refuses each request
+    /// without a response could keep a slow run alive forever. The value is at most a quarter of
+    /// `--give-up-after`, so that most of a short limit is left for the response.
     private var countedRateWait: UInt64 { min(second, settings.giveUpAfter / 4) }
 
     /// Whether rows wait only for the server. False if they also wait for the end of a pause, a
@@ -137,7 +137,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
     }
 
-    /// Recomputes the shortest base latency, so that closed connections no longer count.
+    /// Recomputes the shortest base latency, so that it ignores closed connections.
     mutating func renewPaceBase() {
         connections.latencyMonitor.base = .max
         for index in 0..<connections.count where connections[index].isReady {

@@ -233,9 +233,9 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// Number of connections that count towards the reactor's share.
     var activeConnections: Int { connections.activeCount }
 
-    /// Replaces connections with an outdated configuration, one after the other. One drains and its
-    /// successor opens; the next one follows only when the successor is ready. Requests in flight
-    /// get their responses on their own connection.
+    /// Replaces, one after the other, connections whose configuration is outdated. One drains and
+    /// its successor opens; the next one follows only when the successor is ready. Requests in
+    /// flight get their responses on their own connection.
     mutating func replaceOutdated(_ now: Now) {
         guard case .running = phase, !run.directives.isStopping else { return }
         let version = run.directives.sessionVersion

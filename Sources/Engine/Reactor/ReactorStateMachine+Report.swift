@@ -165,7 +165,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             let goesThere =
                 connections.addresses.entries[connections[slot].address].address == address
             if goesThere, isTrying(slot) { continue }
-            return "\(address) is on trial by connection \(slot), which is "
+            return "\(address) is being tested by connection \(slot), which is "
                 + "\(connections[slot].phase) with \(connections[slot].responses) responses"
         }
         return nil

@@ -222,7 +222,8 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     /// Delays a row that the server did not process. Also delays the row's connection, because the
-    /// server may leave the next request unprocessed, too. The attempt does not count.
+    /// server may not process the next request either. The attempt does not count for
+    /// `--max-attempts`.
     mutating func requeueAfterRefusal(_ tag: RowTag, refusedOn index: Int, now: Now) {
         forgetRefusals(index)
         let due = connections[index].trust.recordRefusal(now: now.nanoseconds)

@@ -6,7 +6,7 @@ import BroadsidePolicy
 import BroadsideRows
 import BroadsideSupport
 
-/// Rows before they reach a connection: from the list, and from and to other reactors.
+/// Rows before they reach a connection: rows of the list, and rows that move between reactors.
 ///
 /// A row that is never sent needs no durable reservation. Its verdict follows its reservation in
 /// the same segment: if the reservation is lost, the verdict is lost as well, and the row is
@@ -52,11 +52,11 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     // MARK: Chunks
 
-    /// Orders chunks from the list thread before they are needed, because the reservation of a
-    /// chunk must be durable before its first row is sent. The reactor orders several chunks
-    /// together when it begins to use the last one. The chunks then share one sync, which costs
-    /// more than writing their verdicts. While rows are settled without being sent, the reactor
-    /// orders earlier, and orders the maximum number of chunks, so that the list thread never
+    /// Requests chunks from the list thread before they are needed, because the reservation of a
+    /// chunk must be durable before its first row is sent. When the reactor begins to use its last
+    /// chunk, it requests several chunks together. They then share one sync, which costs more than
+    /// writing their verdicts. While rows are settled without being sent, the reactor requests
+    /// chunks earlier, and requests the maximum number of chunks, so that the list thread never
     /// waits.
     ///
     /// - Parameter isTest: Whether a row is needed to test a server in trouble.
@@ -129,7 +129,7 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// Reserves the first unreserved chunk.
     ///
-    /// - Returns: The ledger position to wait for; nil if all are reserved.
+    /// - Returns: The ledger position to wait for; nil if all chunks are reserved.
     @inline(never)
     mutating func reserveNext(_ now: Now) -> UInt64? {
         guard let chunk = rows.chunks.firstUnreserved else { return nil }
@@ -223,8 +223,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         recorder.requireSync(upTo: rows.awaitSync(tag))
     }
 
-    /// Reads up to the next row to send, even if its reservation is not synced, and settles the
-    /// rows before it.
+    /// Reads the list up to the next row to send, and settles the rows before that row. The row's
+    /// reservation may not be synced yet.
     private mutating func readListRow(_ now: Now) -> RowTag? {
         while !rows.slab.isFull, rows.settledUnsent < RowSupply.unsentLimit,
             !rows.rowsRead.isStopping
@@ -314,8 +314,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         return reason
     }
 
-    /// Settles a row without a valid token, with an excerpt of its text (`TextExcerpt`) for the
-    /// ledger.
+    /// Settles a row that has no valid token. The ledger keeps an excerpt (`TextExcerpt`) of the
+    /// text in the token's field.
     private mutating func recordTokenless(
         _ row: ListRow, _ refusal: Reason, _ tag: RowTag, now: Now
     ) {
@@ -345,10 +345,10 @@ extension ReactorStateMachine where Records: ~Copyable {
         countRead(isInvalid: state == .invalid && !isMasked)
     }
 
-    /// Records an event if the row that was read last is a header: one for the run's first header with
-    /// other columns than the list's header, and one for the first with the same columns. If the
-    /// list is read before the run, the list is refused because of the former. The latter is a
-    /// warning before the run if it is among the first rows.
+    /// Records an event if the row that was read last is a header. A run records two such events at
+    /// most: for the first header with columns other than those of the list's header, and for the
+    /// first header with the same columns. The latter is ignored among the first rows of the list,
+    /// because the check of these rows before the run warns about it.
     private mutating func noteHeader(at row: UInt64, now: Now) {
         let (same, other) = (run.resources.sameHeaderNotice, run.resources.headerNotice)
         guard !same.isTaken || !other.isTaken, let header = rows.chunks.reader.repeatedHeader,

@@ -71,7 +71,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     /// Releases rows that are reserved but not sent, or refused and waiting for a retry. A record
-    /// in the ledger keeps them `remaining`; otherwise they would be in doubt.
+    /// in the ledger keeps them `remaining`. Without this record, they would be in doubt.
     private mutating func releaseEverything(_ now: Now) {
         while let tag = rows.takeUnsent() { release(tag, now: now) }
         while !rows.slab.isFull, let tag = takeHandedOverRow() { release(tag, now: now) }

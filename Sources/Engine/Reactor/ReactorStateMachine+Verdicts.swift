@@ -89,8 +89,8 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     // MARK: Rows to resend
 
-    /// Adds a row to the rows that are sent before all others, because the server did not process
-    /// it. The attempt does not count.
+    /// Adds a row that the server did not process to the rows that are sent before all others. The
+    /// attempt does not count for `--max-attempts`.
     mutating func requeueUncounted(_ tag: RowTag) {
         assert(rows.slab[tag].attempts > 0, "a request that was not counted")
         rows.slab[tag].attempts -= 1
@@ -123,7 +123,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         settle(tag, state: .failed, status: status, reasonCode: reason, now: now)
     }
 
-    /// Handles a row whose response will not come. The server may have processed the row or not.
+    /// Handles a row whose response will not come. The server may have processed the row.
     ///
     /// - Parameter status: Status from a gateway that lost the response; 0: none.
     mutating func lose(
@@ -193,8 +193,8 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     /// Records that a row was not sent, or that it was refused and another run may send it. A row
-    /// that may have been sent is not released: it stays in doubt, and the next run applies its
-    /// policy.
+    /// that may have been sent is not released: it stays in doubt, and the next run applies its own
+    /// `--on-lost`.
     mutating func release(_ tag: RowTag, now: Now) {
         if !rows.slab[tag].mayHaveBeenSent {
             recorder.ledger.release(

@@ -107,8 +107,8 @@ import BroadsideTLS
     /// the next completion starts it.
     var batchWait: CompletionBatching.Wait? { batching.wait(inFlight: rows.inFlight) }
 
-    /// Whether a ledger write is in flight that may complete without starting an iteration. Nothing
-    /// waits for it.
+    /// Whether a ledger write is in flight and nothing waits for it. If so, its completion does not
+    /// have to start an iteration.
     var writeIsQuiet: Bool {
         recorder.ledger.writeIsInFlight && rows.hasListRow(synced: recorder.synced)
             && !isBacklogHigh

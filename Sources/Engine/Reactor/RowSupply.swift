@@ -23,7 +23,7 @@ struct RowSupply: ~Copyable {
     var awaitingSync = RowsAwaitingSync()
     /// Whether this reactor has registered its rows with `RowHandoff`.
     var hasRegisteredRows = false
-    /// The requests without a response.
+    /// Number of requests without a response.
     private(set) var inFlight = 0
     /// Number of rows settled without a request in this iteration, and whether `unsentLimit` was
     /// reached.
@@ -123,7 +123,7 @@ struct RowSupply: ~Copyable {
         assert(inFlight <= slab.count, "each request in flight has a row in hand")
     }
 
-    /// Counts the outcome of a request, before its row moves on.
+    /// Counts the outcome of a request, before the row is settled or queued again.
     @inline(__always)
     mutating func endFlight() {
         assert(inFlight > 0, "an outcome belongs to a request in flight")
@@ -160,7 +160,7 @@ struct RowSupply: ~Copyable {
         }
         if slab.count > slab.capacity { return "\(slab.count) rows in \(slab.capacity) slots" }
         if awaitingSync.count > RowsAwaitingSync.limit + 1 {
-            return "\(awaitingSync.count) rows ahead of their sync"
+            return "\(awaitingSync.count) rows wait for the sync of their reservation"
         }
         return chunks.brokenInvariant
     }
@@ -170,7 +170,7 @@ struct RowSupply: ~Copyable {
 struct RowsRead {
     var rows: UInt64 = 0
     var invalid: UInt64 = 0
-    /// Limit on rows before the next report; 0: each row is reported.
+    /// Number of rows after which the next report is due; 0: each row is reported.
     var lease: UInt64 = 0
     /// Whether the run stops. If so, no further row of the list is read.
     var isStopping = false

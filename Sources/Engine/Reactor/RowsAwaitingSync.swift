@@ -3,7 +3,7 @@
 /// slab.
 struct RowsAwaitingSync: ~Copyable {
     private struct Group {
-        /// Ledger position to sync before the group's rows are sent.
+        /// Ledger position that must be synced before the group's rows are sent.
         var reservedAt: UInt64 = 0
         var count = 0
     }
@@ -24,7 +24,7 @@ struct RowsAwaitingSync: ~Copyable {
 
     var count: Int { line.count }
 
-    /// Ledger position to sync before the next row is sent; nil if there is none.
+    /// Ledger position that must be synced before the next row is sent; nil if there is no row.
     @inline(__always)
     var reservedAt: UInt64? { first.count > 0 ? first.reservedAt : nil }
 

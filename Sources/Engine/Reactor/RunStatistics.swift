@@ -62,8 +62,8 @@ package struct RunStatistics: Sendable {
     /// Time that connections spent in each bottleneck, nanoseconds, indexed by `LimitedBy`.
     package var limited = [UInt64](repeating: 0, count: LimitedBy.allCases.count)
 
-    /// Minimum duration of a run for which these shares are meaningful. A shorter run consists
-    /// mostly of its start.
+    /// Minimum duration of a run for which the shares of its bottlenecks are meaningful. A shorter
+    /// run consists mostly of its start.
     package static let shortestToJudgeSeconds = 2.0
 
     /// Row count for each value of the `--payload-by` column that has no payload file. Known only

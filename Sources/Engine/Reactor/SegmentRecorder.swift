@@ -31,10 +31,10 @@ struct SegmentRecorder: ~Copyable {
         var waitsForWritten = false
     }
 
-    /// Maximum time that verdicts wait in order to share a write. A file system that can't write
-    /// without blocking passes each write to a kernel thread. This costs as much as twenty
-    /// notifications. If the process is killed, the waiting verdicts are lost, and their rows are
-    /// in doubt. No recorded verdict becomes wrong.
+    /// Maximum time that verdicts wait in order to share a write. If a file system can't write
+    /// without blocking, io_uring passes each write to a kernel thread. This costs as much as
+    /// sending twenty notifications. If the process is killed, the waiting verdicts are lost, and
+    /// their rows are in doubt. No recorded verdict becomes wrong.
     static var verdictHold: UInt64 { 5 * millisecond }
     /// Additional delay before an iteration whose only purpose is to write verdicts. Under load, an
     /// iteration comes earlier anyway.
@@ -141,9 +141,9 @@ struct SegmentRecorder: ~Copyable {
     /// Description of a violated invariant; nil if there is none.
     var brokenInvariant: String? {
         let positions = [ledger.syncedPosition, ledger.writtenPosition, ledger.appendedPosition]
-        if positions != positions.sorted() { return "synced, written, recorded up to \(positions)" }
+        if positions != positions.sorted() { return "positions out of order: \(positions)" }
         if let syncing, syncing > ledger.writtenPosition {
-            return "a sync up to \(syncing) of \(ledger.writtenPosition) bytes"
+            return "a sync of \(syncing) bytes, but only \(ledger.writtenPosition) are written"
         }
         return requiredSync <= ledger.appendedPosition
             ? nil : "nothing was recorded at \(requiredSync)"

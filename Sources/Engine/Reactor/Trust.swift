@@ -12,13 +12,13 @@ struct Trust {
     private(set) var responses: UInt64 = 0
     /// Time of the last response, monotonic nanoseconds; 0 before the first.
     private(set) var lastResponse: UInt64 = 0
-    /// Consecutive requests that were reset or timed out.
+    /// Number of consecutive requests that were reset or timed out.
     private var lossesInARow = 0
     /// Backoff of the connection after refused requests.
     private(set) var refusals: RefusalBackoff
     /// Number of responses at the last refusal.
     private var responsesAtRefusal: UInt64 = 0
-    /// Whether the connection's address loses rows.
+    /// Whether the limit for addresses in `LossyAddresses` applies to the connection.
     private(set) var mustProve = false
 
     init(refusals: RefusalBackoff = RefusalBackoff()) { self.refusals = refusals }

@@ -16,7 +16,7 @@ struct PendingRow {
     var next: RowTag = .max
     /// Version of the provider token in the request in flight.
     var authorizationVersion: UInt32 = 0
-    /// The requests for the row that count against `--max-attempts`.
+    /// Number of requests for the row that count for `--max-attempts`.
     var attempts: UInt16 = 0
     /// Status of the last response, and its reason code; 0 if there was none.
     var lastStatus: UInt16 = 0

@@ -94,8 +94,8 @@ package final class ReactorThread: @unchecked Sendable {
         latency.add(self.latency)
     }
 
-    /// Creates a number of rings at the same time and closes them, to check that the limits allow
-    /// this.
+    /// Creates a number of rings at the same time and closes them, to check that the system's
+    /// limits allow this.
     package static func tryRings(_ count: Int) throws(RingError) {
         guard count > 0 else { return }
         let ring = try RingDriver<TLSRecords>.makeRing()

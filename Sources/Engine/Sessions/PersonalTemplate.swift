@@ -4,8 +4,8 @@ import BroadsideTLS
 internal import Glibc
 
 /// HEADERS frame of a campaign with templated payloads. The payload is rendered from the row's
-/// field values. The frame consists of these parts, with the holes that each row fills in angle
-/// brackets:
+/// field values. The frame consists of the parts below. Angle brackets mark the holes that each
+/// row fills:
 ///
 ///     HEADERS header with <stream ID>
 ///     83 87 04 len "/3/device/" <token>

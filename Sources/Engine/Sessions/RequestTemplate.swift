@@ -86,8 +86,8 @@ internal import Glibc
     }
 
     /// Writes HEADERS and the first `dataCount` bytes of the payload. If these bytes are the whole
-    /// payload, the DATA frame has END_STREAM. They are less than the payload if the server's
-    /// windows are too small for it.
+    /// payload, the DATA frame has END_STREAM. `dataCount` is less than the payload's size if the
+    /// server's windows are too small for the payload.
     func write(
         token: UnsafeRawBufferPointer, row: UInt64, streamID: UInt32, dataCount: Int,
         to output: UnsafeMutableRawPointer

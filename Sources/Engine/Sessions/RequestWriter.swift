@@ -52,10 +52,10 @@ import BroadsideTLS
     // set. `recordCount` is at most `recordLimit`, and `beginRecord` gets no limit that is beyond
     // the buffer.
     let staging: UnsafeMutableRawBufferPointer
-    /// Number of bytes in the record, and its limit.
+    /// Number of bytes in the record, and limit on this number.
     var recordCount = 0
     private var recordLimit = 0
-    /// The free bytes in the record that are required before the next row is taken from the list.
+    /// Number of free bytes that the record must have before the next row is taken from the list.
     var rowLimit = 0
 
     init(settings: ReactorSettings, layout: RowLayout) {

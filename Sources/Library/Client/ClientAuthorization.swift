@@ -43,8 +43,8 @@ struct ClientAuthorization: Sendable {
         take(nowSeconds)
     }
 
-    /// Makes or reads another token because APNs reported this one as expired; returns false if
-    /// there is no other token.
+    /// Makes or reads another token because APNs reported the current token as expired; returns
+    /// false if there is no other token.
     mutating func renewAfterExpiry(_ nowSeconds: UInt64) -> Bool {
         let before = value
         nextReading = 0

@@ -129,7 +129,7 @@ internal import Glibc
         return outcomes
     }
 
-    /// Begins no new requests. The connection ends when the requests in flight have ended.
+    /// Prevents new requests on this connection. It ends when the requests in flight have ended.
     func drain() {
         guard phase != .closed, !isDraining else { return }
         isDraining = true

@@ -4,10 +4,10 @@ public struct ClientOptions: Sendable {
     public var server: APNsServer
     /// Proxy through which the server is reached; nil: it is reached directly.
     public var proxy: APNsProxy?
-    /// Limit on connections. A further connection is opened only if the streams of all others are
-    /// in use.
+    /// Maximum number of connections. A further connection is opened only if all streams of the
+    /// others are in use.
     public var connectionsLimit = 4
-    /// Limit on pushes that wait for a response; further pushes fail with
+    /// Maximum number of pushes that wait for a response; further pushes fail with
     /// `CampaignError.Code.busy`.
     public var pushesLimit = 10_000
     /// Time limit for the response to a push.
@@ -15,6 +15,6 @@ public struct ClientOptions: Sendable {
     /// Receives warnings; nil: they are dropped.
     public var logger: (any RunLogger)?
 
-    /// Creates options for a server; all others have their defaults.
+    /// Creates options for a server; all other options have their defaults.
     public init(server: APNsServer = .production) { self.server = server }
 }

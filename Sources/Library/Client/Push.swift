@@ -37,7 +37,7 @@ public struct PushResponse: Sendable, Equatable {
     public let status: Int
     /// APNs' reason, such as `BadDeviceToken`; nil if there is none.
     public let reason: String?
-    /// Time at which APNs found the token to be unregistered; nil if APNs named none.
+    /// Time at which APNs found the token to be unregistered; nil if APNs sent no such time.
     public let unregisteredAt: Date?
     /// What the response means for the device and the sender.
     public let meaning: Meaning

@@ -19,7 +19,7 @@ final class PushQueue: Sendable {
     private let event: EventDescriptor
     private let state = Mutex(State())
 
-    /// - Parameter limit: Limit on pushes that wait for a response.
+    /// - Parameter limit: Maximum number of pushes that wait for a response.
     init(limit: Int) throws(BroadsideError) {
         self.limit = limit
         do {

@@ -16,8 +16,8 @@ final class PushRequest: @unchecked Sendable {
         case finished(Outcome)
     }
 
-    /// Limit on requests for one push. A request is repeated if the server did not process it or
-    /// the provider token had expired.
+    /// Maximum number of requests for one push. A request is repeated if the server did not process
+    /// it or the provider token had expired.
     static let attemptsLimit = 5
 
     let id: UUID

@@ -90,7 +90,7 @@ package struct MetricsText {
         let statistics = snapshot.processStatistics
         family("requests_total", .counter, "Requests sent, including retries.")
         sample("requests_total", [:], "\(statistics.requests)")
-        family("retries_total", .counter, "Requests beyond each row's first.")
+        family("retries_total", .counter, "Requests after the first request of each row.")
         sample("retries_total", [:], "\(statistics.retries)")
         if let shortened = statistics.shortened {
             family(

@@ -57,7 +57,7 @@ struct Chart {
     var unit: String
     /// Line of text below the axis.
     var note: String?
-    /// HTML table of the same values; nil if the page shows them elsewhere.
+    /// HTML table of the chart's values; nil if the page shows these values elsewhere.
     var table: String?
 
     private static let height = 200
@@ -242,7 +242,7 @@ struct Chart {
         return svg
     }
 
-    /// Horizontal position of a value of a curve, points or bars.
+    /// Returns the horizontal position, 0 to 1, of one value in a series.
     private func position(_ index: Int, of one: Series) -> Double {
         one.positions?[index] ?? positions?[index] ?? (edges[index] + edges[index + 1]) / 2
     }

@@ -73,8 +73,8 @@ extension LedgerReader {
         return ReportPage(data: data).html
     }
 
-    /// Reads the times between the first start of a run and the last verdict, in milliseconds since
-    /// 1970, over all ledgers; nil if no run started.
+    /// Returns the period from the first start of a run to the last verdict over all ledgers, in
+    /// milliseconds since 1970; nil if no run started.
     private func period() throws(BroadsideError) -> ClosedRange<UInt64>? {
         var period: ClosedRange<UInt64>?
         for ledger in ledgers {
@@ -103,7 +103,7 @@ extension LedgerReader {
     ///
     /// - Parameters:
     ///   - epochs: Runs of the ledger.
-    ///   - runs: Numbers of the runs whose rows count; nil: all runs.
+    ///   - runs: Numbers of the runs whose rows are counted; nil: all runs.
     func course(
         _ epochs: [Manifest.Epoch], only runs: Set<UInt32>? = nil
     ) throws(BroadsideError) -> SettlementTimeline {

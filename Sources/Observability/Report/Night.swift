@@ -2,7 +2,8 @@ import BroadsideAPNs
 import BroadsideLedgerFormat
 import BroadsideSupport
 
-/// One campaign on the page about nights: a row of its table, and a point in its charts.
+/// One campaign on the page about nights. It is a row in the page's table and a point in the page's
+/// charts.
 package struct Night {
     /// The figures of a campaign over all its runs, from its ledger.
     package struct Figures {
@@ -40,8 +41,8 @@ package struct Night {
     /// none.
     var link: String?
     var content: Content
-    /// The campaign's number and part, as one text, of each ledger that was merged into this one.
-    /// Empty if this ledger is not merged.
+    /// For each ledger that was merged into this one, its campaign's number and its part, as one
+    /// text. Empty if this ledger is not merged.
     var mergedKeys: Set<String> = []
     /// The campaign's number and part, as one text; nil for a merged or unreadable ledger.
     var key: String?
@@ -53,7 +54,8 @@ package struct Night {
         return figures
     }
 
-    /// Last millisecond of the year 9999. An edited manifest can contain any time.
+    /// Latest valid start: the last millisecond of the year 9999. An edited manifest can contain a
+    /// later time.
     static let latestStart: UInt64 = 253_402_300_799_999
 
     /// Reasons of responses with status 410: the device token is no longer active.
@@ -69,7 +71,7 @@ extension Night.Figures {
         dead = Night.deadReasons.reduce(0) { $0 + (summary.reasons[$1] ?? 0) }
     }
 
-    /// Share of dead tokens among the rows that were sent, 0 to 1; nil if none was sent.
+    /// Share of dead tokens among the rows that were sent, 0 to 1; nil if no row was sent.
     var deadShare: Double? {
         assert(dead <= counts.sent, "the row of a dead token was sent")
         return counts.sent > 0 ? Double(dead) / Double(counts.sent) : nil

@@ -19,8 +19,8 @@ struct NightOutlier {
 extension NightOutlier {
     /// Number of earlier nights with which a night is compared.
     private static let window = 7
-    /// Minimum number of earlier nights if a share or speed is compared with their median. The size
-    /// of the list is compared if there is at least one earlier night.
+    /// Minimum number of earlier nights for a comparison of shares and speeds. The list's size is
+    /// compared even with a single earlier night.
     private static let fewest = 3
 
     /// Outliers per night, in the order of the nights.

@@ -48,8 +48,8 @@ extension NightsPage {
             words: { durationText($0 * scale) })
     }
 
-    /// The chart of failed and unknown rows; nil if there are none. A tile of the page then says
-    /// so.
+    /// The chart of failed and unknown rows; nil if there are no such rows. A tile of the page
+    /// shows their number, even if it is 0.
     private var failureChart: Chart? {
         let course = course
         let states: [(name: String, color: String, count: (Night.Figures) -> UInt64)] = [

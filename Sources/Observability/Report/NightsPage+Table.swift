@@ -144,7 +144,7 @@ extension NightsPage {
         var shortName: String { NightsPage.short(name) }
     }
 
-    /// Months of the nights, each with its nights, in the order of the table.
+    /// The months, each with its nights, in the order of the table.
     private var months: [Month] {
         var months: [Month] = []
         for night in nights {

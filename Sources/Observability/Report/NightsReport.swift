@@ -21,7 +21,8 @@ public struct NightsReport {
         nights = Self.sorted(Self.withoutMerged(nights))
     }
 
-    /// Removes shards and parts that are also in a merged ledger, because it counts their rows.
+    /// Removes shards and parts that are also in a merged ledger, because the merged ledger already
+    /// counts their rows.
     static func withoutMerged(_ nights: [Night]) -> [Night] {
         let merged = nights.reduce(into: Set<String>()) { $0.formUnion($1.mergedKeys) }
         return nights.filter { night in night.key.map { !merged.contains($0) } ?? true }

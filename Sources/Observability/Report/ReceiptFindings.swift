@@ -9,15 +9,17 @@ package struct ReceiptFindings: Sendable {
         package var isHoldout: Bool
         /// Number of devices that got the notification. For the holdout, number of devices in it.
         package var devices: UInt64 = 0
-        /// Number of devices with a request, or in the holdout. The holdout includes devices whose
-        /// tokens are dead, so only this number is comparable with it.
+        /// Number of devices to which a request was sent; for the holdout, the number of its
+        /// devices. The holdout includes devices with dead tokens, so comparisons with the holdout
+        /// use this number.
         package var sent: UInt64 = 0
         /// Number of devices that opened the notification: those with a receipt.
         package var opened: UInt64 = 0
-        /// Number of first receipts in each hour since the row was settled. The last entry counts
-        /// all later receipts.
+        /// For each hour after a device's row was settled, the number of devices whose first
+        /// receipt is from that hour. The last entry counts all devices with a later first receipt.
         package var hours = [UInt64](repeating: 0, count: ReceiptFindings.hourCount + 1)
-        /// Number of first receipts by column, then by value.
+        /// Number of devices by column, then by the value of that column in the device's first
+        /// receipt.
         package var values: [[UInt64]]
 
         package init(name: String, isHoldout: Bool, columns: Int) {
@@ -29,11 +31,12 @@ package struct ReceiptFindings: Sendable {
         /// Share of the devices that opened the notification.
         package var proportion: Proportion { Proportion(count: opened, of: devices) }
 
-        /// Share of the devices with a request, for the comparison with the holdout.
+        /// Devices that opened the notification, as a share of the devices to which a request was
+        /// sent. Only comparisons with the holdout use it.
         var proportionOfSent: Proportion { Proportion(count: opened, of: max(sent, devices)) }
     }
 
-    /// A column of the receipts, and its values.
+    /// A column of the receipts file, and the values found in that column.
     package struct Column: Sendable {
         package var name: String
         package var values: [String]
@@ -70,16 +73,15 @@ package struct ReceiptFindings: Sendable {
     /// Whether receipts name tokens. Otherwise they name apns-ids, which rows of a holdout do not
     /// have.
     package var namesTokens: Bool
-    /// Number of receipts read. The following properties count receipts that are ignored, by
-    /// reason.
+    /// Number of receipts read, including receipts that are ignored.
     package var receipts: UInt64 = 0
-    /// Number of receipts of devices that have an earlier one.
+    /// Number of receipts that are ignored because the same device has an earlier receipt.
     package var repeated: UInt64 = 0
     /// Number of receipts that belong to no accepted or held-out row of the campaign.
     package var foreign: UInt64 = 0
-    /// Number of receipts from before the row was settled.
+    /// Number of receipts that are ignored because they are earlier than the verdict of their row.
     package var early: UInt64 = 0
-    /// Number of receipts whose name or time is unreadable.
+    /// Number of receipts whose token, apns-id or time can't be read.
     package var unreadable: UInt64 = 0
     /// Line and problem of the first unreadable receipt; nil if there is none.
     package var firstUnreadable: String?
@@ -139,10 +141,10 @@ package struct ReceiptFindings: Sendable {
         }.joined(separator: "; ") + "."
     }
 
-    /// Text about ignored receipts; nil if all receipts count.
+    /// Text about ignored receipts; nil if no receipt is ignored.
     var leftOutText: String? {
         let parts = [
-            (repeated, "are repeats for a device"),
+            (repeated, "are later receipts of a device"),
             (foreign, "belong to no row that was accepted or held out"),
             (early, "came before the notification"),
             (unreadable, "have no readable ID or time"),
@@ -155,8 +157,8 @@ package struct ReceiptFindings: Sendable {
         var lines: [String] = []
         if let firstUnreadable {
             lines.append(
-                "\(grouped(unreadable)) of \(grouped(receipts)) receipts can't be read and do not "
-                    + "count: the first: \(firstUnreadable)")
+                "\(grouped(unreadable)) of \(grouped(receipts)) receipts can't be read and are "
+                    + "ignored: the first: \(firstUnreadable)")
         }
         let matched = arms.reduce(repeated + early) { $0 + $1.opened }
         if receipts > unreadable, matched == 0 {

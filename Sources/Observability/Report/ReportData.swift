@@ -6,8 +6,8 @@ package import BroadsidePolicy
 package struct ReportData {
     /// Rows settled in a period of running time.
     struct Throughput {
-        /// The start, in seconds of running time since the campaign's start. Gaps between runs do
-        /// not count.
+        /// The start, in seconds of running time since the campaign's start. Running time does not
+        /// include gaps between runs.
         var start: Double
         var duration: Double
         var accepted: UInt64
@@ -47,7 +47,7 @@ package struct ReportData {
     var startedAtMilliseconds: UInt64?
     var ledgerPath: String
     var listPath: String?
-    /// Identity of the campaign, which has the list's format and columns; nil if unknown.
+    /// Identity of the campaign, including the list's format and columns; nil if unknown.
     package var identity: CampaignIdentity?
     var runs: [RunMark] = []
     var throughput: [Throughput] = []
@@ -62,8 +62,8 @@ package struct ReportData {
     var settings: [Telemetry.Setting] = []
     /// The first waves of the campaign, in order; empty if rows are not sent in waves.
     var waves: [Telemetry.PlannedWave] = []
-    /// For a merged ledger, the times between the first start and the last end of its shards or
-    /// parts, milliseconds since 1970; nil for other ledgers.
+    /// For a merged ledger, the period from the first start to the last verdict of its shards or
+    /// parts, in milliseconds since 1970; nil for other ledgers.
     var partsPeriod: ClosedRange<UInt64>?
     /// Number of merged ledgers that have waves; 0 if the ledger is not merged, or if rows are not
     /// sent in waves.

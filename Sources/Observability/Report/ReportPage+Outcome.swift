@@ -16,8 +16,8 @@ extension ReportPage {
 
     private var allRows: UInt64 { states.reduce(0) { $0 + $1.count } }
 
-    /// End of texts about all rows, if the number of rows is unknown: a run that was killed or
-    /// stopped had not read the list to its end.
+    /// Text to append to shares of all rows; empty if the number of rows is known. It is unknown if
+    /// a run was killed or stopped before it had read the list to its end.
     private var soFar: String {
         data.summary.rows == nil && !isComplete ? " of the \(grouped(allRows)) rows so far" : ""
     }

@@ -15,8 +15,8 @@ extension ReportPage {
             "<p class=\"note\">\(escapedHTML("\(grouped(findings.receipts)) receipts were read\(left)."))"
         if findings.namesTokens, findings.arms.contains(where: \.isHoldout) {
             html +=
-                " The differences from the holdout count all devices with a request, also refused "
-                + "ones, because the holdout includes devices with dead tokens."
+                " The differences from the holdout include devices whose requests were refused, "
+                + "because the holdout includes devices with dead tokens."
         } else if findings.arms.contains(where: \.isHoldout) {
             html +=
                 " Devices of the holdout got no notification that they could open: to compare "

@@ -26,12 +26,13 @@ package struct SettlementTimeline {
     }
 
     private let epochs: [Manifest.Epoch]
-    /// Numbers of the runs whose rows count; nil: all runs.
+    /// Numbers of the runs whose rows are counted; nil: all runs.
     private let runs: Set<UInt32>?
-    /// Time of the last verdict that counts, by index of the epoch; 0 if there is none.
+    /// For each run, the time of its last counted verdict in milliseconds since 1970; 0 if it has
+    /// no counted verdict.
     private var lastMilliseconds: [UInt64]
     private var widthMilliseconds: UInt64 = 1000
-    /// The counts by index of the epoch and by number of the bin.
+    /// For each run, the counts of each bin by the bin's number.
     private var counts: [[UInt64: Counts]]
 
     /// Maximum number of bins over all runs.
@@ -39,7 +40,7 @@ package struct SettlementTimeline {
 
     /// - Parameters:
     ///   - epochs: All runs of the ledger.
-    ///   - runs: Numbers of the runs whose rows count; nil: all runs.
+    ///   - runs: Numbers of the runs whose rows are counted; nil: all runs.
     package init(epochs: [Manifest.Epoch], only runs: Set<UInt32>? = nil) {
         self.epochs = epochs
         self.runs = runs
@@ -94,7 +95,7 @@ package struct SettlementTimeline {
     }
 
     /// Seconds from a run's start to its last verdict, at least a millisecond; nil if no verdict of
-    /// the run counts.
+    /// the run was counted.
     func seconds(of number: UInt32) -> Double? {
         guard let epoch = epochs.firstIndex(where: { $0.number == number }),
             !counts[epoch].isEmpty

@@ -36,7 +36,7 @@ struct TimeAxis {
     /// Seconds of running time of all runs together.
     let total: Double
 
-    /// Maximum width of a gap, as a share of the running time's width.
+    /// Maximum width of a gap, as a share of the width of all runs together.
     private static let longestGap = 0.06
     /// Maximum number of pauses drawn. If there are more, only the first ones are drawn.
     private static let pausesLimit = 200

@@ -10,10 +10,10 @@ package struct AlertText: Codable, Hashable, Sendable {
     /// sent.
     package var isFirstRows = false
 
-    /// Limit on the Unicode scalars of each part.
+    /// Maximum number of Unicode scalars in each of title, subtitle and body.
     static let partLimit = 500
 
-    /// All parts on one line.
+    /// Title, subtitle and body on one line.
     package var line: String {
         [title, subtitle, body].compactMap { $0 }.joined(separator: " / ")
     }

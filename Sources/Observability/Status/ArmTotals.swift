@@ -50,7 +50,7 @@ package struct NamedTotals: Sendable, Equatable, Encodable {
     /// The counts in the order of `RowState.settledStates`.
     fileprivate var numbers: [UInt64]
 
-    /// Number of the rows in a settled state.
+    /// Returns the number of rows in a settled state.
     package func count(_ state: RowState) -> UInt64 {
         RowState.settledStates.firstIndex(of: state).map { numbers[$0] } ?? 0
     }

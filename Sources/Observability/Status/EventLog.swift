@@ -24,8 +24,8 @@ package struct EventLog {
     private var linesInWindow = 0
     private var suppressed: UInt64 = 0
     private var lastSuppressed: UInt64 = 0
-    /// The streaks of repeated events on connections, by kind. Each counts the events that were not
-    /// written.
+    /// The streaks of repeated events on connections, by kind. Each streak counts its events that
+    /// were not written.
     private var streaks: [RunEvent.Kind: Streak] = [:]
 
     /// Maximum number of lines per second. Further lines are only counted.
@@ -200,7 +200,7 @@ private struct Streak {
 }
 
 extension RunEvent.Fields {
-    /// Fields that have only a count.
+    /// Returns fields in which only the count is set.
     package static func counting(_ count: UInt64) -> Self {
         var fields = Self()
         fields.count = count

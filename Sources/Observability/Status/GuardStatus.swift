@@ -28,7 +28,8 @@ public struct GuardStatus: Sendable, Equatable, Encodable {
     /// Number of responses to rows of the canary, including responses in earlier runs; nil if this
     /// process counted none.
     public var canaryResponses: UInt64?
-    /// Number of refusals among `canaryResponses`. Responses with status 410 do not count.
+    /// Number of refusals among `canaryResponses`. A response with status 410 is not counted as a
+    /// refusal.
     public var canaryRefused: UInt64?
     /// Refusals among this process's responses; nil if the process only reads the ledger.
     package var refusals: RefusalCounts?

@@ -54,7 +54,8 @@ extension LedgerReader {
     }
 
     /// In a finished campaign, the number of rows that failed, and the number of rows whose outcome
-    /// is unknown. Both come from the record of the latest run's end. Without it, they are counted.
+    /// is unknown. Both numbers come from the record of the latest run's end. If that record is
+    /// missing, the rows are counted.
     package func openRows() throws(BroadsideError) -> (failed: UInt64, unknown: UInt64) {
         if let run = Telemetry.read(from: directory)?.runs.last,
             run.number == manifest.epochs.last?.number, let failed = run.failed,

@@ -15,7 +15,7 @@ public struct RunCommand: Codable, Hashable, Sendable {
     /// Maximum length in bytes. A longer command line is not kept.
     static let byteLimit = 16_384
 
-    /// Options that affect connections and that `doctor` accepts, too.
+    /// Options of a run that affect its connections and that `doctor` also accepts.
     static let connectionOptions: Set<String> = [
         "campaign", "auth-key", "auth-key-command", "key-id", "team-id", "auth-token-file",
         "auth-token-command", "certificate", "private-key", "passphrase-file", "environment",
@@ -98,9 +98,9 @@ public struct RunCommand: Codable, Hashable, Sendable {
         return same.arguments.contains("--must-resume") ? same : same.withFlag("resume")
     }
 
-    /// Command line on which no deadline has an effect. `--deadline` is removed. Without
-    /// `--deadline`, a campaign file may have a deadline, so the command line gets one in a hundred
-    /// years.
+    /// Command line without an effective deadline. If it has the option `--deadline`, the option is
+    /// removed. Otherwise, a campaign file may set a deadline, so `--deadline` with a hundred years
+    /// is added to override that file.
     var withoutDeadline: RunCommand {
         value("deadline") == nil ? with("deadline", "36500d") : without("deadline")
     }

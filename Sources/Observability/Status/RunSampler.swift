@@ -25,7 +25,7 @@ package struct RunSampler {
         /// Number of the row after the campaign's last one, if an earlier run found the end of the
         /// list.
         var knownEnd: UInt64?
-        /// Size of the list; nil if it is unknown before the list's end.
+        /// Size of the list in bytes; nil if it is unknown until the whole list is read.
         var listByteCount: UInt64?
         var wantedConnections: Int
         /// The work of this process in its earlier passes over the list.
@@ -208,6 +208,6 @@ package struct RunSampler {
 }
 
 extension ReasonCounts {
-    /// Count of the rows that were not accepted, for each text of a reason.
+    /// Number of rows that were not accepted, by the text of the reason.
     package var named: [String: UInt64] { named { Reason(rawValue: $0)?.text ?? "reason \($0)" } }
 }

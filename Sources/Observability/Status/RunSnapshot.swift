@@ -30,9 +30,9 @@ package struct RunSnapshot: Sendable {
     package struct EarlierPasses: Sendable {
         var statistics = RunStatistics()
         var latency = LatencyCounts()
-        /// Time from the start of the first pass to the start of the present pass.
+        /// Seconds from the start of the first pass to the start of the present pass.
         var seconds = 0.0
-        /// Part of this time in which the process sent, without waits for waves.
+        /// Seconds for which the process has sent in its earlier passes, without waits for waves.
         var sendingSeconds = 0.0
 
         package init() {}
@@ -208,7 +208,7 @@ extension LimitedBy {
         case .connecting: "connecting"
         case .retry: "backoff"
         case .streams:
-            acceptsBySilence ? "the wait for the gateway's silence" : "APNs stream limit"
+            acceptsBySilence ? "waiting for possible refusals" : "APNs stream limit"
         case .window: "flow-control windows"
         case .socket: "network"
         case .cpu: "CPU of this machine"

@@ -127,7 +127,8 @@ package struct StopAdvice {
         }
     }
 
-    /// Advice for an invalid list from which nothing was sent. There is no ledger to inspect then.
+    /// Advice for an invalid list from which nothing was sent. In this case, there is no ledger to
+    /// inspect.
     package init(wrongList cause: StopCause, _ circumstances: Circumstances) {
         self.circumstances = circumstances
         var isFaulty = false
@@ -216,8 +217,8 @@ package struct StopAdvice {
         circumstances.command?.nightDate.map { "--date \($0)" } ?? "--resume"
     }
 
-    /// The phrase for what the campaign needs so that it can begin again with other options. A
-    /// night's ledger is named after the night's date, so a night needs another folder.
+    /// Text that names what the campaign needs to begin again with other options. A night needs
+    /// another `--name`, because the path of its ledger consists of its name and date.
     private var newLedger: String {
         circumstances.command?.nightDate == nil ? "a new ledger" : "a night under another --name"
     }
@@ -424,7 +425,7 @@ package struct StopAdvice {
         }
         doctor(text + "; doctor tries the other one") { $0.with("environment", other) }
         add(
-            "if the list belongs to that environment, too, start again there",
+            "if the list also belongs to the other environment, start again there",
             circumstances.command?.beginningAnew(ledger: circumstances.ledger)
                 .with("environment", other))
     }
@@ -478,10 +479,10 @@ package struct StopAdvice {
         case .badTopic, .missingTopic: "fix --topic"
         case .invalidPushType: "fix --push-type"
         case .payloadEmpty: "fix --payload"
-        case .payloadTooLarge: "make the payload shorter, as this server's limit is lower"
+        case .payloadTooLarge: "make the payload shorter to meet this server's limit"
         case .badPath, .methodNotAllowed: "is this APNs? fix --endpoint"
         case nil where refusal?.status == 413:
-            "make the payload shorter, as this server's limit is lower"
+            "make the payload shorter to meet this server's limit"
         case nil: "is this APNs? fix --endpoint, or the request's headers"
         default: "fix the request's headers"
         }

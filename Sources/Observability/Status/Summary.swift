@@ -106,7 +106,7 @@ public struct Summary: Sendable, Encodable {
     public var remaining: UInt64?
     /// Rows that were not accepted, by reason.
     public var reasons: [String: UInt64] { counts.reasons.named }
-    /// Number of requests after the first one for each row, over all runs.
+    /// Number of requests over all runs, without the first request of each row.
     public var retries: UInt64 = 0
     /// Number of rows whose value was shortened so that the payload fits, over all runs; nil if no
     /// payload shortens a value. A row that a later run sends again counts again.
@@ -156,8 +156,8 @@ public struct Summary: Sendable, Encodable {
     /// Settled rows of each arm over all runs; nil if the campaign has no arms.
     package var arms: ArmTotals? { ArmTotals(split, counts.arms) }
 
-    /// Row count for each value of the `--payload-by` column that has no payload file; nil if this
-    /// process did not count these rows.
+    /// Number of rows by value of the `--payload-by` column, only for values without a payload
+    /// file; nil if this process did not count these rows.
     var fallbacks: FallbackCounts?
 
     package init(campaign: UInt64, outcome: Outcome) {

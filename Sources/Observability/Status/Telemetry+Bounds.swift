@@ -1,13 +1,14 @@
 import BroadsideEngine
 
-/// The limits on the numbers of a telemetry file, which may be edited or damaged. The sums of its
-/// numbers must not overflow, and every time must have a date.
+/// The limits on the numbers of a telemetry file, which may be edited or damaged. The sums of these
+/// numbers must not overflow, and every time must be a valid date.
 extension Telemetry {
-    /// Last millisecond of the year 9999.
+    /// Latest valid time: the last millisecond of the year 9999.
     private static let millisecondsLimit: UInt64 = 253_402_300_799_999
-    /// Limit on durations: about a century.
+    /// Maximum duration, in seconds: about a century.
     private static let secondsLimit = 3.2e9
-    /// Limit on counts. The sum of all counts in a file fits 64 bits.
+    /// Maximum value of a count. With this limit, the sum of all counts in a file fits into 64
+    /// bits.
     private static let countLimit: UInt64 = 1 << 48
     /// Limit on times in nanoseconds. A time may be a sum over all connections.
     private static let nanosecondsLimit: UInt64 = 1 << 60

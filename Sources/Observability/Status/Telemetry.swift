@@ -105,7 +105,8 @@ package struct Telemetry: Codable, Sendable {
     package var endpoint: String? { settings.first { $0.name == "endpoint" }?.value }
     /// Command line of the latest run; nil if an earlier version wrote the file.
     package var command: RunCommand?
-    /// Absolute path of the page of the latest run with `--report`; nil if no run had it.
+    /// Absolute path of the report page of the latest run with `--report`; nil if no run had this
+    /// option.
     private(set) var reportPath: String?
     /// Whether `--endpoint` named the server.
     package var hasEndpoint: Bool?
@@ -132,17 +133,17 @@ package struct Telemetry: Codable, Sendable {
 
     package static let fileName = LedgerDirectory.telemetryName
     static let currentVersion = 1
-    /// Limit on points over all runs.
+    /// Maximum number of points over all runs.
     static let pointsLimit = 2 * TimeSeries.limit
-    /// Limit on the runs that are kept. The oldest runs are removed.
+    /// Maximum number of runs that are kept. If there are more, the oldest runs are removed.
     static let runsLimit = 100
-    /// Limit on events. If there are more, only the first and the last events are kept.
+    /// Maximum number of events. If there are more, only the first and the last events are kept.
     static let eventsLimit = 400
-    /// Limit on the pauses of a run. Later pauses are dropped.
+    /// Maximum number of pauses that are kept for each run. Later pauses are dropped.
     static let pausesLimit = 50
-    /// Limit on waves. Later waves are not kept.
+    /// Maximum number of waves that are kept. Later waves are dropped.
     static let wavesLimit = 200
-    /// Upper bound on the size of a file that Broadside writes.
+    /// Maximum size of a telemetry file, in bytes. Broadside never writes a larger file.
     static let byteLimit = 1 << 24
 
     package init() {}

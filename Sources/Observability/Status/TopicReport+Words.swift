@@ -12,7 +12,7 @@ extension TopicReport {
         (reports ?? []).filter { $0.stop != nil }
     }
 
-    /// Returns the topics that APNs refused, so that some of their rows are still remaining.
+    /// Returns the topics that APNs refused. Some rows of these topics are still remaining.
     package static func refused(_ reports: [TopicReport]?) -> [TopicReport] {
         (reports ?? []).filter { $0.stop != nil || $0.disallowed != nil }
     }

@@ -12,15 +12,15 @@ struct ControlCommands: Sendable {
     /// The scenario with which the simulator started. `reset` restores it.
     let scenario: Scenario?
 
-    /// Maximum number of requests in a response to `received`. It is also the default.
+    /// Maximum number of requests in a response to `received`.
     static let receivedLimit: UInt64 = 10_000
     private static let receivedDefault: UInt64 = 1000
-    /// Maximum duration of a `wait`, in seconds. It is also the default.
+    /// Maximum duration of a `wait`, in seconds.
     static let waitSeconds: UInt64 = 60
     private static let waitDefaultNanoseconds: UInt64 = 10_000_000_000
     /// Maximum number of requests that `wait` can wait for.
     private static let waitCount: UInt64 = 10_000_000
-    /// Maximum time until all threads have dropped their connections.
+    /// Maximum time until all threads have dropped their connections, nanoseconds.
     private static let dropNanoseconds: UInt64 = 2_000_000_000
     /// Time between two checks of whether a `wait` is over, microseconds.
     private static let pauseMicroseconds: UInt32 = 2000

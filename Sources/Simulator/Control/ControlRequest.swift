@@ -13,7 +13,7 @@ struct ControlRequest: Sendable {
         guard let name = words.first, let command = ControlCommand(rawValue: name) else {
             throw ControlProblem(
                 .unknown,
-                "unknown command: "
+                "unknown command: write one of "
                     + ControlCommand.allCases.map(\.usage).joined(separator: ", "))
         }
         self.command = command
@@ -94,7 +94,7 @@ enum ControlCommand: String, CaseIterable, Sendable {
     /// Number of arguments in `positional` that are mandatory.
     var required: Int { self == .drop ? 0 : positional.count }
 
-    /// The names of the other arguments, apart from names of header fields.
+    /// The names of the arguments that are not in `positional`, apart from names of header fields.
     private var further: [String] {
         switch self {
         case .received: ["token", "topic", "status", "reason", "after", "limit"]

@@ -73,7 +73,7 @@ struct DeviceCondition: Sendable {
         return digits.map { $0 | 0x20 }
     }
 
-    /// Reads a file with one token per line and sets the condition for each.
+    /// Reads a file with one token per line, and sets the condition for each token.
     mutating func read(_ path: String) throws(SimulatorError) {
         let text = try PrivateFile.read(path, option: kind.option, limit: 256 << 20)
         var line = 0

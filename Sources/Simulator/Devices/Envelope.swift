@@ -9,7 +9,7 @@ struct Envelope: Sendable, Equatable {
     /// `apns-collapse-id`, or nil if absent.
     var collapseIdentifier: [UInt8]?
     /// `apns-expiration` in Unix seconds. 0 means a single attempt without storage; nil means that
-    /// APNs decides how long to store.
+    /// APNs decides how long it stores the notification.
     var expirationUnixSeconds: UInt64?
     /// `apns-priority`: 10, 5 or 1.
     var priority: UInt8 = 10

@@ -20,7 +20,7 @@ struct PowerGroups: Sendable {
     /// Returns the number of notifications held for a token.
     func count(_ token: [UInt8]) -> Int { groups[token]?.notifications.count ?? 0 }
 
-    /// Earliest time at which a group may be due, microseconds; nil if none is.
+    /// Earliest time at which a group may be due, microseconds; nil if no group has a due time.
     var dueMicroseconds: UInt64? { first < queue.count ? queue[first].dueMicroseconds : nil }
 
     /// Holds a notification.

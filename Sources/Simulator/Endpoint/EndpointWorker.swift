@@ -33,7 +33,7 @@ final class EndpointWorker {
     /// Number of the last drop order that this worker has carried out. Such an order drops all
     /// connections.
     private var finishedDrop: UInt64 = 0
-    /// The lower bound of the time of the next connection alarm, nanoseconds.
+    /// Time before which no alarm of a connection is due, nanoseconds.
     var nextAlarm: UInt64 = .max
     /// Time at which an outage begins or ends, nanoseconds.
     var outageChange: UInt64 = .max
@@ -44,10 +44,10 @@ final class EndpointWorker {
     private var scratch = ByteBuffer(capacity: 65_536)
     var staging = ByteBuffer(capacity: 65_536)
 
-    /// Time for which a connection may keep sending after its end was announced.
+    /// Time for which a connection may keep sending after its end was announced, nanoseconds.
     static let lingerNanoseconds: UInt64 = 2_000_000_000
 
-    /// Maximum time between checks of the device store for work that is due.
+    /// Maximum time between two checks of the device store for work that is due, nanoseconds.
     private static let devicesNanoseconds: UInt64 = 250_000_000
 
     /// Creates a worker on the thread that runs it, because a ring belongs to one thread.

@@ -32,7 +32,7 @@ final class FastSession {
     /// The highest stream whose request was processed.
     var highestTaken: UInt32 = 0
     private var skippedStreams = SkippedStreams()
-    /// The client's flow-control windows. Only the bodies of refusals need them.
+    /// The client's flow-control window for the connection. Only bodies of refusals use it up.
     var sendWindow = 65_535
     var initialSendWindow = 65_535
     var blocked: [PendingResponse] = []
@@ -46,8 +46,8 @@ final class FastSession {
     /// Number of DATA bytes without returned credit that triggers a WINDOW_UPDATE: a quarter of the
     /// initial window.
     private static let creditThreshold = 16_384
-    /// Bytes by which the connection window exceeds the initial one, for clients that send many
-    /// bodies together.
+    /// Bytes by which the connection window exceeds the initial window of 65,535 bytes, for clients
+    /// that send many bodies together.
     private static let extraWindow = 1 << 20
 
     init(

@@ -16,7 +16,7 @@ enum FrameBytes {
     static let padded: UInt8 = 0x8
     static let priority: UInt8 = 0x20
 
-    /// The error codes of section 7 that the simulator sends itself.
+    /// The error codes of RFC 9113 section 7 that the simulator sends itself.
     enum ErrorCode: UInt32 {
         case noError = 0
         case protocolError = 1
@@ -28,8 +28,8 @@ enum FrameBytes {
 
     // MARK: Reading
 
-    /// Returns the byte count of the frame that begins here, including its header, or 0 if it is
-    /// incomplete.
+    /// Returns the byte count of the frame at the start of `bytes`, including the frame's header; 0
+    /// if the header is incomplete.
     @inline(__always)
     static func wholeCount(_ bytes: RawSpan) -> Int {
         guard bytes.byteCount >= 9 else { return 0 }

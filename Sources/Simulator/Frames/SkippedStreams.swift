@@ -5,8 +5,8 @@
 /// error. A skipped number that arrives later is always such an error. A number that was opened may
 /// arrive again with trailers.
 struct SkippedStreams {
-    /// Maximum number of ranges. The oldest ranges are removed; their numbers are then ignored,
-    /// like numbers of closed streams.
+    /// Maximum number of ranges of skipped numbers. Beyond it, the oldest ranges are removed, and
+    /// frames with their numbers are ignored, like frames on closed streams.
     static let limit = 64
 
     private var ranges: [ClosedRange<UInt32>] = []

@@ -3,11 +3,11 @@
 ///
 /// The client itself ended all other closed streams, with END_STREAM or RST_STREAM. If the client
 /// sends another HEADERS or DATA frame on a stream that it has ended, that is an error. nghttp2
-/// detects this error only for closed streams that it keeps. It keeps as many as its limit on
-/// streams, but the simulator sets no such limit. Therefore this type is needed.
+/// detects this error only on closed streams that it keeps, and the simulator does not let it keep
+/// any. Therefore the simulator detects the error itself, and needs this type to do so.
 struct UnfinishedStreams {
-    /// Maximum number of streams. Beyond it, frames on the oldest stream and on all streams with
-    /// lower numbers are ignored.
+    /// Maximum number of recorded streams. Beyond it, the oldest number is removed, and frames on
+    /// this stream and on all streams with lower numbers are ignored.
     static let limit = 256
 
     private var numbers: [UInt32] = []

@@ -15,7 +15,7 @@ internal import BroadsideHPACK
     }
 
     private static let capacityLimit = 4096
-    /// The minimum size of an entry is 32 bytes (RFC 7541 section 4.1).
+    /// Maximum number of entries: each counts for at least 32 bytes (RFC 7541 section 4.1).
     private static let entryLimit = 128
     private static let noName: Int8 = -1
 

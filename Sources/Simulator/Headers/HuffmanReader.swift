@@ -6,7 +6,7 @@ struct HuffmanReader: ~Copyable {
     private static let bits = 12
     /// Table of the codes with at most 12 bits. The index is the next 12 bits of the input. The low
     /// byte of an element is the character, and the high byte is the length of the character's
-    /// code. An element is 0 if no such code begins with these bits.
+    /// code. An element is 0 if the 12 bits do not begin with such a code.
     ///
     /// The table is not an `InlineArray`. In a member of a type, each lookup would copy the whole
     /// `InlineArray`.

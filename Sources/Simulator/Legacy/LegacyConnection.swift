@@ -46,7 +46,7 @@ final class LegacyConnection {
     private var output: [UInt8] = []
     private var outputOffset = 0
 
-    /// Time for which a connection may keep sending after its end was announced.
+    /// Time for which a connection may keep sending after its end was announced, nanoseconds.
     private static let lingerNanoseconds: UInt64 = 2_000_000_000
     private static let roomCount = 65_536
 

@@ -59,9 +59,9 @@ struct LegacyContext: Sendable {
         }
     }
 
-    /// Minimum token length: the archived documents describe only tokens of 32 bytes.
+    /// Minimum token length, bytes: the archived documents describe only tokens of 32 bytes.
     static let tokenLimit = 32
-    /// Maximum length of a topic in a certificate.
+    /// Maximum length of a topic in a certificate, bytes.
     static let topicLimit = 255
 
     private func response(to token: [UInt8]) -> Response {

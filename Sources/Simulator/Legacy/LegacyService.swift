@@ -245,7 +245,7 @@ final class LegacyService: Sendable {
             legacy.shared.publish(opened: connections.count - count, requests: 0, accepted: 0)
         }
 
-        /// Returns the milliseconds until the next work is due, or -1 if none is.
+        /// Returns the milliseconds until the next work is due, or -1 if no work is pending.
         private func timeout() -> Int32 {
             let now = ClockStart.monotonicNanoseconds()
             var soonest = UInt64.max

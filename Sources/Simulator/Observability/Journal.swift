@@ -52,7 +52,7 @@ struct JournalWriter: ~Copyable {
     /// Appends a line.
     ///
     /// - Parameters:
-    ///   - token: Digits of a well-formed token, otherwise empty.
+    ///   - token: Digits of the device token; empty if the token is not well-formed.
     ///   - now: Monotonic time, nanoseconds.
     mutating func append(
         microseconds: UInt64, connection: UInt64, stream: UInt32,

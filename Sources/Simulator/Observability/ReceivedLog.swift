@@ -15,7 +15,7 @@ final class ReceivedLog: Sendable {
         /// removed.
         var first = 0
         var bytes = 0
-        /// Number of the last request, from 1.
+        /// Number of the last request; 0 before the first request, which has the number 1.
         var last: UInt64 = 0
         /// Number of requests that were removed.
         var dropped: UInt64 = 0
@@ -70,8 +70,8 @@ final class ReceivedLog: Sendable {
         var hasMore = false
     }
 
-    /// Returns requests that a filter selects: at most `limit` requests with higher numbers than
-    /// the given one.
+    /// Returns at most `limit` of the requests that a filter selects and whose number is greater
+    /// than `number`.
     func select(
         after number: UInt64, limit: Int, _ filter: ReceivedFilter
     ) -> Selection {
@@ -143,8 +143,8 @@ struct ReceivedRequest: Sendable {
     /// Header fields in the order received, including pseudo-header fields. The provider token is
     /// not kept.
     var fields: [Field] = []
-    /// Key, team and issue time of the provider token; nil if the request has none that is
-    /// readable.
+    /// Key, team and issue time of the provider token; nil if the request has no readable provider
+    /// token.
     var providerToken: ProviderTokenClaims?
     /// The fields of a notification of the legacy gateway; nil for a request over HTTP/2.
     var gateway: GatewayFields?
@@ -152,7 +152,7 @@ struct ReceivedRequest: Sendable {
     var body: [UInt8] = []
     var bodyCount = 0
 
-    /// The `apns-topic` header, or the topic of a certificate of the legacy gateway.
+    /// The `apns-topic` header; on the legacy gateway, the topic of the client's certificate.
     var topic: String? { gateway.map(\.topic) ?? value("apns-topic") }
 
     /// Number of bytes that count towards `bytesLimit`.
@@ -276,7 +276,7 @@ struct ReceivedFilter: Sendable {
     var topic: String?
     var status: UInt16?
     var reason: String?
-    /// Required values of other header fields, by name.
+    /// Header fields that the request must have, with their values.
     var headers: [(name: String, value: String)] = []
 
     func selects(_ request: ReceivedRequest) -> Bool {

@@ -40,7 +40,7 @@ final class ResponseFile: Sendable {
     /// Appends a response.
     ///
     /// - Parameters:
-    ///   - token: Digits of a well-formed token, otherwise empty.
+    ///   - token: Digits of the device token; empty if the token is not well-formed.
     ///   - isBinary: Whether the legacy gateway sent the response.
     ///   - now: Monotonic time, nanoseconds.
     func append(_ response: Response, token: RawSpan, isBinary: Bool = false, now: UInt64) {

@@ -172,8 +172,8 @@ public struct SimulatorTotals: Sendable, Equatable {
         }
         if let replay {
             lines.append(
-                "replay: \(replay.replayed) requests had their own line, \(replay.repeated) got the "
-                    + "last line of their token again, \(replay.unknown) had tokens without a line")
+                "replay: \(replay.replayed) requests got the next line of their token, "
+                    + "\(replay.repeated) its last line again, \(replay.unknown) found no line")
         }
         if recordingFailed { lines.append("--record is incomplete: a write failed") }
         if deliveriesFailed { lines.append("--deliveries is incomplete: a write failed") }

@@ -4,6 +4,6 @@ public enum GoneAt: Sendable, Equatable {
     case second(UInt64)
     /// At the start of the simulator.
     case start
-    /// The time of each request. Every registration of the token that a client knows of is earlier.
+    /// The time of each request, which is later than any registration that a client knows of.
     case request
 }

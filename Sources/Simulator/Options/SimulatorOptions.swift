@@ -70,14 +70,14 @@ public struct SimulatorOptions: Sendable {
     /// Whether the program gives commands through `ProviderEndpoint.control`. No socket is needed
     /// for this.
     public var isControlledHere = false
-    /// Maximum number of requests kept for the command `received`. None are kept if commands are
-    /// impossible.
+    /// Maximum number of requests kept for the command `received`. If the simulator accepts no
+    /// commands, it keeps no requests.
     public var keptRequests = 10_000
     /// The output file with one line per response, from which `replay` can repeat the responses;
     /// nil for none.
     public var record: String?
-    /// File with responses of an earlier run, which are repeated for the device tokens in it; nil
-    /// for none.
+    /// File with responses of an earlier run; nil for none. The simulator repeats these responses
+    /// for the device tokens in the file.
     public var replay: String?
 
     /// Whether commands may be given while the simulator runs.

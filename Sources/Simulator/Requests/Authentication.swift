@@ -90,7 +90,7 @@ struct ConnectionCredential {
     private var boundKey: Int?
     /// The last accepted token. It is recognized without a lookup.
     private var last: CheckedToken?
-    /// The token before the last one. Requests in flight may still have it.
+    /// The accepted token before the last one. Requests in flight may still use it.
     private var previous: CheckedToken?
 
     /// The hash of the last accepted token; nil if there is none.
@@ -155,8 +155,8 @@ struct ConnectionCredential {
         return nil
     }
 
-    /// Removes the last token, which a scenario has made expire, so that the renewal is not refused
-    /// as too early.
+    /// Removes the last token after a scenario or a test has made it expire. While that token is
+    /// kept, its renewal would be refused as too early.
     mutating func forgetLast() {
         last = nil
         previous = nil

@@ -52,7 +52,7 @@ final class Replay: Sendable {
     /// Returns the response for a request; nil if the file does not name the token.
     ///
     /// - Parameters:
-    ///   - digits: Digits of a well-formed token, otherwise empty.
+    ///   - digits: Digits of the device token; empty if the token is not well-formed.
     ///   - isBinary: Whether the response is one of the legacy gateway.
     func take(_ digits: RawSpan, isBinary: Bool = false) -> Response? {
         guard digits.byteCount > 0 else { return nil }

@@ -38,7 +38,7 @@ struct RequestChecks: Sendable {
     var trust: TokenTrust?
 
     /// Examines a header block. `authenticate` checks the credential, and returns nil if the
-    /// credential is valid. It is called only if method and path are valid.
+    /// credential is valid. This closure is called only if method and path are valid.
     func examine(
         _ head: borrowing RequestHead, topics: TopicTable,
         allows: (_ topic: RawSpan?) -> Bool = { _ in true },
@@ -78,7 +78,7 @@ struct RequestChecks: Sendable {
         return verdict
     }
 
-    /// Returns the reason for refusing a device token for this topic, or nil if it is valid.
+    /// Returns the reason for refusing a device token for this topic; nil if the token is valid.
     private func trustRefusal(
         _ token: RawSpan, topic: RawSpan?, _ topics: TopicTable,
         _ isForDevice: Bool
@@ -93,7 +93,8 @@ struct RequestChecks: Sendable {
         }
     }
 
-    /// Returns the part of a path after `/3/device/`.
+    /// Sets `token` to the part of a path after `/3/device/`. Returns the reason for refusing the
+    /// path; nil if it is valid.
     @_lifetime(token: copy path)
     static func findToken(_ path: RawSpan?, token: inout RawSpan) -> Reason? {
         let prefix: StaticString = "/3/device/"

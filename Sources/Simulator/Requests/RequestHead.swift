@@ -19,7 +19,7 @@ internal import BroadsideSupport
     private var seen: UInt16 = 0
     /// True if a field that must be unique occurred twice.
     private(set) var hasDuplicates = false
-    /// `apns-channel-id` and `apns-request-id`. Only requests about channels have them.
+    /// `apns-channel-id`; nil if absent. Only requests about channels have it.
     private(set) var channelID: [UInt8]?
     private(set) var requestID: [UInt8]?
     /// True if `content-encoding` declares compression.

@@ -11,7 +11,7 @@ struct Response: Equatable, Sendable {
     /// The `retry-after` header, seconds; nil for none.
     var retryAfterSeconds: UInt32?
 
-    /// Entry in the journal for a request that is not processed. It has no status.
+    /// Stands for the missing response to a request that is not processed. Its status is 0.
     static let untaken = Response(status: 0, reason: nil)
 
     /// Acceptance of the notification.

@@ -27,8 +27,8 @@ struct TopicTable: Sendable {
         let isOfOtherApp: Bool
     }
 
-    /// "Set the `apns-topic` header to the UID attribute from the subject of your MDM push
-    /// certificate."
+    /// Beginning of the topics for device management. Apple: "Set the `apns-topic` header to the
+    /// UID attribute from the subject of your MDM push certificate."
     private static let managementPrefix = "com.apple.mgmt."
 
     private var entries: [Entry] = []
@@ -98,8 +98,8 @@ struct TopicTable: Sendable {
         return .topicDisallowed
     }
 
-    /// Returns whether a topic is for VoIP. If the request names no topic, the credential's only
-    /// topic counts.
+    /// Returns whether a topic is for VoIP. If the request names no topic, checks the credential's
+    /// only topic.
     func isVoIP(_ topic: RawSpan?) -> Bool {
         guard let topic else { return isFallbackForVoIP }
         guard topic.byteCount > voipSuffix.count else { return false }

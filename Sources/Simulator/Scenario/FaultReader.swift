@@ -55,7 +55,7 @@ enum FaultReader {
             throw ScenarioError(
                 message:
                     "'again', the time from one start to the next, must be longer than 'for': "
-                    + "change it, or add 'for'",
+                    + "make 'again' longer, or set 'for' to a shorter time",
                 position: fields.position)
         }
         return trigger

@@ -8,7 +8,7 @@ struct LateUnregistered: Sendable, Equatable {
     /// Maximum time from the start of the scenario to the first 410 of a token. Each token has its
     /// own random time up to this maximum.
     var withinNanoseconds: UInt64
-    /// Probability of a 410 after that time.
+    /// Probability of a 410 for each request after the token's random time has passed.
     var share = 1.0
 
     /// Returns whether a request for a dead token gets a 410.

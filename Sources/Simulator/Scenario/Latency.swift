@@ -12,8 +12,8 @@ struct Latency: Sendable, Equatable {
     }
 
     var distribution: Distribution
-    /// Maximum delay of a response, nanoseconds. The time in the queue for the capacity is not
-    /// included.
+    /// Maximum delay of a response, nanoseconds. Time for which a response waits because of
+    /// `perWaitingNanoseconds` or `capacityPerSecond` is not included.
     var limitNanoseconds: UInt64 = 60_000_000_000
     /// Additional delay for each response that is already pending, nanoseconds.
     var perWaitingNanoseconds: UInt64 = 0

@@ -95,8 +95,8 @@ struct TokenRate: Sendable, Equatable {
 struct TokenUpdateRule: Sendable, Equatable {
     /// Minimum time between two changes.
     var intervalNanoseconds: UInt64
-    /// Whether a change to an invalid token counts, too. If so, a change back to a valid token also
-    /// counts.
+    /// Whether a change to an invalid token counts as a change. If so, the change back to a valid
+    /// token counts as another change.
     var countsInvalid: Bool
 }
 
@@ -187,9 +187,10 @@ struct Trigger: Sendable, Equatable {
     /// Number of the first request that the fault affects. nil: the value of `every`, or 1 if
     /// `every` is nil, too.
     var at: UInt64?
-    /// Interval between requests that the fault affects.
+    /// Number of requests from the start of one affected group to the start of the next. Each group
+    /// has `count` requests.
     var every: UInt64?
-    /// Number of consecutive requests that the fault affects each time.
+    /// Number of consecutive requests that the fault affects each time it applies.
     var count: UInt64 = 1
     /// Probability with which a request is affected.
     var share: Double?
@@ -197,9 +198,9 @@ struct Trigger: Sendable, Equatable {
     var limit: UInt64?
     /// Start of the period in which the fault is active, from the start of the scenario.
     var fromNanoseconds: UInt64 = 0
-    /// Duration of that period; nil: it does not end.
+    /// Duration of the period in which the fault is active; nil: the period does not end.
     var forNanoseconds: UInt64?
-    /// Time from one start of the period to the next, if it repeats.
+    /// Time from the start of one active period to the start of the next; nil: there is only one.
     var againNanoseconds: UInt64?
 
     /// Returns whether the fault is active at a time relative to the start of the scenario.

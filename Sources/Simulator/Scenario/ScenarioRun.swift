@@ -93,7 +93,7 @@ final class ScenarioRun: Sendable {
 
 /// The counts of a scenario for one connection.
 struct ScenarioCounters {
-    /// The scenario run to which the counts belong; a new run restarts them.
+    /// The scenario run to which the counts belong. With a new run, the counts start again at 0.
     private(set) var run: ScenarioRun?
     private var requests: UInt64 = 0
     private var random: UInt64

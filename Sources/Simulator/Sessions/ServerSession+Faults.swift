@@ -131,8 +131,8 @@ extension ServerSession {
             }
             return
         }
-        // A 410 does not count. A 5xx does not count either, because the provider does not cause
-        // it.
+        // A 410 does not count as a refusal. A 5xx does not either, because the provider does not
+        // cause it.
         guard response.status < 500, response.status != 410 else { return }
         refusalsInARow += 1
         let weight: UInt64 = response.reason == .badDeviceToken ? 2 : 1

@@ -19,7 +19,7 @@ final class ServerSession {
     var session = NativeSession()
     /// The header block that nghttp2 is decoding, possibly in several parts.
     var head = RequestHead()
-    /// All fields of that header block, if requests are kept.
+    /// All fields of the header block that nghttp2 is decoding; nil if requests are not kept.
     var received: ReceivedRequest?
     /// The field values and the body of the response being queued.
     var responseTexts = ByteBuffer(capacity: 256)
@@ -32,12 +32,12 @@ final class ServerSession {
     var announcedLimit: UInt32
     /// The stream limit of an authenticated connection that has no refusals.
     var fullLimit: UInt32
-    /// The limits in SETTINGS frames that are queued but not yet written, the oldest first.
+    /// Stream limits in SETTINGS frames that are queued but not yet written, the oldest first.
     private var unwrittenLimits: [UInt32] = []
-    /// The limits that were announced and that the client has not acknowledged, the oldest first.
+    /// Stream limits that were announced but not yet acknowledged by the client, the oldest first.
     private var unacknowledgedLimits: [UInt32] = []
-    /// The limit that the client acknowledged last. Without an acknowledgement there is no limit
-    /// (RFC 9113 section 6.5.3).
+    /// The stream limit that the client acknowledged last. Until the first acknowledgement, there
+    /// is no limit (RFC 9113 section 6.5.3).
     private(set) var acknowledgedLimit = UInt32.max
     var openStreams: UInt32 = 0
     var isGateOpen: Bool
@@ -61,7 +61,7 @@ final class ServerSession {
     var violationEnd: UInt64 = .max
     /// The highest stream that HEADERS opened.
     var highestOpened: UInt32 = 0
-    /// Lower stream numbers, which the client skipped.
+    /// The stream numbers below `highestOpened` that the client skipped.
     var skippedStreams = SkippedStreams()
     /// The streams that were closed on this side before their request was complete.
     var unfinishedStreams = UnfinishedStreams()

@@ -31,8 +31,8 @@ extension StateDirectory {
         }
     }
 
-    /// Refuses to fill a directory that is in use for something else, such as /etc. Hidden files do
-    /// not count, nor does `lost+found`, which a new file system contains.
+    /// Refuses to fill a directory that is in use for something else, such as /etc. Hidden files
+    /// are ignored, and so is `lost+found`, which a new file system contains.
     private func refuseOtherFiles() throws(SimulatorError) {
         guard let names = SystemCall.names(inDirectory: path) else {
             throw SimulatorError(
@@ -82,8 +82,8 @@ extension StateDirectory {
         }
     }
 
-    /// Returns the team of each topic. Both apps belong to the first team. Each topic in
-    /// `other_keys` belongs to the team of its key.
+    /// Returns the team of each topic. `topic` and `other_topic` belong to the first team. Each
+    /// topic in `other_keys` belongs to the team of its key.
     private func topicOwners() throws(SimulatorError) -> TopicOwners {
         var owners = TopicOwners(team: teamID, topics: [topic, config.other_topic])
         for other in config.other_keys ?? [] {

@@ -4,10 +4,10 @@ internal import BroadsideTLS
 internal import Glibc
 
 extension StateDirectory {
-    /// Number of additional tokens for the other environment, and for the other topic. Tests use
-    /// them to check that such tokens are refused.
+    /// Maximum number of tokens written for the other environment. The same maximum applies to the
+    /// other topic. Tests use these tokens to check that the simulator refuses them.
     private static let foreignTokens = 100
-    /// Maximum number of tokens written for VoIP and for device management.
+    /// Maximum number of tokens written for VoIP. The same maximum applies to device management.
     private static let specialTokens = 10_000
 
     /// Writes the device tokens issued by this APNs, which then accepts no others:

@@ -10,7 +10,8 @@ internal import Glibc
 ///     ca.pem                      the authority's certificate, which clients trust
 ///     server.pem, server.key      for localhost, 127.0.0.1, ::1 and the names of --server-name
 ///     client.pem, client.key      a provider certificate with the topics extension
-///     client-single.pem, .key     a provider certificate without it: its only topic is its UID
+///     client-single.pem, .key     a provider certificate without the topics extension; its UID
+///                                 is its only topic
 ///     client-mdm.pem, .key        a certificate for device management: its topic is mdm_topic
 ///     AuthKey_<key id>.p8         the key that signs provider tokens, as Apple hands it out
 ///     AuthKey_<key id>.pub.pem    the public key that belongs to it
@@ -53,7 +54,7 @@ public struct StateDirectory: Sendable {
         var team_id: String
         /// The app to which every device token belongs.
         var topic: String
-        /// Another app of the team. Its topic leads to DeviceTokenNotForTopic.
+        /// Another app of the team. A request with its topic gets DeviceTokenNotForTopic.
         var other_topic: String
         /// The topic of device management; absent from directories of earlier versions.
         var mdm_topic: String?

@@ -1,5 +1,5 @@
-/// Encodes the extension of a provider certificate that lists its topics; `CertificateScope`
-/// decodes it.
+/// Encodes the extension that lists the topics of a provider certificate. `CertificateScope`
+/// decodes the extension.
 ///
 ///     ApnsTopics    ::= SEQUENCE SIZE (1..MAX) OF ApnsTopic
 ///     ApnsTopic     ::= CHOICE { name UTF8String, type ApnsTopicType }

@@ -14,7 +14,8 @@ struct ClockStart: Sendable {
             microseconds: UInt64(max(0, wall.tv_sec)) * 1_000_000 + UInt64(wall.tv_nsec) / 1000)
     }
 
-    /// Returns the microseconds since the epoch on the clock that was set at the start.
+    /// Returns the current time in microseconds since the epoch: the wall clock's reading at the
+    /// start plus the monotonic time since then.
     func microsecondsNow() -> UInt64 {
         microseconds + (Self.monotonicNanoseconds() - nanoseconds) / 1000
     }

@@ -12,8 +12,8 @@ enum PrivateFile {
         try create(path, mode: mode) { append throws(SimulatorError) in try append(bytes) }
     }
 
-    /// Creates a file in the same way, from parts that the closure appends. The parts are written
-    /// as they come.
+    /// Creates a file from parts that the closure appends. The file has the given mode as soon as
+    /// it exists. An existing file is not changed.
     static func create(
         _ path: String, mode: mode_t,
         _ body: (_ append: ([UInt8]) throws(SimulatorError) -> Void) throws(SimulatorError) -> Void
@@ -61,7 +61,7 @@ enum PrivateFile {
         return descriptor
     }
 
-    /// The error if the path of a file to be created already belongs to a file of another program.
+    /// Returns the error for a path at which another program's file already exists.
     static func foreign(_ path: String) -> SimulatorError {
         SimulatorError(
             "--state: \(path) already exists and was not made by this simulator: name another "
@@ -74,8 +74,8 @@ enum PrivateFile {
         try SimulatorError.converted { () throws(BroadsideError) in try fileExists(path) }
     }
 
-    /// Passes the lines of a regular file, without their ends, to the caller. Returns false if the
-    /// file is not regular, if the caller rejects a line, or if data follows the last line end.
+    /// Passes each line of a regular file, without its line end, to `isExpected`. Returns false if
+    /// the file is not regular, `isExpected` rejects a line, or data follows the last line end.
     static func forEachLine(
         _ path: String, _ isExpected: ([UInt8]) -> Bool
     ) throws(SimulatorError) -> Bool {

@@ -18,13 +18,13 @@ public struct SimulatorError: Error, Sendable, Equatable, CustomStringConvertibl
     /// The message.
     public var description: String { message }
 
-    /// Converts an error shared by all commands.
+    /// Converts an error of the type that all commands share.
     init(_ error: BroadsideError) { self.init(error.message, exitCode: error.exitCode) }
 
-    /// Converts an error of the kernel about a required operation.
+    /// Converts an error of the ring or of a socket.
     init(_ error: RingError) { self.init(error.description, exitCode: 1) }
 
-    /// Performs work that throws errors of the shared type, and rethrows them as simulator errors.
+    /// Performs `work`, and rethrows its errors as simulator errors.
     static func converted<Value>(
         _ work: () throws(BroadsideError) -> Value
     ) throws(SimulatorError) -> Value {

@@ -5,7 +5,7 @@ enum SimulatorLimits {
     static let connectionsPerThread = 4096
     /// SETTINGS_MAX_HEADER_LIST_SIZE, as announced by APNs.
     static let headerListSize = 8000
-    /// Maximum size of a header block on the wire, bytes. All its frames together count.
+    /// Maximum size of a header block on the wire, bytes: the sum over all its frames.
     static let headerBlockCount = 16_384
     /// Maximum size of responses that a client may leave unread, bytes. Responses to its open
     /// streams are not included.
@@ -17,7 +17,7 @@ enum SimulatorLimits {
     /// Maximum time for which a connection may have no requests, nanoseconds. About an hour was
     /// observed in practice.
     static let idleNanoseconds: UInt64 = 3_600_000_000_000
-    /// Maximum duration of a TLS handshake.
+    /// Maximum duration of a TLS handshake, nanoseconds.
     static let handshakeNanoseconds: UInt64 = 15_000_000_000
     /// Time for which pending responses are still sent after the endpoint was stopped, nanoseconds.
     static let stopNanoseconds: UInt64 = 1_000_000_000

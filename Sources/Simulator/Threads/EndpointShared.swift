@@ -84,8 +84,8 @@ final class EndpointShared: Sendable {
         }
     }
 
-    /// Returns the number of connections that were dropped by an order; nil until all threads are
-    /// done.
+    /// Returns the number of connections that were dropped by an order; nil until all threads have
+    /// carried it out.
     func dropped(by number: UInt64) -> Int? {
         let threads = threads.withLock { $0.count }
         return drops.withLock { drops in
@@ -93,7 +93,8 @@ final class EndpointShared: Sendable {
         }
     }
 
-    /// Adds a thread's change in open connections, and its requests since the last call.
+    /// Adds a thread's counts since its last call: the change in its open connections, its requests
+    /// and its accepted requests.
     func publish(opened: Int, requests more: UInt64, accepted moreAccepted: UInt64) {
         open.wrappingAdd(opened, ordering: .relaxed)
         requests.wrappingAdd(more, ordering: .relaxed)
@@ -101,7 +102,7 @@ final class EndpointShared: Sendable {
     }
 
     /// Current number of open connections, and total number of requests and of accepted requests.
-    /// These numbers lag by at most one iteration.
+    /// These numbers lag by at most one event-loop iteration.
     var counts: (open: Int, requests: UInt64, accepted: UInt64) {
         (
             open.load(ordering: .relaxed), requests.load(ordering: .relaxed),

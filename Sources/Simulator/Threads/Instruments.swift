@@ -1,5 +1,5 @@
 /// Tools with which tests read a simulator's requests and choose its responses. All threads of an
-/// endpoint share them. Each is nil if it is not in use.
+/// endpoint share these tools. A tool that is not in use is nil.
 struct Instruments: Sendable {
     var received: ReceivedLog?
     var outcomes: ChosenOutcomes?
@@ -7,7 +7,7 @@ struct Instruments: Sendable {
     var recording: ResponseFile?
     var replay: Replay?
 
-    /// Whether a request's device token is needed once the request is complete.
+    /// Whether a tool needs the device token of a request when the request is complete.
     var needTokens: Bool {
         received != nil || outcomes != nil || recording != nil || replay != nil
     }

@@ -21,7 +21,7 @@ final class WorkerContext {
     let channels: ChannelStore
     /// Tools with which tests read requests and choose responses.
     let instruments: Instruments
-    /// The provider token that was last recorded as used.
+    /// The hash of the provider token that was last recorded as used; nil before the first one.
     private var notedToken: UInt64?
     var tokenRates = TokenRateTable()
     var queue = TimerQueue()
@@ -85,7 +85,7 @@ final class WorkerContext {
             || run?.scenario.latency != nil
     }
 
-    /// Whether a request's device token is needed once the request is complete.
+    /// Whether a request's device token must be kept until the request is complete.
     var keepsTokens: Bool {
         journal != nil || devices != nil || run?.scenario.tokenRate != nil
             || run?.scenario.lateUnregistered != nil || instruments.needTokens
@@ -99,7 +99,7 @@ final class WorkerContext {
         run?.scenario.idleNanoseconds ?? SimulatorLimits.idleNanoseconds
     }
 
-    /// Returns the time at which a request gets its response, if the request is complete now.
+    /// Returns the time at which a request that is complete now gets its response.
     ///
     /// - Parameter connectionNext: Earliest time of the next response on this connection,
     ///   nanoseconds. Used only if a scenario limits the rate of responses per connection.
@@ -130,7 +130,7 @@ final class WorkerContext {
         return due
     }
 
-    /// Examines a header block for a connection.
+    /// Examines a header block with the credential of its connection.
     func examine(
         _ head: borrowing RequestHead, _ credential: inout ConnectionCredential, topics: TopicTable
     ) -> Verdict {
@@ -192,7 +192,8 @@ final class WorkerContext {
         return !isAllowed && reason == nil
     }
 
-    /// Returns an `apns-unique-id`, which APNs sends only in the development environment.
+    /// Returns a new `apns-unique-id`; nil in production, because APNs sends this header only in
+    /// the development environment.
     func uniqueID() -> NotificationIDText? {
         guard options.environment == .development else { return nil }
         // The ID is in lower case, unlike the `apns-id` that APNs generates. Hyphens already have

@@ -30,12 +30,12 @@ public struct BroadsideError: Error, Sendable {
         self.option = option
     }
 
-    /// Returns an error for an invalid request, before anything was sent.
+    /// Returns the error for a request that was found to be invalid before anything was sent.
     package static func request(_ message: String) -> BroadsideError {
         BroadsideError(message, exitCode: ExitCode.badRequest)
     }
 
-    /// Returns an error for an invalid option, before anything was sent.
+    /// Returns the error for an option that was found to be invalid before anything was sent.
     package static func usage(_ option: String, _ problem: String) -> BroadsideError {
         BroadsideError(option: option, problem, exitCode: ExitCode.badRequest)
     }
@@ -49,7 +49,8 @@ public struct BroadsideError: Error, Sendable {
         option = name.option
     }
 
-    /// Returns an error for an invalid file named by the request, before anything was sent.
+    /// Returns the error for a file that the request names and that was found to be invalid before
+    /// anything was sent.
     ///
     /// - Parameter problem: The text after the file's name in the message, beginning with a space
     ///   or a colon.
@@ -57,8 +58,8 @@ public struct BroadsideError: Error, Sendable {
         BroadsideError(name, problem, exitCode: ExitCode.badRequest)
     }
 
-    /// Returns an error for a truncated or damaged file named by the request, before anything was
-    /// sent.
+    /// Returns the error for a file that the request names and that was found to be truncated or
+    /// damaged before anything was sent.
     ///
     /// - Parameter problem: The text after the file's name in the message, beginning with a space
     ///   or a colon.
@@ -88,7 +89,8 @@ public struct BroadsideError: Error, Sendable {
         return error
     }
 
-    /// The error for an output pipe closed by its reader, which ends the command without a message.
+    /// The error for an output pipe that its reader has closed; the command then ends without a
+    /// message.
     package static var outputClosed: BroadsideError {
         BroadsideError("", exitCode: ExitCode.complete)
     }
@@ -103,7 +105,8 @@ public struct BroadsideError: Error, Sendable {
             option: other, String(message.dropFirst(option.count + 3)), exitCode: exitCode)
     }
 
-    /// Returns the error with the location of its option in a campaign file before its message.
+    /// Returns the error with `location`, its option's position in a campaign file, at the
+    /// beginning of the message.
     package func located(at location: String) -> BroadsideError {
         var error = self
         error.message = ForeignText.escaped("\(location): \(message)")

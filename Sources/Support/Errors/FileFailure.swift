@@ -43,9 +43,9 @@ package enum FileFailure: Sendable {
     /// Returns the remedy if the machine is the cause.
     private static func machineAdvice(errno number: Int32) -> String {
         switch number {
-        case EMFILE: "raise this process's limit of open files (ulimit -n), then try again"
+        case EMFILE: "raise this process's limit on open files (ulimit -n), then try again"
         case ENFILE: "this machine has too many open files: try again later, or on another machine"
-        case ENOSPC, EDQUOT: "free some space there, then try again"
+        case ENOSPC, EDQUOT: "free some space on its file system, then try again"
         case EFBIG: "raise this process's limit on the size of a file (ulimit -f), then try again"
         case EROFS:
             "its file system is read-only, as after a disk error: try again once "

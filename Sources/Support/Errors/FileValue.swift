@@ -1,7 +1,7 @@
 internal import Glibc
 
-/// Detection of secrets in the value of an option that names a file, such as `--auth-key "$(cat
-/// key.p8)"` or a passphrase itself. Messages do not repeat such values.
+/// Detection of secrets given as an option's value in place of a file's name, such as a passphrase
+/// or `--auth-key "$(cat key.p8)"`. Messages do not repeat such values.
 package enum FileValue {
     /// The options whose files hold secrets, with a description of each file.
     private static let secrets: [(option: String, file: String)] = [
@@ -13,7 +13,7 @@ package enum FileValue {
         ("proxy-auth-file", "a file whose first line is user:password"),
     ]
 
-    /// Maximum length of a file name (NAME_MAX) and of a path (PATH_MAX).
+    /// Maximum byte count of a file name (NAME_MAX); `pathCountMax` is that of a path (PATH_MAX).
     private static let nameCountMax = 255
     private static let pathCountMax = 4_095
 
@@ -39,10 +39,10 @@ package enum FileValue {
         return value.unicodeScalars.contains { $0 == "\n" || $0 == "\r" }
     }
 
-    /// Returns the message about an option whose value is the content of a file, without the
-    /// option's name. The value itself is not included.
+    /// Returns the message about an option whose value is the content of a file. The message
+    /// includes neither the option's name nor the value.
     package static func contentProblem(option: String) -> String {
-        "is the content of a file, not its name (it is not shown here): name "
+        "is the content of a file, not its name (the content is not shown here): name "
             + file(of: option)
     }
 
@@ -77,7 +77,7 @@ package enum FileValue {
             if isContent(value, option: option) {
                 contentProblem(option: option)
             } else if failure == .unusable {
-                "is not the name of a file (it is not shown here, because it may "
+                "is not the name of a file (the value is not shown here, because it may "
                     + "be the secret itself): name "
                     + file(of: option)
             } else {
@@ -97,7 +97,7 @@ package enum FileValue {
     }
 }
 
-/// Returns an unexpected command-line word in a form suitable for display, because it may be part
+/// Returns an unexpected command-line word, shortened or masked for display, because it may be part
 /// of a secret or a device token.
 package func wordExcerpt(_ word: String) -> String {
     let masked = SecretText.masked(word)

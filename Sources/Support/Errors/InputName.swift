@@ -1,6 +1,6 @@
 /// The name of an input file in messages, with the option that names it.
 package struct InputName: Sendable, CustomStringConvertible {
-    /// The option's long name, without dashes; nil if there is none.
+    /// The long name, without dashes, of the option that names the file; nil if no option names it.
     let option: String?
     package let description: String
 

@@ -22,13 +22,13 @@ package struct FileIdentity: Equatable {
         self.init(information)
     }
 
-    /// Identifies the file at a path, following links; nil if there is none.
+    /// Identifies the file at a path, following links; nil if the path has none.
     package init?(path: String) {
         guard let information = SystemCall.status(path) else { return nil }
         self.init(information)
     }
 
-    /// Identifies the file or link at a path, without following the link; nil if there is none.
+    /// Identifies the file or link at a path, without following the link; nil if there is neither.
     init?(link path: String) {
         guard let information = SystemCall.linkStatus(path) else { return nil }
         self.init(information)

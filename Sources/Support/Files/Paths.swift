@@ -54,7 +54,7 @@ package func isDirectoryPath(_ path: String) throws(BroadsideError) -> Bool {
     return isKnown && (information?.st_mode ?? 0) & S_IFMT == S_IFDIR
 }
 
-/// Returns whether a file was found; if not, `errno` has the reason.
+/// Returns whether `information` is not nil. If it is nil, `errno` must have the reason.
 private func isKnown(_ information: stat?, _ path: String) throws(BroadsideError) -> Bool {
     if information != nil { return true }
     let number = errno
@@ -64,7 +64,7 @@ private func isKnown(_ information: stat?, _ path: String) throws(BroadsideError
     return false
 }
 
-/// Returns the modification time of a regular file, milliseconds since 1970; nil for any other
+/// Returns the modification time of a regular file, in milliseconds since 1970; nil for any other
 /// file.
 package func modifiedAtMilliseconds(_ path: String) -> UInt64? {
     guard let information = SystemCall.status(path), information.st_mode & S_IFMT == S_IFREG,

@@ -7,7 +7,7 @@ package func temporaryName(of path: String) -> String {
     "\(path).\(String(UInt32.random(in: 0 ... .max), radix: 16)).new"
 }
 
-/// Writes a temporary file and renames it, so that the file is never incomplete.
+/// Writes a temporary file and renames it, so that the file at `path` is never incomplete.
 ///
 /// A device or a pipe is written to directly, because renaming a file over it would remove it.
 ///

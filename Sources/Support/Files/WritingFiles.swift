@@ -28,9 +28,9 @@ package func writeWhole(_ bytes: RawSpan, to descriptor: Int32) -> Int32? {
     return nil
 }
 
-/// Writes all bytes to a descriptor whose reader may close it.
+/// Writes all bytes to a descriptor whose reader may close its end.
 ///
-/// - Returns: False if the reader closed it.
+/// - Returns: False if the reader has closed its end.
 package func writeUnlessClosed(
     _ bytes: RawSpan, to descriptor: Int32, name: String
 ) throws(BroadsideError) -> Bool {

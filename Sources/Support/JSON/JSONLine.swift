@@ -48,14 +48,14 @@ package struct JSONLine {
         return String(text)
     }
 
-    /// Returns the escape `\uXXXX` of a scalar, which is below U+FFFF.
+    /// Returns the escape `\uXXXX` of a scalar, which must be at most U+FFFF.
     private static func escape(_ scalar: Unicode.Scalar) -> String {
         let digits = String(scalar.value, radix: 16)
         return "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
     }
 
-    /// Escapes control characters from U+007F on and bidirectional marks in JSON text from another
-    /// encoder. RFC 8259 permits them in strings, but a terminal must not receive them.
+    /// Escapes bidirectional marks, and control characters from U+007F on, in JSON text from
+    /// another encoder. RFC 8259 permits them in strings, but a terminal must not receive them.
     package static func escapingControls(_ json: String) -> String {
         var text = String.UnicodeScalarView()
         for scalar in json.unicodeScalars {

@@ -1,6 +1,6 @@
 internal import Glibc
 
-/// The lines at the bottom of a terminal that are redrawn in place. Its methods return the output
+/// The lines at the bottom of a terminal that are redrawn in place. The methods return the output
 /// that replaces or erases the lines. The `OutputQueue` that writes to the terminal owns this
 /// value.
 package struct LiveBlock {
@@ -21,15 +21,15 @@ package struct LiveBlock {
     }
 
     /// Returns the output that erases the lines and leaves the cursor at the position of the first
-    /// one.
+    /// line.
     mutating func erasing() -> String {
         guard !drawn.isEmpty else { return "" }
         defer { (lines, drawn) = ([], []) }
         return eraseSequence(columns: Self.size().columns)
     }
 
-    /// Returns the escape sequence that erases the block; a long line occupies several rows if the
-    /// terminal has become narrower.
+    /// Returns the escape sequence that erases the block. If the terminal has become narrower, a
+    /// long line occupies several rows.
     private func eraseSequence(columns: Int) -> String {
         assert(columns > 0, "a terminal has columns")
         guard !drawn.isEmpty else { return "" }

@@ -7,7 +7,7 @@ internal import Synchronization
 ///     put ──▶ lines, at most `byteLimit` bytes ──▶ the writer's thread ──▶ descriptor
 ///
 /// After `start`, adding a text never blocks: lines beyond the limit are dropped and counted, and
-/// only the latest frame of the live view is kept. Before that, texts are written immediately,
+/// only the latest frame of the live view is kept. Before `start`, texts are written immediately,
 /// because no run can be delayed yet.
 package final class OutputQueue: @unchecked Sendable {
     /// The result of writing a queue's remaining output.
@@ -26,9 +26,9 @@ package final class OutputQueue: @unchecked Sendable {
     static let byteLimit = 256 * 1024
     /// Maximum time for which `finish()` waits for a stalled descriptor.
     private static let timeoutMilliseconds = 5_000
-    /// The same maximum after a signal that requests an immediate end.
+    /// Maximum time for which `finish()` waits after a signal that requests an immediate end.
     private static let urgentTimeoutMilliseconds = 100
-    /// Maximum byte count of one write, so that progress can be observed.
+    /// Maximum byte count of one write. Several small writes let `finish()` observe progress.
     private static let pieceSize = 4096
 
     private let descriptor: Int32
@@ -184,8 +184,8 @@ package final class OutputQueue: @unchecked Sendable {
 /// Prints Broadside's own lines on stdout, with cursor controls escaped.
 package func printText(_ lines: String) { print(ForeignText.escapedLines(lines), terminator: "") }
 
-/// Prints Broadside's own lines on stderr, with cursor controls escaped; a hosted run gives them to
-/// its host instead.
+/// Prints Broadside's own lines on stderr, with cursor controls escaped. A hosted run passes the
+/// lines to its host instead.
 package func standardError(_ lines: String) {
     if let host = HostedRun.current { return host.notice(lines) }
     OutputQueue.standardError.put(ForeignText.escapedLines(lines) + "\n")

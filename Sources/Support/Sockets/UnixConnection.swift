@@ -4,8 +4,8 @@ internal import Glibc
 final class UnixConnection {
     let descriptor: Int32
 
-    /// Connects; nil on failure with `errno` set: `EAGAIN` if the queue of a process that accepts
-    /// no connections is full, `ECONNREFUSED` if no process listens.
+    /// Connects to the socket at a path. On failure, returns nil and sets `errno`: `EAGAIN` if the
+    /// queue of the listening process is full, `ECONNREFUSED` if no process listens.
     init?(_ path: String) {
         guard let address = unixAddress(path) else {
             errno = ENAMETOOLONG
@@ -23,7 +23,7 @@ final class UnixConnection {
     }
 }
 
-/// Maximum length of a socket path, bytes.
+/// Maximum length of a socket path in bytes.
 package let unixPathLimit = 107
 
 /// Returns the address of a socket in the file system; nil if the path is too long.

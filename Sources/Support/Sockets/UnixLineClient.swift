@@ -1,8 +1,8 @@
 internal import Glibc
 
 /// A request line to a process with a `UnixLineServer`, and its response. One thread queries many
-/// processes simultaneously. So several suspended processes delay the thread only as much as a
-/// single one.
+/// processes simultaneously. So several suspended processes delay the thread no longer than a
+/// single one would.
 package struct UnixLineClient {
     /// The reason for a missing response.
     package enum Failure: Error, Equatable {
@@ -10,11 +10,11 @@ package struct UnixLineClient {
         case unreachable(Int32)
         /// The process accepted no connection or sent no response in time.
         case silent
-        /// The process closed the connection or sent more than the maximum response.
+        /// The process closed the connection, or its response was longer than `responseLimit`.
         case ended
     }
 
-    /// The response, a line of JSON, or the failure; nil while it is pending.
+    /// The response (a line of JSON) or the failure; nil while the request is pending.
     private var outcome: Result<String, Failure>?
 
     private let path: String

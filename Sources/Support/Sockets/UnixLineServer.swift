@@ -11,9 +11,9 @@ package final class UnixLineServer {
     package struct Limits {
         /// Maximum byte count of a line.
         var lineBytes: Int
-        /// Maximum number of requests handled for one connection per call.
+        /// Maximum number of requests that one call of `serve` handles for one connection.
         var requestsAtOnce: Int
-        /// Time for which a client may leave its responses unread, milliseconds.
+        /// Time in milliseconds for which a client may leave its responses unread.
         var replyMilliseconds: Int32
 
         package init(lineBytes: Int, requestsAtOnce: Int = .max, replyMilliseconds: Int32 = 0) {
@@ -27,7 +27,7 @@ package final class UnixLineServer {
     private struct Client {
         var descriptor: Int32
         var received: [UInt8] = []
-        /// Number of the call in which the client connected or last sent data.
+        /// Number of the call of `serve` in which the client connected or last sent data.
         var lastActive: UInt64
     }
 
@@ -45,7 +45,7 @@ package final class UnixLineServer {
     /// Maximum number of simultaneous connections; a further one replaces the connection that has
     /// been idle longest.
     static let clientsLimit = 8
-    /// Maximum number of connections accepted per call.
+    /// Maximum number of connections that one call of `serve` accepts.
     static let connectionsAtOnce = 16
 
     /// Creates the socket; a stale one is replaced, any other file is left unchanged.

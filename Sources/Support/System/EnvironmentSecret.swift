@@ -4,8 +4,8 @@ internal import Synchronization
 /// Secrets in environment variables. Each can be read once: reading overwrites it in the
 /// environment, and no child process receives it.
 package enum EnvironmentSecret {
-    /// Maximum length of a variable's name. A key that was given instead of a name by mistake is
-    /// longer.
+    /// Maximum length of a variable's name in bytes. A key that was given instead of a name by
+    /// mistake is longer.
     package static let nameCountMax = 48
 
     private static let taken = Mutex<Set<String>>([])

@@ -34,7 +34,7 @@ package func terminalSize(_ descriptor: Int32) -> (columns: Int, rows: Int)? {
 
 /// Folding of lines.
 package enum Folding {
-    /// Minimum width; a narrower terminal is treated as if it had this width.
+    /// Minimum width in columns; a narrower terminal is treated as if it had this width.
     package static let minimumWidth = 24
     static let leastRoom = 16
     static let narrowIndent = 4

@@ -83,7 +83,7 @@ package func decimalNumber(_ text: String) -> Double? {
     return Double(text)
 }
 
-/// Returns the number of a percentage: whole, or with one decimal.
+/// Returns a percentage without its percent sign: as a whole number, or with one decimal.
 package func percentNumber(_ value: Double) -> String {
     decimal(value, places: value == value.rounded() ? 0 : 1)
 }

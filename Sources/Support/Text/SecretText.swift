@@ -93,15 +93,15 @@ package enum SecretText {
         return text.count
     }
 
-    /// Returns the end of a key in base64; nil if none begins here.
+    /// Returns the end of the base64 of a key that begins at `start`; nil if none begins there.
     private static func endOfBlob(_ text: [UInt8], _ start: Int) -> Int? {
         guard blobMarks.contains(where: { starts(text, at: start, with: $0) }) else { return nil }
         let count = digits(text, start, isDigit)
         return count >= blobDigitsMin ? start + count : nil
     }
 
-    /// Returns the end of a provider token, which has three base64url parts separated by dots; nil
-    /// if none begins here.
+    /// Returns the end of the provider token that begins at `start`; nil if none begins there. A
+    /// token has three base64url parts, separated by dots.
     private static func endOfToken(_ text: [UInt8], _ start: Int) -> Int? {
         guard starts(text, at: start, with: tokenMark) else { return nil }
         var offset = start

@@ -1,7 +1,7 @@
 /// Detection of text in UTF-16 or UTF-32, which some editors and shells write instead of UTF-8.
 package enum UTF16Text {
-    /// Returns the problem of a file with this beginning and the command that converts it; nil if
-    /// it is neither UTF-16 nor UTF-32.
+    /// Returns a message if a file with this beginning is UTF-16 or UTF-32: the problem, and the
+    /// command that converts the file. Returns nil for any other file.
     package static func problem(_ beginning: RawSpan) -> String? {
         guard beginning.byteCount >= 4 else { return nil }
         func starts(_ first: UInt8, _ second: UInt8) -> Bool {

@@ -7,7 +7,8 @@ package final class BackgroundWorker<Job, Result>: @unchecked Sendable {
     private let work: @Sendable (Job) -> Result
     private let state: State
 
-    /// The state shared by both threads; the worker's thread retains only this and `work`.
+    /// The state that the owner shares with the worker's thread. That thread retains only this
+    /// state and `work`.
     private final class State: @unchecked Sendable {
         let monitor = Monitor()
         // Protected by `monitor`:
@@ -16,7 +17,7 @@ package final class BackgroundWorker<Job, Result>: @unchecked Sendable {
         var isWorking = false
         var hasThread = false
         var isClosed = false
-        /// The owner's thread, if it waits for results.
+        /// The owner's thread, which each result wakes; nil if results wake no thread.
         let waiter: pthread_t?
 
         init(waiter: pthread_t?) { self.waiter = waiter }

@@ -1,6 +1,7 @@
 /// A queue of jobs for a thread that may block. Reactors, which must not block, add the jobs.
 ///
-/// A thread that adds a job never waits. Therefore, these threads must not exceed the limit.
+/// A thread that adds a job never waits. Therefore, the threads that add jobs must not exceed the
+/// limit on pending jobs.
 package final class BoundedQueue<Element>: @unchecked Sendable {
     @usableFromInline let limit: Int
     @usableFromInline let monitor = Monitor()
@@ -8,7 +9,7 @@ package final class BoundedQueue<Element>: @unchecked Sendable {
     @usableFromInline var elements: [Element] = []
     @usableFromInline var isClosed = false
 
-    /// - Parameter limit: Maximum number of pending jobs, which its users must observe.
+    /// - Parameter limit: Maximum number of pending jobs, which the queue's users must observe.
     package init(limit: Int) { self.limit = limit }
 
     @inlinable

@@ -3,10 +3,11 @@ internal import Glibc
 /// Context of a run inside another program, its host. Signals, standard error and resource limits
 /// belong to the host, so the run's threads use this object instead.
 ///
-/// Requests of the host have the effects of signals. Every thread that works for the run finds the
+/// The host's requests have the effects of signals. Every thread that works for the run finds the
 /// run in `current`, so several runs in one process do not share anything.
 package final class HostedRun: @unchecked Sendable {
-    /// The run that this thread works for; nil in a command. Threads that it starts inherit it.
+    /// The run that the current thread works for; nil in a command. A `WorkerThread` inherits the
+    /// run from the thread that starts it.
     @TaskLocal package static var current: HostedRun?
 
     /// The signals that are blocked on the threads of a run. So the host's handlers run only on the
@@ -16,8 +17,8 @@ package final class HostedRun: @unchecked Sendable {
         SIGTTIN, SIGTTOU, SIGWINCH, SIGIO, SIGURG,
     ])
 
-    /// Maximum number of pending stop requests. The second request stops without waiting, and
-    /// further requests have no effect.
+    /// Maximum number of pending stop requests. The second request stops the run without waiting,
+    /// and further requests have no effect.
     private static let stopsLimit = 2
 
     /// Whether the process's resource limits may be raised.
@@ -98,11 +99,12 @@ package final class HostedRun: @unchecked Sendable {
         }
     }
 
-    /// Ends the work before the first send, because it takes too long.
+    /// Requests the end of the preparatory work (all work before the first send), because the work
+    /// takes too long.
     func stopPreparation() { monitor.locked { isPreparationStopped = true } }
 
-    /// Returns whether `stopPreparation` ended the work before the first send. A stop that was
-    /// requested meanwhile stays pending for the run.
+    /// Returns whether `stopPreparation` ended the preparatory work. A stop that was requested
+    /// meanwhile stays pending for the run.
     func endPreparation() -> Bool {
         monitor.locked {
             defer { isPreparationStopped = false }

@@ -8,7 +8,7 @@ internal import Glibc
 package final class ShellCommand: @unchecked Sendable {
     /// The limits on a command's output and duration.
     package struct Limits: Sendable {
-        /// Limit on the bytes of standard output; a command that prints more is killed. If nil,
+        /// Maximum byte count of standard output; a command that prints more is killed. If nil,
         /// standard output and standard error share a pipe, and the first `errorBytes` bytes from
         /// this pipe are kept.
         package var outputBytes: Int?
@@ -31,7 +31,7 @@ package final class ShellCommand: @unchecked Sendable {
         case notStarted(Int32)
         case tookTooLong
         case printedTooMuch
-        /// The caller or a signal to stop ended the command.
+        /// The caller or a stop signal ended the command.
         case cancelled
     }
 
@@ -66,8 +66,8 @@ package final class ShellCommand: @unchecked Sendable {
     ///   - variables: Environment variables that are added to those of this process, or replace
     ///     them.
     ///   - limits: Limits on output and duration.
-    ///   - heedsSignals: Whether a pending signal to stop ends the command. Set it if no other
-    ///     thread handles signals while the command runs.
+    ///   - heedsSignals: Whether a pending stop signal ends the command. Set it if no other thread
+    ///     handles signals while the command runs.
     package func run(
         _ command: String, input: [UInt8] = [], variables: [String: String] = [:],
         limits: Limits, heedsSignals: Bool
@@ -102,7 +102,7 @@ package final class ShellCommand: @unchecked Sendable {
 
     /// Interval, in milliseconds, between checks of whether the command has ended.
     private static let patience: Int32 = 20
-    /// Maximum wait for the end of a killed command, nanoseconds.
+    /// Maximum wait for the end of a killed command, in nanoseconds.
     private static var killPatience: UInt64 { 2 * second }
 
     private func attend(

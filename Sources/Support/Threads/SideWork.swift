@@ -1,12 +1,12 @@
 internal import Glibc
 internal import Synchronization
 
-/// The work on another thread while its owner handles signals, so that a blocked operation, such as
-/// a read from an unresponsive disk, blocks only that thread. If no thread is available, the
+/// Work that runs on another thread while its owner handles signals. A blocked operation, such as a
+/// read from an unresponsive disk, then blocks only that thread. If no thread is available, the
 /// owner's thread does the work.
 package final class SideWork<Value>: @unchecked Sendable {
     private let isDone = Atomic<Bool>(false)
-    /// Written before `isDone` and read only after it.
+    /// Written before `isDone` is set, and read only after that.
     private var value: Value?
     private var thread: WorkerThread?
 

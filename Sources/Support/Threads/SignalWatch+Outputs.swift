@@ -32,10 +32,10 @@ extension SignalWatch {
         }
     }
 
-    /// Maximum wait for a file at the end of a run, nanoseconds. Longer than the wait for the
-    /// reader of a pipe.
+    /// Maximum wait for a file at the end of a run, in nanoseconds. It is longer than the maximum
+    /// wait for the reader of a pipe.
     package static var outputTimeout: UInt64 { 15 * second }
 
-    /// Maximum wait for a file after a signal, nanoseconds.
+    /// Maximum wait for a file after a signal, in nanoseconds.
     private static var urgentTimeout: UInt64 { 2 * second }
 }

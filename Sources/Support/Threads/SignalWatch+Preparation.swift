@@ -2,15 +2,15 @@ internal import Glibc
 internal import Synchronization
 
 extension SignalWatch {
-    /// Does the work before the first send, on another thread. A blocked disk then delays neither a
-    /// signal nor the deadline.
+    /// Does the work that precedes the first send, on another thread. A blocked disk then delays
+    /// neither a signal nor the deadline.
     ///
     /// A first signal or the deadline requests the end of the work. The work ends at its next call
     /// of `stopIfRequested`. If this call does not come within `preparationTimeout`, or a second
     /// signal arrives first, this method throws while the work still runs.
     ///
     /// - Parameters:
-    ///   - deadline: Nanoseconds from now; nil for none.
+    ///   - deadline: Nanoseconds from now; nil for no deadline.
     ///   - work: The work, which has exclusive use of its captured state until it has ended.
     /// - Throws: The error of the work, `stopped` after a signal, or `late` after the deadline.
     ///   After `stopped` or `late`, the work may still be running, and the process must end.
@@ -55,8 +55,8 @@ extension SignalWatch {
         }
     }
 
-    /// Does work before the first send of a hosted run. The work is never abandoned, because the
-    /// host's process continues.
+    /// Does the work that precedes the first send of a hosted run. The work is never abandoned,
+    /// because the host's process continues.
     private static func prepare<Value>(
         for host: HostedRun, deadline: UInt64?, _ work: @escaping () throws(BroadsideError) -> Value
     ) throws(BroadsideError) -> Value {
@@ -75,10 +75,10 @@ extension SignalWatch {
         }
     }
 
-    /// Maximum wait for the end of stopped preparatory work, nanoseconds.
+    /// Maximum wait for the end of stopped preparatory work, in nanoseconds.
     private static var preparationTimeout: UInt64 { 2 * second }
 
-    /// The error if `--deadline` ended the work.
+    /// The error of preparatory work that `--deadline` ended.
     private static var late: BroadsideError {
         BroadsideError(
             "the deadline passed before the first row was sent: run the same command with --resume "

@@ -15,7 +15,7 @@ package struct SignalWatch {
         case timeout
     }
 
-    /// The signal with which a thread reports its end; blocked like the others.
+    /// The signal with which a thread reports its end. It is blocked in every thread.
     static var notification: Int32 { SIGUSR1 }
 
     private let signals = SignalSet([SIGINT, SIGTERM, SIGHUP, notification])
@@ -61,10 +61,10 @@ package struct SignalWatch {
         _ = SignalSet([notification]).take(nanoseconds: milliseconds * 1_000_000)
     }
 
-    /// Whether work before the first send has to end. A stop signal is then pending, or `prepare`
-    /// requests the end. A read of this property does not consume the signal.
+    /// Whether the work that precedes the first send has to end, because a stop signal is pending
+    /// or `prepare` requests the end. Reading this property does not consume the signal.
     ///
-    /// Such work polls this property, because reading a list of hundreds of millions of rows takes
+    /// The work polls this property, because reading a list of hundreds of millions of rows takes
     /// minutes.
     package static var isStopPending: Bool {
         if let host = HostedRun.current { return host.isStopPending }
@@ -84,7 +84,7 @@ package struct SignalWatch {
     }
 
     /// Whether the process must end without waiting for the readers of its output. True after a
-    /// second stop signal, and while a stop signal is pending that nothing will handle.
+    /// second stop signal, and also while a stop signal is pending, because nothing will handle it.
     static var isStopUrgent: Bool {
         if hasSecondStop.load(ordering: .relaxed) { return true }
         let pending = SignalSet.pending
@@ -114,8 +114,8 @@ package struct SignalWatch {
         while stops.take(nanoseconds: 0) != nil {}
     }
 
-    /// Wakes the waiting thread. The signal goes to that thread alone. A thread of an embedding
-    /// program might have left the signal unblocked, and the signal would then end the process.
+    /// Wakes the waiting thread. The signal goes only to that thread, because a thread of an
+    /// embedding program might leave the signal unblocked, and the process would then end.
     package static func notify(_ waiter: pthread_t) {
         if let host = HostedRun.current { return host.notify() }
         pthread_kill(waiter, notification)

@@ -27,10 +27,10 @@ package final class WorkerThread: @unchecked Sendable {
     private var handle = pthread_t()
     private var isJoined = false
 
-    /// Starts a thread, which works for the same hosted run as the calling one.
+    /// Starts a thread, which works for the same hosted run as the calling thread.
     ///
     /// - Parameters:
-    ///   - option: The option that requests many threads, for the error.
+    ///   - option: The option that determines the number of threads; named in the error.
     ///   - run: The closure to run.
     /// - Throws: If the system provides no more threads (exit code 1).
     package init(
@@ -88,7 +88,7 @@ package final class WorkerThread: @unchecked Sendable {
 
     /// Waits until the thread has ended and the kernel has released it. A join alone returns
     /// shortly before the kernel reduces the user's number of threads, so a thread that is started
-    /// right after it could exceed the user's limit.
+    /// right after the join could exceed the user's limit.
     func joinAndRelease() {
         join()
         let number = end.number.load(ordering: .relaxed)
@@ -100,10 +100,11 @@ package final class WorkerThread: @unchecked Sendable {
         }
     }
 
-    /// Maximum number of checks whether the kernel has released a thread. Together they take about
-    /// a second. The release takes microseconds unless a debugger holds the thread.
+    /// Maximum number of checks of whether the kernel has released a thread. Together they take
+    /// about a second. The release takes microseconds unless a debugger holds the thread.
     private static var attemptsLimit: Int { 1000 }
-    /// Number of checks that are made without a pause between them.
+    /// Number of initial checks of whether the kernel has released a thread, without a pause
+    /// between the checks.
     private static var attemptsAtOnce: Int { 20 }
 
     /// Waits for the thread's end. Must be called exactly once.

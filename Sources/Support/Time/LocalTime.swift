@@ -1,7 +1,7 @@
 internal import Glibc
 
-/// Returns the local time of day with the zone's name: `00:55:02 CET`, and the date if it differs
-/// from that in UTC; nil if local time is UTC.
+/// Returns the local time of day with the zone's name, such as `00:55:02 CET`; nil if local time is
+/// UTC. The date precedes the time if it differs from the date in UTC.
 package func localTime(_ milliseconds: UInt64) -> String? {
     let seconds = time_t(clamping: milliseconds / 1000)
     guard let local = CalendarTime(seconds, isLocal: true),

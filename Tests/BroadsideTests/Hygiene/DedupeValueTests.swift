@@ -84,8 +84,8 @@ import Testing
         #expect(found.kept == [0, 1, 2, 4, 5])
         #expect(
             found.warnings == [
-                "broadside: warning: --by 'user': 3 rows have an array or object there, the first on line "
-                    + "2: such rows stay; to compare what is in it, name a key, as in user.id"
+                "broadside: warning: --by 'user': 3 rows have a JSON array or object, the first on "
+                    + "line 2: such rows stay; to compare values inside, name a key, as in user.id"
             ])
         #expect(found.summary.contains("without a value in 'user': 4"), "\(found.summary)")
         #expect {
