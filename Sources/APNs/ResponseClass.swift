@@ -23,9 +23,9 @@
 ///     lost behind       502, 504                                 in doubt       replace    pauseAddress
 ///
 /// In the column `row`, "after a delay", "renewed token" and "previous token" mean that the row is
-/// retried in this way. "Retry, remains" means one retry. "Lost behind" means that the response was
-/// lost behind a gateway that forwarded the request. The cases of the enumerations below describe
-/// each entry.
+/// retried in this way. "Retry, remains" means that the row is retried once, and then stays
+/// `remaining`. "Lost behind" means that the response was lost behind a gateway that forwarded the
+/// request. The cases of the enumerations below describe each entry.
 public struct ResponseClass: Sendable, Equatable {
     /// The consequence for the row.
     public enum RowAction: UInt8, Sendable {

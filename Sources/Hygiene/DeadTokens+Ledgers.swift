@@ -258,8 +258,8 @@ private struct TopicScopes {
     private let common: TokenScope
     /// Scope that a topic's scope must match; nil if all topics are wanted.
     private let own: TokenScope?
-    /// Number of each topic's scope in `DeadTokens`; nil if the topic is not wanted. The key is the
-    /// reader's number for the topic.
+    /// Maps the reader's number of each topic to the number of the topic's scope in `DeadTokens`,
+    /// or to nil if the topic is not wanted.
     private var numbers: [UInt16: UInt32?] = [:]
     /// The topic of the latest call, which is nearly always the topic of the next call, too.
     private var last: (topic: UInt16, number: UInt32?)?

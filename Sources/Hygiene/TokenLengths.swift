@@ -11,7 +11,7 @@ public struct TokenLengths: Sendable {
         public var line: UInt64
         /// Number of digits.
         public var digits: Int
-        /// The two usual lengths.
+        /// The two usual lengths whose sum is `digits`.
         public var parts: [Int]
         /// Number of rows with a token of this length.
         public var rows: UInt64

@@ -27,7 +27,7 @@ struct WrittenTopics {
 }
 
 extension LedgerWriter {
-    /// Whether a topic has a name, which verdicts with this topic require.
+    /// Whether a topic has a name. Without a name, no verdict with the topic can be written.
     ///
     /// - Parameter topic: Number of the topic, from 1, chosen by the caller.
     public func knows(topic: UInt16) -> Bool {

@@ -228,7 +228,8 @@ private struct RecordEraser {
 
     /// Erases the devices from a reader's latest record.
     ///
-    /// - Parameter block: Copy of the reader's block, which is changed if there is a key.
+    /// - Parameter block: Copy of the reader's block. The devices are erased in this copy if `key`
+    ///   is not nil; otherwise, they are only searched for.
     mutating func erase(
         _ record: LedgerRecord, of reader: borrowing BlockReader, in block: inout [UInt8],
         _ devices: inout DeviceSet

@@ -23,7 +23,7 @@ package struct SegmentTail {
     private var released: UInt64 = 0
     private var headerIsChecked = false
 
-    /// Creates the progress before the first scan.
+    /// Creates the progress of a follower that has not scanned the segment yet.
     ///
     /// - Parameter emitted: Offset of the first block whose rows are wanted; nil: the segment's
     ///   first block.

@@ -152,12 +152,12 @@ struct TextPiece {
     }
 }
 
-/// Thousands of a number, as digits.
+/// The decimal digits of a number, without its last three digits.
 struct DecimalThousands {
     fileprivate let value: UInt64
     fileprivate let text: TextPiece
 
-    /// Creates the thousands of a number below 1,000: the value 0, without digits.
+    /// Creates the value for numbers below 1,000, which have no digits before the last three.
     init() { self.init(0) }
 
     fileprivate init(_ value: UInt64) {

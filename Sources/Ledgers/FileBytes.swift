@@ -28,8 +28,8 @@ final class FileBytes: LedgerBytes, Sendable {
     /// - Parameters:
     ///   - descriptor: Descriptor of the file, owned by this value.
     ///   - path: Path for opening it again and for messages.
-    /// - Throws: An error if the file's size is unknown, because the file may contain rows that
-    ///   were sent.
+    /// - Throws: An error if the file's size is unknown. The file is not treated as empty, because
+    ///   it may record rows that were sent.
     init(
         _ descriptor: Int32, path: String, _ patience: ReadingPatience,
         files: OpenFiles = .shared

@@ -50,8 +50,8 @@ package final class LedgerDirectory {
     /// - Parameters:
     ///   - canResume: Whether the command that calls this has the option `--resume`.
     ///   - marker: Name of a file that prevents a campaign from starting in the directory; nil for
-    ///     none. The file is created before the lock, because a campaign may start in a directory
-    ///     that contains only a lock.
+    ///     none. The file is created before the lock. So a killed process never leaves a directory
+    ///     that contains only a lock, in which a campaign could start.
     package static func create(
         _ path: String, canResume: Bool = true, marker: String? = nil
     ) throws(BroadsideError) -> LedgerDirectory {

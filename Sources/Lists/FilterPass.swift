@@ -155,7 +155,8 @@ package struct FilterPass {
         }
     }
 
-    /// Reason why no value of the column can meet the condition as it is meant; nil if one can.
+    /// Returns why the condition is probably a mistake, judged by all values of the column; nil if
+    /// nothing suggests a mistake.
     private func refusal(
         of condition: RowFilter.Condition, _ column: Column, _ list: TokenList
     ) -> String? {
@@ -174,7 +175,9 @@ package struct FilterPass {
             warnings.append(
                 column.nested.subject
                     + (condition.comparison == .notEqual
-                        ? ": it equals no text, so these rows are sent" : ": it does not match"))
+                        ? ": such a value differs from every text, so this condition keeps these "
+                            + "rows"
+                        : ": such a value does not match"))
         }
         guard let bound = condition.bound else { return warnings }
         if let example = column.dottedNumbers?.example {

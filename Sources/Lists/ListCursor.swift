@@ -117,8 +117,8 @@ package import BroadsideSupport
         return chunk
     }
 
-    /// Reads a chunk that the ledger records. If possible, the chunk is not searched for row ends.
-    /// The caller then finds and counts the rows.
+    /// Reads a chunk that was reserved in the ledger, usually without searching for row ends. The
+    /// caller then finds and counts the rows.
     ///
     /// - Parameter known: Location, number of rows and hash of the chunk.
     /// - Returns: nil if the list has other bytes at the chunk's location.

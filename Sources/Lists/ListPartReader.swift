@@ -45,7 +45,8 @@ package struct ListPartReader: LedgerListReader {
     private static func otherList(_ chunk: ChunkReservation) -> LedgerError {
         LedgerError(
             .badList,
-            detail: "it is not the list that was sent (it differs from line \(chunk.firstLine) on)")
+            detail: "it is not the list that was sent "
+                + "(it differs on line \(chunk.firstLine) or later)")
     }
 
     /// Reads every reserved chunk, and compares its hash with the ledger's.
@@ -94,8 +95,8 @@ package struct ListPartReader: LedgerListReader {
             }
             throw .request(
                 list.name,
-                " is not the list with which this campaign began (it differs from line \(line) "
-                    + "on): resume with the original list")
+                " is not the list with which this campaign began (it differs on line \(line) "
+                    + "or later): resume with the original list")
         }
     }
 

@@ -49,7 +49,7 @@ enum ForeignValue: Equatable {
         }
     }
 
-    /// The operator between two texts of a value; nil if there is none.
+    /// Returns the first operator in a value; nil if there is none, or if the value ends with it.
     private static func comparison(in value: [UInt8]) -> String? {
         func isOperator(_ byte: UInt8) -> Bool {
             byte != UInt8(ascii: "!") && RowFilter.isOperator(byte)

@@ -53,8 +53,8 @@ internal import BroadsideSupport
         var constantCount: Int
         /// Index of the step whose value is shortened to fit; -1: none.
         var fit: Int
-        /// Maximum number of bytes of constants and values together; -1 if one of the values is
-        /// shortened to fit.
+        /// Maximum number of bytes of constants and values together. -1 if one of the values may be
+        /// shortened: every payload is then above the limit, so that `appendFitted` is called.
         var limit: Int
     }
 

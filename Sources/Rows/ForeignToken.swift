@@ -96,7 +96,7 @@ public enum ForeignToken: Sendable, Hashable, CaseIterable {
 
     static func isDigit(_ byte: UInt8) -> Bool { Unicode.Scalar(byte).properties.isASCIIHexDigit }
 
-    /// Name of texts of this kind, in the plural.
+    /// Noun in the plural for texts of this kind, such as "Expo push tokens".
     public var name: String {
         switch self {
         case .base64: "device tokens in base64"
@@ -124,7 +124,8 @@ public enum ForeignToken: Sendable, Hashable, CaseIterable {
         }
     }
 
-    /// Name of texts of this kind. For `roundedNumber`, the name ends with an example.
+    /// Returns a noun in the plural for texts of this kind, such as "Expo push tokens". For
+    /// `roundedNumber`, an example follows the noun.
     ///
     /// - Parameter text: Excerpt of a text of this kind.
     public func name(withExample text: String) -> String {

@@ -236,7 +236,8 @@ public struct RowScanner {
         return nil
     }
 
-    /// Ends a line inside quotes at `stop`, and returns whether it is a row.
+    /// Ends a line inside quotes at `stop`. Returns whether the line is itself a row, which is a
+    /// fault of the list.
     @inline(never)
     private mutating func endsRow(_ text: RawSpan, _ untaken: Int, _ stop: Int) -> Bool {
         take(text, untaken, stop)

@@ -25,7 +25,7 @@ extension KeyForm {
                         + "'openssl pkey -in FILE -out NEWFILE'")
         }
         if holds("OPENSSH PRIVATE KEY") {
-            return unreadable("this is an SSH key: name the .p8 file as it was downloaded")
+            return unreadable("this is an SSH key: name the unchanged .p8 file from Apple")
         }
         if holds("PRIVATE KEY-----") {
             return unreadable("the private key is damaged: save the file again, unchanged")
@@ -55,7 +55,7 @@ extension KeyForm {
         }
         return unreadable(
             "this is not a private key in PEM form (-----BEGIN PRIVATE KEY-----): "
-                + "name the .p8 file as it was downloaded")
+                + "name the unchanged .p8 file from Apple")
     }
 
     /// Returns an error with the remedy if a file contains no certificate but other recognized

@@ -33,7 +33,7 @@ struct NightMistakeTests {
             told.contains("--keep 1 removed 2 ledgers: \(nights.date(2)), \(nights.date(1))\n"),
             "\(told)")
         #expect(
-            told.contains("--skip-dead counts the reports of the nights of the last 30 d"),
+            told.contains("--skip-dead needs the reports of the nights of the last 30 d"),
             "\(told)")
         #expect(told.contains("\(warned) 30 keeps enough"), "\(told)")
         let place = "\(nights.folder)/evening"
@@ -51,7 +51,7 @@ struct NightMistakeTests {
         #expect(!(try last(["--skip-dead", "none"])).contains("warning"))
         #expect(
             try last(["--skip-dead", "none", "--cap", "1/7d", "--history", nights.folder])
-                .contains("--cap counts the reports of the nights of the last 7 d"))
+                .contains("--cap needs the reports of the nights of the last 7 d"))
     }
 
     @Test

@@ -276,10 +276,11 @@ import Testing
         #expect(some.count == 1)
         #expect(
             some[0].hasSuffix(
-                "2 rows have a JSON array or object, the first on line 2: it equals no text, so "
-                    + "these rows are sent"), "\(some)")
+                "2 rows have a JSON array or object, the first on line 2: such a value differs "
+                    + "from every text, so this condition keeps these rows"), "\(some)")
         #expect(
-            try finish("x = news", [#""news""#, #"["news"]"#])[0].hasSuffix(": it does not match"))
+            try finish("x = news", [#""news""#, #"["news"]"#])[0]
+                .hasSuffix(": such a value does not match"))
         #expect(try finish("x != news", ["[]", "null"], mayRefuse: false).count == 2)
         #expect {
             try finish("x != news", [#"["news"]"#, "null"])

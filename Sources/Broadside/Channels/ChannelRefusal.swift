@@ -65,7 +65,7 @@ enum ChannelRefusal {
                 "the credential is not for \(app): check the bundle ID, and which team owns the app"
         case .payloadTooLarge:
             return "shorten the payload to \(grouped(BroadcastChannel.payloadCountMax)) bytes"
-        case .payloadEmpty: return "check --payload: broadside payload check --broadcast"
+        case .payloadEmpty: return "check --payload with 'broadside payload check --broadcast'"
         case .expiredProviderToken:
             return "correct this machine's clock, or put a new provider token into the file"
         case .invalidProviderToken:

@@ -38,7 +38,8 @@ enum DoctorVerdict {
             report.add(
                 "clock", .failed, words,
                 advice: "set this machine's clock, which is one to three hours fast: APNs "
-                    + "accepts only a token that is dated two hours back")
+                    + "refused a token with the current time, but accepted one dated two hours "
+                    + "earlier")
             return 4
         }
         if response.status == 411 {
@@ -63,7 +64,7 @@ enum DoctorVerdict {
             return (
                 "clock",
                 "set this machine's clock, which is more than 25 minutes slow: APNs "
-                    + "treats a token made at most 35 minutes ago as expired"
+                    + "refuses the token as expired, although it was made at most 35 minutes ago"
             )
         case .invalidProviderToken:
             return ("credential", invalidTokenAdvice(credential))

@@ -305,9 +305,9 @@ struct NightFolder {
         let age = durationText(Double(memory.milliseconds) / 1000)
         let enough = (memory.milliseconds + day - 1) / day
         standardErrorLine(
-            "broadside: warning: --keep \(count): \(memory.option) counts the reports of the "
-                + "nights of the last \(age), but the ledger of \(latest) was removed: "
-                + "--keep \(enough) keeps enough ledgers of a campaign that runs every night")
+            "broadside: warning: --keep \(count) is too low: \(memory.option) needs the reports "
+                + "of the nights of the last \(age), but the ledger of \(latest) was removed: "
+                + "--keep \(enough) keeps enough ledgers if the campaign runs every night")
     }
 
     /// Continues removals that were interrupted because the process was killed.

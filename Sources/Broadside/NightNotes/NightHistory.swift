@@ -31,9 +31,9 @@ struct NightHistory: Sendable {
     struct Night: Sendable {
         let date: NightDate
         fileprivate(set) var state = State.intended
-        /// Time of the latest start on the night's own date before the night began; nil if there
-        /// was no such start. A night without such a start continues only if `--date` names its
-        /// date again.
+        /// Time of the latest note `intended` (the night was started on its own date) before the
+        /// first note `begun`; nil if there was none. If it is nil, the night continues only if
+        /// `--date` names its date again.
         fileprivate(set) var startedAtMilliseconds: UInt64?
         /// Time of the night's latest note.
         fileprivate(set) var notedAtMilliseconds: UInt64

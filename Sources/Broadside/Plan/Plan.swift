@@ -117,7 +117,8 @@ struct Plan {
         }
         throw .usage(
             "label",
-            "'\(key)' is a metric label of runs whose rows name their topics: use another key")
+            "'\(key)' is already a metric label of Broadside if rows name their topics: "
+                + "use another key")
     }
 
     /// The labels of the campaign; nil: none.

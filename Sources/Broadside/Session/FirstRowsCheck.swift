@@ -209,8 +209,8 @@ extension FirstRowsCheck.Sample {
         case (.badZone, _):
             return (
                 "line \(line) names no time zone that this system knows",
-                "is --zone-column the column of zones such as Europe/Berlin? Rows without a zone "
-                    + "get --zone-default."
+                "does --zone-column name a column of time zones such as Europe/Berlin? Rows "
+                    + "without a zone get --zone-default."
             )
         case (.badValue, _) where isNested:
             let name = finding.culprit.map { shownColumn(list.layout.names[$0.field]) } ?? "name"

@@ -9,9 +9,10 @@ enum BroadcastCommand {
         summary: "send one payload to all subscribers of a broadcast channel",
         usage: "--app BUNDLE --channel ID --payload FILE CREDENTIAL --ledger DIR [OPTIONS]",
         discussion: """
-            Sends one request, which updates or ends the Live Activities that subscribed to the channel.
-            APNs does not report the number of these devices. The ledger has one row with the request's
-            ID, status and reason, which ledger stats, ledger find, report and status show.
+            Sends one request, which updates or ends the Live Activities that subscribed to the
+            channel. APNs does not report the number of these devices. The ledger has one row with
+            the request's ID, status and reason. The commands ledger stats, ledger find, report and
+            status show this row.
 
             The broadcast is sent again only if APNs certainly did not process it: after 429, 500 or
             503, or if the request was refused before it was processed. If the response is lost, the

@@ -14,12 +14,12 @@ enum ReportCommand {
             self-contained. You can write it at any time, also while the campaign is running. Clock
             times are this machine's (TZ sets the zone); start and end are also shown in UTC.
 
-            With --receipts, the page shows how many devices opened. For each arm of --split, it shows
-            the 95% interval (Wilson) and the differences from the other arms and from the holdout
-            (Newcombe), or that the sample is too small to tell. The file is CSV, TSV or JSON Lines. It
-            has a column of times (Unix seconds or milliseconds, or ISO 8601), and a column of apns-ids
-            or of tokens; only tokens allow the comparison with the holdout. A device counts once, with
-            its first receipt.
+            With --receipts, the page shows how many devices opened the notification. For each arm
+            of --split, it shows the 95% interval (Wilson) and the differences from the other arms
+            and from the holdout (Newcombe), or that the sample is too small to tell. The file is
+            CSV, TSV or JSON Lines. It has a column of times (Unix seconds or milliseconds, or ISO
+            8601), and a column of apns-ids or of tokens; only tokens allow the comparison with the
+            holdout. A device counts once, with its first receipt.
 
             With --all, the page is about many nights: one row for each, newest first, and charts of
             list size, dead tokens, speed, duration and failures. A night is marked if its list,
@@ -27,9 +27,9 @@ enum ReportCommand {
             campaign. Numbers and dates in a name do not count: 'Evening 1' and 'Evening 2' are one
             campaign. With --json, each night is one line of JSON instead. Each DIR is a ledger, or
             a directory with ledgers up to three levels below it; other directories are named and
-            ignored. At most 4,096 ledgers are read. A night links to its own page if its last run
-            wrote one with --report, or if there is a report.html in the ledger's directory, or a
-            DIR.html beside DIR.
+            ignored. At most 4,096 ledgers are read. The row of a night links to the night's own
+            page if a run wrote that page with --report, if the ledger's directory has a
+            report.html, or if there is a DIR.html beside DIR.
 
             If a ledger can't be read, its row shows the cause, the page is still written, and the exit
             code is 5. The exit code is 2 if a DIR has no ledger.

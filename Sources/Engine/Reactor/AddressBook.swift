@@ -34,8 +34,8 @@ struct AddressBook {
 
     /// Lifetime of a lookup's result. Connections that are opened together share one lookup.
     static let freshness: UInt64 = second
-    /// Limit on remembered addresses, for a name whose addresses change with each lookup. Addresses
-    /// of current connections are kept beyond the limit.
+    /// Maximum number of addresses to remember. It matters if each lookup of the name returns
+    /// other addresses. Addresses of current connections are kept beyond the limit.
     static let entriesLimit = 256
 
     init(health: AddressHealth, lossy: LossyAddresses, reactor: Int) {

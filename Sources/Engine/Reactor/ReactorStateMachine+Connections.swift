@@ -124,8 +124,8 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     /// Treats the requests in flight as lost: they are in doubt, except requests that are still in
-    /// the buffer. The server never sees requests in the buffer, because the driver gets no more
-    /// bytes of the connection.
+    /// the buffer. The server never sees requests in the buffer, because the driver is given
+    /// no more bytes to send on the connection.
     mutating func loseStreams(_ index: Int, now: Now) {
         var lost = 0
         while let tag = connections[index].session.takeInFlight() {

@@ -31,7 +31,7 @@ struct ResponseWait {
         countedUntil = max(countedUntil, now)
     }
 
-    /// Excludes the time since the last call, in which the process was stopped. Responses that
-    /// arrived during that time are not processed yet.
+    /// Does not count the time since the last call, because the process was stopped during that
+    /// time. Responses that arrived meanwhile are not processed yet.
     mutating func skip(to now: UInt64) { countedUntil = max(countedUntil, now) }
 }

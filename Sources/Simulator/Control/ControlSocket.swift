@@ -14,7 +14,7 @@ final class ControlSocket: Sendable {
 
     /// Starts listening.
     ///
-    /// - Parameter response: Maps a command line without its line end to a response without one.
+    /// - Parameter response: Returns the response to a command. Neither text includes a line end.
     init(
         path: String, response: @escaping @Sendable (String) -> String
     ) throws(SimulatorError) {

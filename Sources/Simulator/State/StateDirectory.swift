@@ -140,8 +140,8 @@ public struct StateDirectory: Sendable {
         let known = Set((try? Certificate.all(pem: chain))?.first?.alternativeNames ?? [])
         for name in names where !known.contains(name) {
             throw SimulatorError(
-                "--server-name \(name): the certificate in \(path) was made without this name: "
-                    + "name a new directory with --state",
+                "--server-name \(name): the certificate in \(path) does not cover this name: "
+                    + "use a new directory with --state",
                 exitCode: 2)
         }
     }

@@ -33,7 +33,7 @@ package enum FileFailure: Sendable {
     ///
     /// - Parameters:
     ///   - number: The value of `errno`.
-    ///   - advice: The remedy if the request is invalid.
+    ///   - advice: The remedy if the file or directory is unusable.
     package static func message(errno number: Int32, _ advice: String) -> String {
         let failure = FileFailure(errno: number)
         return "\(describe(errno: number)): "
@@ -65,19 +65,19 @@ extension BroadsideError {
     ///
     /// - Parameters:
     ///   - number: The value of `errno`.
-    ///   - advice: The remedy if the request is invalid.
+    ///   - advice: The remedy if the file or directory is unusable.
     package static func file(
         option: String, _ path: String, errno number: Int32, _ advice: String
     ) -> BroadsideError {
         file(InputName(path, option: option), errno: number, advice)
     }
 
-    /// Returns an error for an unusable file or directory named by the request, or for a disk
+    /// Returns an error for an unusable file or directory that the user named, or for a disk
     /// failure.
     ///
     /// - Parameters:
     ///   - number: The value of `errno`.
-    ///   - advice: The remedy if the request is invalid.
+    ///   - advice: The remedy if the file or directory is unusable.
     package static func file(
         _ name: InputName, errno number: Int32, _ advice: String
     ) -> BroadsideError {
