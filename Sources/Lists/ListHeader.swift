@@ -105,6 +105,13 @@ struct ListHeader {
             if let location = columns.firstIndex(where: resemblesToken) {
                 return .request(headless(columns, tokenIndex: location, format))
             }
+            // A name contains the separator only if it is in quotes.
+            if columns.count == 1, format != .tsv, columns[0].contains(where: ",;".contains) {
+                return .request(
+                    name,
+                    " has its whole header in one pair of quotes: remove the quotes around each "
+                        + "line, such as \(command.filter(ListCommand.withoutOuterQuotes))")
+            }
             let nearest =
                 nearestName(to: wanted, among: columns) ?? tokenColumn(wanted, columns, token)
             let guess = nearest.map { "did you mean '\(shownColumn($0))'? " } ?? ""

@@ -12,6 +12,8 @@ public enum ForeignFile: Sendable, Equatable, CaseIterable {
     case sevenZip
     case lz4
     case pdf
+    /// Statements that fill a table, such as those of `pg_dump` and `mysqldump`.
+    case sqlDump
     /// UTF-16 with a byte-order mark.
     case utf16
     /// UTF-32 with a byte-order mark.
@@ -35,6 +37,7 @@ public enum ForeignFile: Sendable, Equatable, CaseIterable {
         }
         if isTar(bytes) { return .tar }
         if let unmarked = unmarkedUTF16(bytes) { return unmarked }
+        if isSQLDump(bytes) { return .sqlDump }
         if isDelimited { return nil }
         var text = bytes[...]
         if text.starts(with: ListFormat.byteOrderMark) { text = text.dropFirst(3) }
@@ -79,6 +82,26 @@ public enum ForeignFile: Sendable, Equatable, CaseIterable {
         return isText(low: 1, high: 0) ? .utf16BigEndian : nil
     }
 
+    /// Whether the first line other than a comment is an SQL statement, and a statement that adds
+    /// rows follows.
+    private static func isSQLDump(_ bytes: [UInt8]) -> Bool {
+        let lines = bytes.split(separator: UInt8(ascii: "\n")).prefix(dumpLines)
+            .map { String(decoding: $0.prefix(256), as: UTF8.self).uppercased() }
+        let statements = lines.filter { line in
+            !line.allSatisfy(\.isWhitespace) && !["--", "/*", "\\"].contains(where: line.hasPrefix)
+        }
+        guard let first = statements.first,
+            ["SET ", "COPY ", "INSERT ", "CREATE ", "DROP ", "BEGIN", "USE ", "LOCK ", "PRAGMA "]
+                .contains(where: first.hasPrefix)
+        else { return false }
+        return statements.contains { line in
+            line.hasPrefix("INSERT INTO ") || line.hasPrefix("COPY ") && line.contains(" FROM STDIN")
+        }
+    }
+
+    /// Number of lines in which a dump adds its first rows. Before them, it creates a table.
+    private static let dumpLines = 1_000
+
     /// Whether the bytes begin with a tar header: 512 bytes that contain their own checksum
     /// (POSIX.1-2017, pax, "ustar Interchange Format"). The oldest archives have no other mark.
     private static func isTar(_ bytes: [UInt8]) -> Bool {
@@ -114,6 +137,7 @@ public enum ForeignFile: Sendable, Equatable, CaseIterable {
         case .sevenZip: "a 7z archive"
         case .lz4: "compressed with lz4"
         case .pdf: "a PDF document"
+        case .sqlDump: "an SQL dump"
         case .utf16: "UTF-16 text"
         case .utf32: "UTF-32 text"
         case .utf16LittleEndian: "UTF-16 text (little-endian, without a byte-order mark)"
@@ -146,6 +170,7 @@ public enum ForeignFile: Sendable, Equatable, CaseIterable {
         case .sevenZip: "decompress it: \(direct)"
         case .lz4: decompress("lz4")
         case .pdf: "name a list of tokens"
+        case .sqlDump: "let the database write the list as CSV, as psql --csv does"
         case .utf16: "write it as UTF-8, such as \(command.filter("iconv -f UTF-16 -t UTF-8"))"
         case .utf32: "write it as UTF-8, such as \(command.filter("iconv -f UTF-32 -t UTF-8"))"
         case .utf16LittleEndian:

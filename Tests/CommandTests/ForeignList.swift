@@ -169,6 +169,10 @@ struct ForeignList: CustomTestStringConvertible, Sendable {
             "keys.jsonl", tokens.map { "{\"\($0)\":{\"name\":\"x\"}}\n" }.joined(),
             says: ["keys are device tokens"], lines: tokens),
         ForeignList(
+            "wrapped.csv",
+            Array(table.map { "\"\($0.replacing("\"", with: "\"\""))\"\r\n" }.joined().utf8),
+            says: ["whole header in one pair of quotes"], lines: table.map { $0 + "\r" }),
+        ForeignList(
             "titles.csv", Array("Devices, all\r\n\r\n\(table.joined(separator: "\r\n"))\r\n".utf8),
             says: ["has its column names on line 3", "the 2 lines above"],
             lines: table.map { $0 + "\r" }),

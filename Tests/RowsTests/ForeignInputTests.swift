@@ -15,6 +15,11 @@ import Testing
         ("{\n  \"token\"", .jsonDocument), (" \t{ \r\n", .jsonDocument),
         ("{\n{\"token\": 1}\n", nil), ("{", .jsonDocument),
         ("{\"token\":\"a\"}\n", nil), ("{ \"token\":1}\n{", nil), ("a[", nil),
+        ("-- PostgreSQL database dump\n\nSET x = 0;\n\nCOPY public.d (token) FROM stdin;\nab\n", .sqlDump),
+        ("copy d (token) from stdin with csv;\n", .sqlDump),
+        ("/*!40101 SET NAMES utf8 */;\nDROP TABLE d;\nINSERT INTO `d` VALUES (1,'ab');\n", .sqlDump),
+        ("INSERT INTO d VALUES ('ab');\n", .sqlDump), ("token\nINSERT INTO d\n", nil),
+        ("SET,token\n1,ab\n", nil), ("USE THIS,token\n1,ab\n", nil), ("-- ab\nab\n", nil),
     ]
 
     @Test(arguments: files.indices)
