@@ -37,4 +37,12 @@ public enum Endpoints {
         let isSandbox = labels.contains("sandbox") || labels.contains("development")
         return isSandbox ? .development : .production
     }
+
+    /// Whether a host is one of Apple's legacy gateways or feedback services. Apple switched them
+    /// off on 31 March 2021.
+    public static func isSwitchedOff(_ host: String) -> Bool {
+        guard environment(ofHost: host) != nil else { return false }
+        let host = host.lowercased()
+        return host.hasPrefix("gateway.") || host.hasPrefix("feedback.")
+    }
 }

@@ -71,6 +71,11 @@ extension TLSIdentity {
         get throws(TLSError) { try Certificate.all(pem: certificateChain)[0] }
     }
 
+    /// The certificates after the leaf: usually the authorities that issued it.
+    public var others: [Certificate] {
+        get throws(TLSError) { Array(try Certificate.all(pem: certificateChain).dropFirst()) }
+    }
+
     /// Returns the certificates, beginning with the one that belongs to the key; the others keep
     /// their order. If no certificate belongs to the key, the order is unchanged.
     private static func leafFirst(_ chain: [Certificate], of key: PrivateKey) -> [Certificate] {

@@ -34,4 +34,15 @@ import Testing
     ) {
         #expect(Endpoints.environment(ofHost: Endpoints.host(environment)) == environment)
     }
+
+    @Test func `Gateways and feedback services of Apple are switched off, and no other host is`() {
+        for host in [
+            "gateway.push.apple.com", "GATEWAY.sandbox.push.apple.com.", "feedback.push.apple.com",
+        ] {
+            #expect(Endpoints.isSwitchedOff(host), "\(host)")
+        }
+        for host in ["api.push.apple.com", "gateway.example.com", "gateway.push.apple.example"] {
+            #expect(!Endpoints.isSwitchedOff(host), "\(host)")
+        }
+    }
 }

@@ -85,6 +85,27 @@ struct CertificateRefusalTests {
             ]), says: ["'iPhone Distribution: ACME (DEF123GHIJ)' signs apps", "for push"])
     }
 
+    @Test func `A file with the certificates of two identities is refused, whichever comes first`()
+        throws
+    {
+        let (old, new) = (try make(days: -1), try make())
+        let other = try make(topics: ["com.example.other", "com.example.other.voip"])
+        func text(_ path: String) throws -> String {
+            try String(contentsOfFile: path, encoding: .utf8)
+        }
+        for pair in [[old, new], [new, old], [other, new], [new, other]] {
+            let file = try campaign.directory.write(
+                pair.map { try text($0[1]) + text($0[3]) }.joined(), to: "both.pem")
+            expectRefusal(
+                try dryRun(["--certificate", file]),
+                says: ["several identities", "export only the one for this campaign"])
+        }
+        // The same certificate twice is one identity.
+        let twice = try campaign.directory.write(
+            try text(new[3]) + text(new[1]) + text(new[1]), to: "twice.pem")
+        #expect(try dryRun(["--certificate", twice]).exitCode == 0)
+    }
+
     @Test func `Two credentials, none, or an option of the other credential are refused`() throws {
         let one = try make()
         expectRefusal(

@@ -49,6 +49,15 @@ struct EndpointOptionTests {
         }
     }
 
+    @Test func `Each command refuses the legacy gateway that Apple switched off`() throws {
+        for call in calls {
+            let refused = try run(
+                call + credential, ["--endpoint", "gateway.push.apple.com:2195"])
+            #expect(refused.exitCode == 2, "\(call): \(refused.errors)")
+            #expect(refused.errors.contains("switched off in 2021"), "\(call): \(refused.errors)")
+        }
+    }
+
     @Test func `A certificate is held against the environment of Apple's host`() throws {
         let development = try campaign.authority.clientCertificate(
             environments: [1], in: campaign.directory)

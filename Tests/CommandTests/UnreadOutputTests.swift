@@ -22,7 +22,7 @@ struct UnreadOutputTests {
             campaign.arguments(to: server.endpoint, [option, fifo]), in: campaign.directory)
         // The run itself is over.
         try process.wait { try campaign.ledger("verify").output.contains(", finished") }
-        usleep(300_000)
+        usleep(1_000_000)
         #expect(process.isRunning)
         process.send(signal: signal)
         let ended = try process.wait(limit: 60)
@@ -50,7 +50,7 @@ struct UnreadOutputTests {
             try String(contentsOfFile: "\(campaign.ledger)/manifest.json", encoding: .utf8)
                 .contains("\"stop\"")
         }
-        usleep(300_000)
+        usleep(1_000_000)
         process.send(signal: SIGTERM)
         let ended = try process.wait(limit: 60)
         #expect(ended.exitCode == 3, "\(ended.errors)")
@@ -140,7 +140,7 @@ struct UrgentStopTests {
         try process.wait { FileManager.default.fileExists(atPath: campaign.ledger + "/control") }
         usleep(500_000)
         process.send(signal: SIGINT)
-        usleep(300_000)
+        usleep(1_000_000)
         let began = ContinuousClock.now
         process.send(signal: SIGINT)
         let ended = try process.wait(limit: 60)

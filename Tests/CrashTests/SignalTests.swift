@@ -75,6 +75,24 @@ struct SignalTests {
         #expect(try server.tally(campaign.tokens).repeated == 0)
     }
 
+    /// `timeout` signals its command, and then the group of processes.
+    @Test func `Two signals at once are one, so that responses are awaited`() throws {
+        let server = try LocalAPNs(["--latency", "2s"])
+        let campaign = try Campaign(rows: 300)
+        let process = try Broadside.start(
+            campaign.arguments(to: server.endpoint, ["--summary", "-", "--rate", "50"]),
+            in: campaign.directory)
+        try process.wait { try campaign.statistics().accepted > 0 }
+        for _ in 0..<5 {
+            process.send(signal: SIGTERM)
+            usleep(5_000)
+        }
+        let stopped = try process.wait(limit: 120)
+        #expect(stopped.exitCode == 3, "\(stopped.errors)")
+        let summary = try SendSummary(json: stopped.output)
+        #expect(summary.unknown == 0 && summary.accepted > 0, "\(stopped.output)")
+    }
+
     @Test func `A second signal ends a run at once and leaves unanswered rows in doubt`() throws {
         let server = try RecordingServer("stall")
         let campaign = try Campaign(rows: 300)

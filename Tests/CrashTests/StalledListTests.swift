@@ -121,7 +121,7 @@ struct StalledListTests {
         case "SIGINT": sending.send(signal: SIGINT)
         case "SIGINT twice":
             sending.send(signal: SIGINT)
-            usleep(300_000)
+            usleep(1_000_000)
             sending.send(signal: SIGINT)
         case "control stop": try control("stop")
         default: break

@@ -38,7 +38,7 @@ struct StalledTelemetryTests {
         _ = try campaign.directory.write("claim", to: "fail")
         for _ in 0..<signals {
             sending.send(signal: SIGTERM)
-            usleep(300_000)
+            usleep(1_000_000)
         }
         let stopped = try sending.wait(limit: 120)
         #expect(stopped.exitCode == 3, "\(stopped.errors)")
@@ -146,7 +146,7 @@ struct StalledTelemetryTests {
     private func expectStop(of sending: Subprocess, signals: Int, telling words: String) throws {
         for _ in 0..<signals {
             sending.send(signal: SIGTERM)
-            usleep(300_000)
+            usleep(1_000_000)
         }
         let stopped = try sending.wait()
         #expect(stopped.exitCode == 3, "\(stopped.errors)")

@@ -219,10 +219,12 @@ package enum Credential: Sendable {
         }
         let identity: TLSIdentity
         let leaf: Certificate
+        let others: [Certificate]
         do {
             identity = try TLSIdentity.read(
                 certificate: file, key: key, passphrase: passphrase)
             leaf = try identity.leaf
+            others = try identity.others
         } catch let error as TLSIdentity.ReadingError {
             let location =
                 error.part == .privateKey
@@ -231,6 +233,7 @@ package enum Credential: Sendable {
         } catch {
             throw .usage("certificate", "\(path): \(error)")
         }
+        try checkThatAlone(leaf, others, path: path)
         try checkValidity(leaf, path: path, &warnings)
         return .certificate(identity, try scope(of: leaf, path: path))
     }
@@ -249,6 +252,36 @@ package enum Credential: Sendable {
         case .certificateFormat: "\(error.message), and name its key with --private-key"
         default: error.message
         }
+    }
+
+    /// Refuses a file with the certificates of several identities. Which of them OpenSSL uses
+    /// depends on their order, so the certificate might be that of another app.
+    private static func checkThatAlone(
+        _ leaf: Certificate, _ others: [Certificate], path: String
+    ) throws(BroadsideError) {
+        let others = others.filter { $0.der != leaf.der && isIssuedToDeveloper($0) }
+        guard let other = others.first else { return }
+        let names = [leaf, other].map { certificate in
+            let name =
+                certificate.subjectAttribute(CertificateScope.commonNameAttribute)
+                ?? certificate.subject
+            return "'\(printable(name))' (valid until \(certificate.lastDay))"
+        }
+        let more = others.count == 1 ? "" : " and \(others.count - 1) more"
+        throw .usage(
+            "certificate",
+            "\(path): contains certificates of several identities: \(names[0]), \(names[1])\(more): "
+                + "export only the one for this campaign, with its key")
+    }
+
+    /// Whether Apple issued a certificate to a developer, so that it is not an authority's.
+    private static func isIssuedToDeveloper(_ certificate: Certificate) -> Bool {
+        let extensions = [
+            CertificateScope.developmentExtension, CertificateScope.productionExtension,
+            CertificateScope.topicsExtension,
+        ]
+        return certificate.subjectAttribute(CertificateScope.userIDAttribute) != nil
+            || extensions.contains { certificate.extensionValue($0) != nil }
     }
 
     private static func checkValidity(

@@ -159,6 +159,14 @@ struct Plan {
                     + (endpoint.contains("://") ? ", without the scheme" : "")
             )
         }
+        guard !Endpoints.isSwitchedOff(parsed.host) else {
+            throw .usage(
+                "endpoint",
+                "\(endpoint) is a legacy gateway, which Apple switched off in 2021: "
+                    + (options.wireProtocol == .binary
+                        ? "name the gateway that you run yourself"
+                        : "leave --endpoint out to send to \(Endpoints.host(options.environment))"))
+        }
         if let port = options.port, let named = parsed.port, named != port {
             throw .usage("port", "\(port) contradicts --endpoint \(endpoint): remove --port")
         }

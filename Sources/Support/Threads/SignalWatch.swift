@@ -35,12 +35,29 @@ package struct SignalWatch {
             return host.wait(milliseconds: max(microseconds / 1000, 1))
         }
         switch signals.take(nanoseconds: 1000 * microseconds) {
-        case SIGINT, SIGTERM: return .stop
+        case SIGINT, SIGTERM:
+            Self.takeRepeatedStops()
+            return .stop
         case SIGHUP: return .reload
         case Self.notification: return .finished
         default: return .timeout
         }
     }
+
+    /// Discards stop signals that follow another one at once. timeout(1) signals the process, and
+    /// then the process's group. For the run, these two signals are one request to stop.
+    private static func takeRepeatedStops() {
+        let stops = SignalSet([SIGINT, SIGTERM])
+        let end = Clock.now().nanoseconds + repeatedStopPeriod
+        while true {
+            let now = Clock.now().nanoseconds
+            guard now < end, stops.take(nanoseconds: Int(end - now)) != nil else { return }
+        }
+    }
+
+    /// Time after a stop signal in which further ones are the same request, in nanoseconds. It is
+    /// shorter than the pause between two keystrokes.
+    private static var repeatedStopPeriod: UInt64 { 100 * millisecond }
 
     /// Returns whether a stop signal arrived within the given number of milliseconds.
     package func isStopTaken(milliseconds: Int) -> Bool {
