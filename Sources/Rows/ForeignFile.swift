@@ -42,7 +42,11 @@ public enum ForeignFile: Sendable, Equatable, CaseIterable {
         var text = bytes[...]
         if text.starts(with: ListFormat.byteOrderMark) { text = text.dropFirst(3) }
         text = text.drop { $0 <= 0x20 }
-        if text.first == UInt8(ascii: "[") { return .jsonArray }
+        if text.first == UInt8(ascii: "[") {
+            // A line of a log may begin with a time in brackets.
+            let element = text.dropFirst().first { $0 > 0x20 }
+            return element.map(Array("{[]\"".utf8).contains) ?? true ? .jsonArray : nil
+        }
         guard text.first == UInt8(ascii: "{") else { return nil }
         // An object that spans lines is not JSON Lines. If the next line begins another object, the
         // list is JSON Lines with a broken row.
@@ -95,7 +99,8 @@ public enum ForeignFile: Sendable, Equatable, CaseIterable {
                 .contains(where: first.hasPrefix)
         else { return false }
         return statements.contains { line in
-            line.hasPrefix("INSERT INTO ") || line.hasPrefix("COPY ") && line.contains(" FROM STDIN")
+            line.hasPrefix("INSERT INTO ")
+                || line.hasPrefix("COPY ") && line.contains(" FROM STDIN")
         }
     }
 

@@ -15,9 +15,10 @@ import Testing
         ("{\n  \"token\"", .jsonDocument), (" \t{ \r\n", .jsonDocument),
         ("{\n{\"token\": 1}\n", nil), ("{", .jsonDocument),
         ("{\"token\":\"a\"}\n", nil), ("{ \"token\":1}\n{", nil), ("a[", nil),
-        ("-- PostgreSQL database dump\n\nSET x = 0;\n\nCOPY public.d (token) FROM stdin;\nab\n", .sqlDump),
+        ("[ \n\"ab\"]", .jsonArray), ("[2026/11/01 - 10:00:00] |success| ab\n", nil),
+        ("-- PostgreSQL dump\n\nSET x = 0;\n\nCOPY d (token) FROM stdin;\nab\n", .sqlDump),
         ("copy d (token) from stdin with csv;\n", .sqlDump),
-        ("/*!40101 SET NAMES utf8 */;\nDROP TABLE d;\nINSERT INTO `d` VALUES (1,'ab');\n", .sqlDump),
+        ("/*!40101 SET x */;\nDROP TABLE d;\nINSERT INTO `d` VALUES (1,'ab');\n", .sqlDump),
         ("INSERT INTO d VALUES ('ab');\n", .sqlDump), ("token\nINSERT INTO d\n", nil),
         ("SET,token\n1,ab\n", nil), ("USE THIS,token\n1,ab\n", nil), ("-- ab\nab\n", nil),
     ]
