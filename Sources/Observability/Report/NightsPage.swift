@@ -12,9 +12,27 @@ package struct NightsPage {
     /// Outliers per night, in the order of `nights`.
     let outliers: [[NightOutlier]]
 
-    package init(nights: [Night], createdAtMilliseconds: UInt64) {
-        self.nights = nights
+    /// Whether the times of the page are UTC, because this machine's time zone is.
+    private let isUTC: Bool
+
+    /// - Parameters:
+    ///   - nights: The nights, newest first.
+    ///   - zone: Returns this machine's time zone at a time, milliseconds since 1970.
+    package init(
+        nights: [Night], createdAtMilliseconds: UInt64,
+        zone: (UInt64) -> ClockZone = { ClockZone.local(at: $0) }
+    ) {
         outliers = NightOutlier.find(in: nights)
+        // `timeText`, which shows UTC, then shows the local time.
+        let nights = nights.map { night in
+            var night = night
+            night.startedAtMilliseconds = night.startedAtMilliseconds.map {
+                min(zone($0).shifted($0), Night.latestStart)
+            }
+            return night
+        }
+        self.nights = nights
+        isUTC = zone(createdAtMilliseconds) == .utc
         course = nights.reversed().compactMap { night in
             guard let start = night.startedAtMilliseconds, let figures = night.figures else {
                 return nil
@@ -30,7 +48,7 @@ package struct NightsPage {
             title: "\(heading): \(sentence)", css: ReportStyle.css + ReportStyle.nights)
         page += header + nextSteps + unusual + campaigns + charts + table
         page += """
-            <footer>Times are UTC. List: number of rows. Dead: rows that APNs rejected with 410 \
+            <footer>Times are \(isUTC ? "UTC" : "local times of this machine"). List: number of rows. Dead: rows that APNs rejected with 410 \
             (\(escapedHTML(Night.deadReasons.joined(separator: ", ")))), as a share of the rows \
             that were sent. Per second: notifications divided by the time that runs took, without the time \
             between runs. \

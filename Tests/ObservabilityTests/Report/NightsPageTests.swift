@@ -59,6 +59,25 @@ import Testing
         return try JSONDecoder().decode(Outline.self, from: Data(finished.output.utf8))
     }
 
+    @Test func `Nights have the dates of the machine's time zone`() {
+        // 21:36 in UTC on 30 November is 06:36 in Tokyo on 1 December.
+        let nights = [Self.night(9)].map { night in
+            var night = night
+            night.startedAtMilliseconds? += 9 * 3_600_000
+            return night
+        }
+        func html(_ zone: ClockZone) -> String {
+            let page = NightsPage(
+                nights: nights, createdAtMilliseconds: Self.start, zone: { _ in zone })
+            return String(decoding: page.html, as: UTF8.self)
+        }
+        let tokyo = html(ClockZone(offset: 9 * 3_600, name: "JST"))
+        #expect(tokyo.contains("2026-12-01 06:36") && tokyo.contains("December 2026"))
+        #expect(!tokyo.contains("2026-11-30") && tokyo.contains("local times of this machine"))
+        let utc = html(.utc)
+        #expect(utc.contains("2026-11-30 21:36") && utc.contains("Times are UTC"))
+    }
+
     @Test func `The newest night is first under its month, and one without a date before all`()
         throws
     {
