@@ -78,9 +78,9 @@ extension ListPruner {
     }
 
     /// Registration time of the row read last; nil if it is unreadable.
-    private mutating func registration() -> Int64? {
+    private mutating func registration() -> RegistrationTime.Reading? {
         let field = reader.field(1)
-        return field.isText ? registrationTime.milliseconds(reader.text(field)) : nil
+        return field.isText ? registrationTime.read(reader.text(field)) : nil
     }
 
     /// Whether a dead token's row is removed. The row is kept if the token was registered after its
@@ -92,7 +92,10 @@ extension ListPruner {
             if counts.firstUnreadableLine == nil { counts.firstUnreadableLine = row.line }
             return false
         }
-        if DeadTokens.lives(registeredAt: time, diedAt: record.diedAt) {
+        if time.lacksOffset, counts.firstLineWithoutOffset == nil {
+            counts.firstLineWithoutOffset = row.line
+        }
+        if DeadTokens.lives(registeredAt: time.milliseconds, diedAt: record.diedAt) {
             counts.registeredLater += 1
             return false
         }

@@ -16,6 +16,9 @@ public struct PruneCounts: Sendable {
     public internal(set) var unreadableRegistrations: UInt64 = 0
     /// Line of the first row with an unreadable time, from 1.
     public internal(set) var firstUnreadableLine: UInt64?
+    /// Line of the first row of a dead token whose registration time has no offset from UTC and was
+    /// read as UTC, from 1; nil if there is none.
+    public internal(set) var firstLineWithoutOffset: UInt64?
     /// Rows that name no topic and are kept, although their tokens are dead under some topic.
     public internal(set) var withoutTopic: UInt64 = 0
     /// Rows without a device token, which are kept.

@@ -17,13 +17,24 @@ public struct RegistrationTime: Sendable {
         latest = Int64(clamping: min(nowMilliseconds, 1 << 60)) + Self.ahead
     }
 
-    /// Returns the latest time that a column's text may mean, in milliseconds since 1970; nil if
-    /// the text is unreadable. The time is rounded up. So a time that is less than a millisecond
-    /// later than APNs' timestamp counts as later.
-    public func milliseconds(_ text: RawSpan) -> Int64? {
+    /// A registration time that was read from a column's text.
+    public struct Reading: Sendable {
+        /// Latest time that the text may mean, in milliseconds since 1970. The time is rounded up.
+        /// So a time that is less than a millisecond later than APNs' timestamp counts as later.
+        public let milliseconds: Int64
+        /// Whether the text names no offset from UTC, and is read as UTC.
+        public let lacksOffset: Bool
+    }
+
+    /// Reads a column's text; nil if the text is unreadable.
+    public func read(_ text: RawSpan) -> Reading? {
         guard let time = WrittenTime(text), time.first >= Self.earliest, time.first <= latest else {
             return nil
         }
-        return time.lastRoundedUp
+        return Reading(milliseconds: time.lastRoundedUp, lacksOffset: time.lacksOffset)
     }
+
+    /// Returns the latest time that a column's text may mean, as in `Reading`; nil if the text is
+    /// unreadable.
+    public func milliseconds(_ text: RawSpan) -> Int64? { read(text)?.milliseconds }
 }

@@ -19,6 +19,9 @@ public struct WrittenTime: Sendable, Equatable {
     public private(set) var first: Int64
     /// Latest time that the text can mean, in milliseconds since 1970, rounded down.
     public private(set) var last: Int64
+    /// Whether the text is a date or a time of day without an offset from UTC, and is read as UTC.
+    /// A number of seconds since 1970 needs no offset.
+    public private(set) var lacksOffset = false
     /// Whether the text has a fraction of a millisecond, which `first` and `last` omit.
     private var isFiner = false
 
@@ -46,11 +49,14 @@ public struct WrittenTime: Sendable, Equatable {
         self = time
     }
 
-    private init(_ first: Int64, lasting rest: Int64 = 0, isFiner: Bool = false) {
+    private init(
+        _ first: Int64, lasting rest: Int64 = 0, isFiner: Bool = false, lacksOffset: Bool = false
+    ) {
         assert(rest >= 0)
         assert(rest == 0 || !isFiner, "a time with a fraction is an instant")
         self.first = first
         self.isFiner = isFiner
+        self.lacksOffset = lacksOffset
         last = first + rest
     }
 
@@ -90,11 +96,13 @@ public struct WrittenTime: Sendable, Equatable {
         let date = count == 8 ? value : value / 1_000_000
         let (year, month, day) = (date / 10_000, date / 100 % 100, date % 100)
         guard (1970...2199).contains(year), let days = days(year, month, day) else { return nil }
-        if count == 8 { return WrittenTime(days * 86_400_000, lasting: dayRest) }
+        if count == 8 {
+            return WrittenTime(days * 86_400_000, lasting: dayRest, lacksOffset: true)
+        }
         let (hour, minute, second) = (value / 10_000 % 100, value / 100 % 100, value % 100)
         guard hour <= 23, minute <= 59, second <= 60 else { return nil }
         let seconds = ((days * 24 + hour) * 60 + minute) * 60 + second
-        return WrittenTime(seconds * 1000, lasting: secondRest)
+        return WrittenTime(seconds * 1000, lasting: secondRest, lacksOffset: true)
     }
 
     private static func date(_ scanner: inout TimeScanner) -> WrittenTime? {
@@ -102,7 +110,9 @@ public struct WrittenTime: Sendable, Equatable {
             let month = scanner.number(ofDigits: 2), scanner.take("-"),
             let day = scanner.number(ofDigits: 2), let days = days(year, month, day)
         else { return nil }
-        if scanner.isAtEnd { return WrittenTime(days * 86_400_000, lasting: dayRest) }
+        if scanner.isAtEnd {
+            return WrittenTime(days * 86_400_000, lasting: dayRest, lacksOffset: true)
+        }
         guard scanner.take("T") || scanner.take("t") || scanner.take(" "),
             let hour = scanner.number(ofDigits: 2), hour <= 23, scanner.take(":"),
             let minute = scanner.number(ofDigits: 2), minute <= 59
@@ -122,8 +132,10 @@ public struct WrittenTime: Sendable, Equatable {
                 rest = 0
             }
         }
+        let lacksOffset = scanner.isAtEnd
         guard let offset = offset(&scanner), scanner.isAtEnd else { return nil }
-        return WrittenTime(time - offset, lasting: rest, isFiner: isFiner)
+        return WrittenTime(
+            time - offset, lasting: rest, isFiner: isFiner, lacksOffset: lacksOffset)
     }
 
     /// Parses the offset from UTC, in milliseconds; 0 if none is written. `UTC` may follow it or

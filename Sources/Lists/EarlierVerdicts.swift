@@ -73,6 +73,9 @@ package final class EarlierVerdicts {
     /// Line of the first row with a dead token and an unreadable registration time; nil if there is
     /// none.
     private var firstUnreadableLine: UInt64?
+    /// Line of the first row with a dead token whose registration time has no offset from UTC and
+    /// was read as UTC; nil if there is none.
+    private var firstLineWithoutOffset: UInt64?
 
     /// - Parameter start: First start of the campaign, milliseconds since 1970.
     package init(_ rules: Rules, before start: UInt64) {
@@ -189,16 +192,19 @@ package final class EarlierVerdicts {
             firstUnreadableLine = firstUnreadableLine ?? row.line
             return false
         }
-        return !DeadTokens.lives(registeredAt: time, diedAt: diedAt)
+        if time.lacksOffset { firstLineWithoutOffset = firstLineWithoutOffset ?? row.line }
+        return !DeadTokens.lives(registeredAt: time.milliseconds, diedAt: diedAt)
     }
 
-    private func time(_ field: RowReader.Field, _ reader: borrowing RowReader) -> Int64? {
-        field.isText ? registrationTime.milliseconds(reader.text(field)) : nil
+    private func time(
+        _ field: RowReader.Field, _ reader: borrowing RowReader
+    ) -> RegistrationTime.Reading? {
+        field.isText ? registrationTime.read(reader.text(field)) : nil
     }
 
     /// Checks the column of registration times. Refuses the column if no row has a value in it, as
-    /// `prune` does. Warns about rows with dead tokens that are sent because their registration
-    /// time is unreadable.
+    /// `prune` does. Warns about rows with dead tokens whose registration time is unreadable or has
+    /// no offset.
     ///
     /// - Parameter rows: Number of rows that were checked.
     func checkRegistrations(_ list: TokenList, rows: UInt64) throws(BroadsideError) {
@@ -209,6 +215,23 @@ package final class EarlierVerdicts {
         guard firstUnreadableLine == nil || hasReadableRegistration else {
             throw .unreadableRegistrations(column, in: list.name, firstLine: firstUnreadableLine)
         }
+        warnOfTimesWithoutOffset(column, in: list)
+        warnOfUnreadableTimes(column, in: list)
+    }
+
+    /// Warns about times that are too early if they are local times west of Greenwich. Rows with
+    /// such times may be skipped although their tokens were registered again.
+    private func warnOfTimesWithoutOffset(_ column: String, in list: TokenList) {
+        guard let line = firstLineWithoutOffset else { return }
+        standardErrorLine(
+            "broadside: warning: \(list.name): times without an offset in '\(shownColumn(column))' "
+                + "are read as UTC, the first on line \(line): if they are local times, write their "
+                + "offset, as in 2026-01-31T12:00:00-05:00")
+    }
+
+    /// Warns about rows with dead tokens that are sent because their registration time is
+    /// unreadable.
+    private func warnOfUnreadableTimes(_ column: String, in list: TokenList) {
         guard let line = firstUnreadableLine else { return }
         let rows =
             unreadableRows == 1

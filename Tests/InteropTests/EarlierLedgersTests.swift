@@ -177,6 +177,8 @@ struct EarlierLedgersTests {
         }
         let list = try nights.campaign.directory.write(text, to: "registered.csv")
         let more = ["--tokens", list, "--skip-dead", nights.nights]
+        let withoutOffset =
+            "\(list): times without an offset in 'registered' are read as UTC, the first on line "
         for (name, duplicates) in [("all", false), ("once", true)] {
             let sent = try nights.sendToday(
                 name,
@@ -189,9 +191,22 @@ struct EarlierLedgersTests {
             #expect(counts["DeadToken"] ?? 0 > 10 && counts["sent"] ?? 0 > 100, "\(counts)")
             let unread = " rows with dead tokens are sent, because their 'registered', the first on"
             #expect(sent.errors.contains(unread), "\(sent.errors)")
+            #expect(sent.errors.contains(withoutOffset), "\(sent.errors)")
             // It must not speak for the next one.
             try FileManager.default.moveItem(
                 atPath: nights.ledger(name), toPath: "\(nights.campaign.directory.path)/\(name)")
+        }
+        let zoned = try nights.campaign.directory.write(
+            text.replacing(",2023-01-01\n", with: ",2023-01-01T00:00Z\n"), to: "zoned.csv")
+        for (list, isSaid) in [(list, true), (zoned, false)] {
+            let dry = try nights.sendToday(
+                "dry",
+                [
+                    "--tokens", list, "--skip-dead", nights.nights, "--registered-column",
+                    "registered", "--dry-run",
+                ])
+            #expect(dry.exitCode == 0, "\(dry.errors)")
+            #expect(dry.errors.contains("without an offset") == isSaid, "\(dry.errors)")
         }
         let missing = try nights.sendToday("missing", more + ["--registered-column", "born"])
         #expect(missing.exitCode == 2 && missing.errors.contains("born"), "\(missing.errors)")

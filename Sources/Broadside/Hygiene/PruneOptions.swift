@@ -22,7 +22,7 @@ public struct PruneOptions: Sendable {
     /// Topic of the list's rows, or a template with columns of the list; nil: the template of the
     /// ledgers, or any topic if they have no template.
     public var topic: String?
-    /// Column with the time of a token's registration.
+    /// Column with the time of a token's registration. Times without an offset are read as UTC.
     public var registeredColumn: String?
     /// Limit on removed rows, in percent of the list's rows. It applies to lists with at least
     /// `guardedRowCount` rows.

@@ -266,6 +266,9 @@ public enum PruneRun {
             text += "\n  dead tokens, registration unreadable: "
             text += grouped(counts.unreadableRegistrations)
             if let line = counts.firstUnreadableLine { text += ", the first on line \(line)" }
+            if let line = counts.firstLineWithoutOffset {
+                text += "\n  times without an offset are read as UTC, the first on line \(line)"
+            }
         }
         if hasSilence, options.registeredColumn == nil {
             text += "\n  not counted as alive: tokens that a legacy gateway accepted "

@@ -188,7 +188,7 @@ public struct SendOptions: Sendable {
     /// a warning.
     public var skipDeadIsDefault = false
     /// Column with the time of a token's registration. Reports from before that time are ignored.
-    /// nil: `deadFor` limits the age of reports.
+    /// Times without an offset are read as UTC. nil: `deadFor` limits the age of reports.
     public var registeredColumn: String?
     /// Maximum age of a report of a dead token, in nanoseconds; nil: `defaultDeadFor`. Older
     /// reports are ignored.

@@ -81,7 +81,7 @@ enum PruneCommand {
             ),
             .text(
                 "registered-column", "NAME", \.registeredColumn,
-                "column with the time of registration (Unix time in seconds to nanoseconds, or ISO 8601); a row is kept if this time is later than APNs' timestamp, or can't be read"
+                "column with the time of registration (Unix time in seconds to nanoseconds, or ISO 8601, read as UTC if it has no offset); a row is kept if this time is later than APNs' timestamp, or can't be read"
             ),
             .percentage(
                 "max-removed", \.maxRemovedPercent,

@@ -113,7 +113,7 @@ enum TokensCommand {
                 "dedupe: write the list here, completely or not at all"),
             .text(
                 "registered-column", "NAME", \.registeredColumn,
-                "dedupe: column with the time of registration (Unix time in seconds to nanoseconds, or ISO 8601); keep the newest row of each token; unreadable times count as the oldest"
+                "dedupe: column with the time of registration (Unix time in seconds to nanoseconds, or ISO 8601, read as UTC if it has no offset); keep the newest row of each token; unreadable times count as the oldest"
             ),
             .text(
                 "by", "COLUMN", \.byColumn,

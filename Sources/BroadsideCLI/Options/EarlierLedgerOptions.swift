@@ -9,7 +9,7 @@ enum EarlierLedgerOptions {
             skipDead,
             .text(
                 "registered-column", "NAME", \.registeredColumn,
-                "with --skip-dead: column with the time of registration; a row is sent if that time is later than APNs' timestamp, or can't be read"
+                "with --skip-dead: column with the time of registration, read as UTC if it has no offset; a row is sent if that time is later than APNs' timestamp, or can't be read"
             ),
             .duration(
                 "dead-for", \.deadFor, default: SendOptions.defaultDeadFor, least: 1,

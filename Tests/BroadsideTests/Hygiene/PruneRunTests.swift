@@ -175,6 +175,22 @@ import Testing
         #expect(failure(options)?.message.contains("list of lines") == true)
     }
 
+    @Test(arguments: [("", true), ("Z", false), ("+00:00", false)])
+    func `prune says that a compared time without an offset is read as UTC`(
+        offset: String, isSaid: Bool
+    ) throws {
+        let place = try Place(deadCount: 2)
+        let rows = [3, 0, 1].map { "\(hexToken($0)),2017-07-14 02:40:00\(offset)\n" }
+        var options = place.options(
+            try place.write("list.csv", "token,since\n" + rows.joined()), place.path + "/out")
+        let line = "\n  times without an offset are read as UTC, the first on line 3"
+        #expect(try !PruneRun.run(options).contains(line))
+        options.registeredColumn = "since"
+        #expect(try PruneRun.run(options).contains(line) == isSaid)
+        options.isDryRun = true
+        #expect(try PruneRun.run(options).contains(line) == isSaid)
+    }
+
     /// The forms of seconds since 2001, and of times that count from elsewhere.
     @Test(arguments: ["785000000", "0", "46023", "2999-01-01", "soon"])
     func `prune refuses registration times of which none can be read`(value: String) throws {

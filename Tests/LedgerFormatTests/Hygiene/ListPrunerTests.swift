@@ -91,6 +91,29 @@ import Testing
         #expect(result.counts.hasReadableRegistration)
     }
 
+    @Test func `The first compared time without an offset is recorded with its line`() throws {
+        let header = "token\tsince\n"
+        // A living token's time is not compared, and an unreadable one is no time.
+        let others =
+            "\(second)\t2023-11-14 22:13:19\n"
+            + ["2023-11-14 22:13:19Z", "1699999999", "2999-01-01 00:00:00", "soon"]
+            .map { "\(first)\t\($0)\n" }.joined()
+        for (value, goes) in [
+            ("2023-11-14 22:13:19", true), ("2023-11-14 22:13:21", false), ("2023-11-14", false),
+        ] {
+            let rows = String(repeating: "\(first)\t\(value)\n", count: 2)
+            for (text, line) in [(others, nil), (others + rows, 7), (rows + others, 2)]
+                as [(String, UInt64?)]
+            {
+                let result = try prune(
+                    header + text, dead: [died(first, at: 1_700_000_000_000)], format: .tsv,
+                    columns: ["token", "since"], header: header, windowSize: 200)
+                #expect(result.counts.firstLineWithoutOffset == line, "\(value)")
+                #expect(result.counts.removed == (line != nil && goes ? 4 : 2), "\(value)")
+            }
+        }
+    }
+
     /// Seconds since 2001, for example.
     @Test(arguments: ["785000000", "0", "", "2999-01-01"], [false, true])
     func `A survey knows whether any row's time can be read`(value: String, hasReadable: Bool)

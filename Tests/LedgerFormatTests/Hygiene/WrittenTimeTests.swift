@@ -53,6 +53,23 @@ import Testing
         #expect(milliseconds(text) == expected)
     }
 
+    @Test(
+        arguments: [
+            ("2023-11-14 22:13:20", true), ("2023-11-14T22:13:20.25", true),
+            ("2023-11-14 22:13\r", true), ("2023-11-14", true), ("20231114", true),
+            ("20231114221320", true), ("2023-11-14T22:13:20Z", false),
+            ("2023-11-14T22:13:20z", false), ("2023-11-14 22:13:20 UTC", false),
+            ("2023-11-14 22:13:20 GMT", false), ("2023-11-14 22:13:20+00", false),
+            ("2023-11-14 22:13:20.25 +0000 UTC", false), ("2023-11-14 17:13-05:00", false),
+            ("1700000000", false), ("1700000000.25", false), ("1700000000123456", false),
+        ] as [(String, Bool)])
+    func `A date or time of day without an offset lacks it, a number does not`(
+        text: String, lacksOffset: Bool
+    ) throws {
+        let time = try #require(WrittenTime(Array(text.utf8).span.bytes))
+        #expect(time.lacksOffset == lacksOffset)
+    }
+
     @Test(arguments: [
         "", " ", "yesterday", "null", "-5", "+5", "12.5", "1.7e9", "0x10",
         "9999999999999999999", "9223372036854775808", "17000000000000000000",
