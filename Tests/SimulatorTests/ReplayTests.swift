@@ -131,8 +131,8 @@ import Testing
         let report = second.stop().report(lint: .off)
         #expect(
             report.contains(
-                "replay: 6 requests had their own line, 2 got the last line of their token again, "
-                    + "1 had tokens without a line"))
+                "replay: 6 requests got the next line of their token, 2 its last line again, "
+                    + "1 found no line"))
     }
 
     @Test(.enabled(if: IndependentClient.isThere, "python3-h2 is not installed"))
