@@ -22,7 +22,9 @@ final class ZoneDatabase: Sendable {
 
     init(directory: String = ZoneDatabase.directory) { self.directory = directory }
 
-    /// Returns the rules of a zone such as `Europe/Berlin`; nil if the system does not know it.
+    /// Returns the rules of a zone such as `Europe/Berlin`; nil if the system does not know it. A
+    /// name without a file, such as `Asia/Calcutta`, has the rules of the zone to which it is a
+    /// link.
     func rules(named name: String) -> TimeZoneRules? {
         if let found = known.withLock({ $0[name] }) { return found }
         let rules = read(name)
@@ -31,7 +33,13 @@ final class ZoneDatabase: Sendable {
     }
 
     private func read(_ name: String) -> TimeZoneRules? {
-        guard Self.isName(name), name != Self.machineName,
+        guard Self.isName(name), name != Self.machineName else { return nil }
+        if let rules = rules(inFile: name) { return rules }
+        return ZoneLinks.target(of: name).flatMap { rules(inFile: $0) }
+    }
+
+    private func rules(inFile name: String) -> TimeZoneRules? {
+        guard
             let bytes = try? readFile(
                 "\(directory)/\(name)", option: "zone-default", limit: Self.fileLimit)
         else { return nil }

@@ -1,10 +1,10 @@
-import BroadsidePolicy
 import BroadsideSupport
 import BroadsideTestSupport
 import Foundation
 import Testing
 
 @testable import BroadsideCampaigns
+@testable import BroadsidePolicy
 
 /// Zones of the system by their names.
 @Suite struct ZoneDatabaseTests {
@@ -43,5 +43,64 @@ import Testing
         let empty = try TemporaryDirectory()
         let missing = try #require(message(ZoneDatabase(directory: empty.path), "UTC"))
         #expect(missing.contains("install the package tzdata"))
+    }
+
+    /// A folder of zones. The files have the given names, and the contents of the system's zones.
+    private static func folder(_ zones: [String: String]) throws -> TemporaryDirectory {
+        let folder = try TemporaryDirectory()
+        for (name, source) in zones {
+            let file = URL(filePath: "\(folder.path)/\(name)")
+            try FileManager.default.createDirectory(
+                at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+            let contents = FileManager.default.contents(
+                atPath: "\(ZoneDatabase.directory)/\(source)")
+            try #require(contents).write(to: file)
+        }
+        return folder
+    }
+
+    @Test func `A name without a file has the rules of the zone to which it is a link`() throws {
+        let folder = try Self.folder([
+            "Asia/Kolkata": "Asia/Kolkata", "US/Eastern": "Asia/Tokyo",
+            "America/New_York": "America/New_York",
+        ])
+        let database = ZoneDatabase(directory: folder.path)
+        let india = try #require(database.rules(named: "Asia/Calcutta"))
+        #expect(india == database.rules(named: "Asia/Kolkata"))
+        #expect(india.offset(at: 1_780_326_000) == 19_800)
+        #expect(database.rules(named: "asia/calcutta") == nil, "capital letters count")
+        #expect(database.rules(named: "Asia/Saigon") == nil, "its zone has no file")
+        // A file takes precedence over a link.
+        #expect(database.rules(named: "US/Eastern")?.offset(at: 0) == 32_400)
+    }
+
+    @Test
+    func `Each link leads to a zone with the rules that the link's own file has, from 2020 on`()
+        throws
+    {
+        let names = ZoneLinks.targets.map { $0.key }
+        #expect(names == Set(names).sorted(), "each name once, in order")
+        // The rules that the files have, without links.
+        func rules(_ name: String) -> TimeZoneRules? {
+            FileManager.default.contents(atPath: "\(ZoneDatabase.directory)/\(name)")
+                .flatMap { TimeZoneRules(file: [UInt8]($0)) }
+        }
+        for (name, target) in ZoneLinks.targets {
+            #expect(!names.contains(target), "\(name) leads to another link")
+            let found = try #require(rules(target), "\(target) has no file")
+            guard let own = rules(name) else { continue }
+            #expect(Self.course(own) == Self.course(found), "\(name) is not \(target)")
+        }
+    }
+
+    /// The offset at the start of 2020, and the changes until 2040, each with its offset.
+    private static func course(_ rules: TimeZoneRules) -> [Int64] {
+        var time: Int64 = 1_577_836_800
+        var course = [rules.offset(at: time)]
+        while let change = rules.nextChange(after: time), change < 2_208_988_800 {
+            time = change
+            course += [change, rules.offset(at: change)]
+        }
+        return course
     }
 }
