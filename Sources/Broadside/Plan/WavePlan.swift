@@ -264,9 +264,10 @@ package struct WavePlan: Sendable {
         guard zones.misnamedRows <= named / 2 else {
             throw .usage(
                 "zone-column",
-                "'\(printable(column))': \(text): does the column contain time zones such as "
-                    + "Europe/Berlin? To send these rows with --zone-default, leave the column "
-                    + "empty in them")
+                "'\(printable(column))': \(text): "
+                    + (ZoneDatabase().packageAdvice
+                        ?? "does the column contain time zones such as Europe/Berlin? To send these "
+                        + "rows with --zone-default, leave the column empty in them"))
         }
         standardErrorLine(
             "broadside: warning: --zone-column: \(text): such rows get --zone-default \(zone)")

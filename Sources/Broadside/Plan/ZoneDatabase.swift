@@ -10,6 +10,8 @@ final class ZoneDatabase: Sendable {
     private let directory: String
     private let known = Mutex<[String: TimeZoneRules?]>([:])
 
+    /// Names that each version of the package tzdata has.
+    private static let usualNames = ["UTC", "Europe/Berlin"]
     /// Name of the machine's own zone in the database. It is not accepted, so that a list means the
     /// same on each machine.
     private static let machineName = "localtime"
@@ -59,16 +61,20 @@ final class ZoneDatabase: Sendable {
         }
     }
 
+    /// Advice about a zone that the system does not know, if the system lacks other zones, too; nil
+    /// if it has the usual zones.
+    var packageAdvice: String? {
+        guard Self.usualNames.contains(where: { rules(named: $0) == nil }) else { return nil }
+        return "\(directory) lacks the usual time zones: install the package tzdata"
+    }
+
     /// Returns the rules of the zone that an option names.
     ///
     /// - Throws: Exit code 2 if the system does not know the zone.
     func rules(of name: String, option: String) throws(BroadsideError) -> TimeZoneRules {
         if let rules = rules(named: name) { return rules }
-        guard rules(named: "UTC") != nil else {
-            throw .usage(
-                option,
-                "needs the system's time zones, and \(directory) has none: install the package tzdata"
-            )
+        if let packageAdvice {
+            throw .usage(option, "needs the system's time zones, but \(packageAdvice)")
         }
         throw .usage(
             option,

@@ -209,7 +209,8 @@ extension FirstRowsCheck.Sample {
         case (.badZone, _):
             return (
                 "line \(line) names no time zone that this system knows",
-                "does --zone-column name a column of time zones such as Europe/Berlin? Rows "
+                ZoneDatabase().packageAdvice.map { "\($0)." }
+                    ?? "does --zone-column name a column of time zones such as Europe/Berlin? Rows "
                     + "without a zone get --zone-default."
             )
         case (.badValue, _) where isNested:

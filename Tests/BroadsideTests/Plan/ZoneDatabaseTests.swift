@@ -43,6 +43,9 @@ import Testing
         let empty = try TemporaryDirectory()
         let missing = try #require(message(ZoneDatabase(directory: empty.path), "UTC"))
         #expect(missing.contains("install the package tzdata"))
+        let folder = try Self.folder(["UTC": "UTC"])
+        let partial = try #require(message(ZoneDatabase(directory: folder.path), "Asia/Tokyo"))
+        #expect(partial.contains("install the package tzdata"), "the folder has only UTC")
     }
 
     /// A folder of zones. The files have the given names, and the contents of the system's zones.
