@@ -119,6 +119,10 @@ public struct Manifest: Codable, Hashable, Sendable {
     public var headerHash: String?
     /// The apns-unique-id of a broadcast's response; nil if there was none.
     public var broadcastUniqueID: String?
+    /// Names of the time zones that the campaign's rows have, ascending. Each was known to the
+    /// system at a start. nil if rows have no time zones, or if an earlier version of Broadside
+    /// recorded the campaign.
+    public private(set) var zones: [String]?
     /// Counters that accumulate over runs.
     public var counters = Counters()
     /// CRC-32 of the encoded manifest with 0 in this field.
@@ -141,6 +145,20 @@ public struct Manifest: Codable, Hashable, Sendable {
     /// the hash of a list with a single row would identify the row's token.
     public mutating func record(listHash hash: String?) {
         if identity.keepsTokens { listHash = hash }
+    }
+
+    /// Maximum number of time zones that are recorded.
+    static let zonesLimit = 4_096
+
+    /// Adds time zones that rows of the campaign have. If a run has a higher limit than the runs
+    /// before it, it may find further zones.
+    ///
+    /// - Returns: Whether the manifest has changed.
+    public mutating func record(zones names: [String]) -> Bool {
+        let all = Array(Set(zones ?? []).union(names).sorted().prefix(Self.zonesLimit))
+        guard all != zones else { return false }
+        zones = all
+        return true
     }
 
     /// The campaign's number, as in apns-ids.

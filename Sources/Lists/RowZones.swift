@@ -69,6 +69,9 @@ package final class RowZones: @unchecked Sendable {
 
     deinit { close(descriptor) }
 
+    /// Names of the zones that have rows.
+    package var usedNames: [String] { zones.filter { $0.rows > 0 }.map(\.name) }
+
     /// Number of the row after the list's last one.
     package var endRow: UInt64 { firstRow + count }
 

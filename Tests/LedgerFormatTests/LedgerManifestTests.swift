@@ -90,6 +90,7 @@ import Testing
         manifest.part = ListExtent(
             firstRow: 0, byteOffset: 0, firstLine: 1, endRow: 1, endByteOffset: 1)
         manifest.recordRunShape(isInListOrder: true, segmentCount: 1)
+        _ = manifest.record(zones: ["UTC"])
         manifest.endEpoch(
             lengths: [], isFinished: false, stop: StopRecord(.signal, wasAnswered: true))
         let text = String(decoding: manifest.encoded(), as: UTF8.self)
@@ -105,7 +106,7 @@ import Testing
                 "version", "campaign", "identity", "firstStartedAtMilliseconds",
                 "expirationSeconds", "name", "listPath", "part", "shards", "canaryPassed",
                 "canaryRowCount", "epochs", "isFinished", "rowCount", "rowsLimit", "listHash",
-                "headerHash", "counters", "checksum",
+                "headerHash", "zones", "counters", "checksum",
                 // Of the identity.
                 "columns", "environment", "listByteCount", "listFormat", "payloadSHA256",
                 "priority", "pushType", "topic", "expiration",
@@ -115,6 +116,18 @@ import Testing
                 "segmentsAreMade", "isInListOrder", "stop", "kind", "wasAnswered", "retries",
                 "shortened", "reconnects", "connections",
             ])
+    }
+
+    @Test func `The zones of all runs are recorded once each, up to a limit`() throws {
+        var manifest = manifest()
+        #expect(manifest.zones == nil, "as in the manifest of an earlier version")
+        let changes = [["Europe/Berlin", "Asia/Tokyo"], ["Asia/Tokyo"], ["Asia/Calcutta"]]
+            .map { manifest.record(zones: $0) }
+        #expect(changes == [true, false, true])
+        let read = try Manifest(decoding: manifest.encoded())
+        #expect(read.zones == ["Asia/Calcutta", "Asia/Tokyo", "Europe/Berlin"])
+        _ = manifest.record(zones: (0...Manifest.zonesLimit).map { "Zone/\($0)" })
+        #expect(manifest.zones?.count == Manifest.zonesLimit)
     }
 
     @Test func `A resumed run keeps the lengths found, and an ended one its own`() {

@@ -81,4 +81,21 @@ final class ZoneDatabase: Sendable {
             "'\(printable(name, limit: 60))' is not a time zone of this system: name one such as "
                 + "Europe/Berlin, as in \(directory)")
     }
+
+    /// Checks that the system knows the zones of a campaign that continues. Otherwise, the run would
+    /// settle rows of these zones as invalid, or would send them at the time of another zone.
+    ///
+    /// - Parameter names: Zones that rows of the campaign have, from the ledger.
+    /// - Throws: Exit code 2 if the system lacks a zone.
+    func check(zonesOfCampaign names: [String]) throws(BroadsideError) {
+        let missing = names.filter { rules(named: $0) == nil }
+        guard let first = missing.first else { return }
+        let others = missing.count - 1
+        let more =
+            others < 1 ? "" : others == 1 ? " and 1 other zone" : " and \(others) other zones"
+        throw .request(
+            "rows of this campaign are in the time zone \(printable(first, limit: 60))\(more), which "
+                + "this system lacks: install or update the package tzdata (on Debian 13 and Ubuntu "
+                + "24.04, also tzdata-legacy), then resume")
+    }
 }

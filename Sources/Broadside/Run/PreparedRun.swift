@@ -21,7 +21,7 @@ struct PreparedRun {
         }
         session = try LedgerSession(
             plan, list: list, part: run.isBegun ? nil : run.rows.part(), skips: run.skips,
-            directory: directory, now: Clock.now())
+            directory: directory, zones: ZoneDatabase(), now: Clock.now())
         let isOver = session.isFinishedAlready
         waves =
             isOver
@@ -45,6 +45,7 @@ struct PreparedRun {
                 throw error
             }
         }
+        if let waves { try session.record(zones: waves.zones.usedNames) }
         size =
             isOver || plan.options.progress == .none ? nil : try ListSize.estimate(plan, list)
         let selection = ListSelection(rows: session.manifest.rows, skips: session.skips)
@@ -53,7 +54,8 @@ struct PreparedRun {
             ? nil : AlertText(plan, firstRow: try? FirstRow.find(plan, list, selection))
     }
 
-    /// Continues the ledger with the next pass of the process.
+    /// Continues the ledger with the next pass of the process. The time zones were read before the
+    /// first pass.
     ///
     /// - Parameter plan: Plan of the next pass.
     init(

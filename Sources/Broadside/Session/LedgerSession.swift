@@ -40,9 +40,11 @@ final class LedgerSession {
     /// - Parameters:
     ///   - part: Part of the list for a new campaign; nil: not determined yet.
     ///   - directory: Directory of the ledger, locked.
+    ///   - zones: Database that must have the time zones of a campaign that continues; nil: they
+    ///     are not needed.
     init(
         _ plan: Plan, list: TokenList, part: ListExtent?, skips search: ExclusionScan?,
-        directory: LedgerDirectory, now: Now
+        directory: LedgerDirectory, zones: ZoneDatabase? = nil, now: Now
     ) throws(BroadsideError) {
         self.plan = plan
         self.directory = directory
@@ -82,14 +84,16 @@ final class LedgerSession {
             claimWarning = try Self.claim(directory, manifest)
             return
         }
-        var state = try LedgerState(plan, list: list, identity: identity, directory: directory)
+        var state = try LedgerState(
+            plan, list: list, identity: identity, directory: directory, zones: zones)
         // If nothing can remain to be sent, no claim is made.
         claimWarning = state.sendsNothing ? nil : try Self.claim(directory, state.manifest)
         try directory.syncSegments()
         // A concurrent attempt may have reserved rows before this claim. After the claim, it
         // reserves none.
         if !state.sendsNothing, try !state.isCurrent(in: directory) {
-            state = try LedgerState(plan, list: list, identity: identity, directory: directory)
+            state = try LedgerState(
+                plan, list: list, identity: identity, directory: directory, zones: zones)
         }
         let index = state.index
         manifest = state.manifest
@@ -180,6 +184,9 @@ final class LedgerSession {
         }
         let earlier = try EarlierRuns(directory, manifest, plan, rows: rows.rows())
         try earlier.check(list, in: directory)
+        if !manifest.isFinished || !plan.options.retry.isEmpty {
+            try ZoneDatabase().check(zonesOfCampaign: manifest.zones ?? [])
+        }
         return earlier
     }
 
@@ -331,6 +338,14 @@ final class LedgerSession {
         return ResumePlan(
             index: index, lostRows: plan.options.onLost, reopens: plan.options.retry,
             reopenedSince: plan.reopenedSince)
+    }
+
+    /// Records the time zones of the campaign's rows in the manifest, before the first of these rows
+    /// is reserved. A resume on a system that lacks one of them is then refused.
+    func record(zones names: [String]) throws(BroadsideError) {
+        assert(!isFinishedAlready, "a finished campaign has no rows to send")
+        guard manifest.record(zones: names) else { return }
+        try directory.save(manifest, isCopied: isResumed)
     }
 
     /// Records in the manifest that every segment of this run is on disk.

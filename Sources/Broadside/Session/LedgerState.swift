@@ -25,8 +25,10 @@ struct LedgerState {
     /// - Parameters:
     ///   - identity: Identity of the campaign that the run continues.
     ///   - directory: Directory of the ledger, locked.
+    ///   - zones: Database that must have the time zones of the campaign; nil: they are not needed.
     init(
-        _ plan: Plan, list: TokenList, identity: CampaignIdentity, directory: LedgerDirectory
+        _ plan: Plan, list: TokenList, identity: CampaignIdentity, directory: LedgerDirectory,
+        zones: ZoneDatabase?
     ) throws(BroadsideError) {
         let known = try directory.readManifest()
         if let difference = LedgerSession.difference(
@@ -41,6 +43,7 @@ struct LedgerState {
             if error.exitCode == ExitCode.disk { try directory.refuseOldCopy(known) }
             throw error
         }
+        if !isFinished, let zones { try zones.check(zonesOfCampaign: manifest.zones ?? []) }
     }
 
     private init(

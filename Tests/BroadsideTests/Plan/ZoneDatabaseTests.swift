@@ -106,4 +106,22 @@ import Testing
         }
         return course
     }
+
+    @Test func `A campaign whose zones are missing is refused, and the packages are named`() throws
+    {
+        let folder = try Self.folder(["Asia/Kolkata": "Asia/Kolkata"])
+        let database = ZoneDatabase(directory: folder.path)
+        try database.check(zonesOfCampaign: ["Asia/Calcutta", "Asia/Kolkata"])
+        func refusal(_ zones: [String]) throws -> String {
+            let error = try #require(throws: BroadsideError.self) {
+                try database.check(zonesOfCampaign: zones)
+            }
+            #expect(error.exitCode == 2 && error.message.contains("tzdata-legacy"))
+            return error.message
+        }
+        #expect(try refusal(["Asia/Calcutta", "Asia/Tokyo"]).contains("Asia/Tokyo, which this"))
+        #expect(
+            try refusal(["Asia/Tokyo", "Europe/Rome", "Mars/Base"])
+                .contains("Asia/Tokyo and 2 other zones, which this system lacks"))
+    }
 }

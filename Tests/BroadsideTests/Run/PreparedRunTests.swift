@@ -1,3 +1,4 @@
+import BroadsideLedgerFormat
 import BroadsideLedgers
 import BroadsidePolicy
 import BroadsideSupport
@@ -9,13 +10,16 @@ import Testing
 
 /// What a run does between the check of its inputs and its first row.
 @Suite struct PreparedRunTests {
-    /// Options whose list begins no campaign with waves, because most of its zones are unknown.
-    private static func options(_ campaign: Campaign) throws -> SendOptions {
+    /// Options with a list of two rows. By default, the list begins no campaign with waves, because
+    /// most of its zones are unknown.
+    private static func options(
+        _ campaign: Campaign, zones: [String] = ["Berlin", "Paris"]
+    ) throws -> SendOptions {
         let tokens = ["ab", "cd"].map { String(repeating: $0, count: 32) }
         var options = SendOptions()
         options.tokens = .file(
             try campaign.directory.write(
-                "token,tz\n\(tokens[0]),Berlin\n\(tokens[1]),Paris\n", to: "list.csv"))
+                "token,tz\n\(tokens[0]),\(zones[0])\n\(tokens[1]),\(zones[1])\n", to: "list.csv"))
         options.payload = campaign.payloadFile
         options.topic = Campaign.topic
         options.authKey = campaign.authority.authKey
@@ -56,5 +60,28 @@ import Testing
         let prepared = try PreparedRun(run, directory: Self.open(campaign))
         #expect(prepared.session.isResumed)
         #expect(FileManager.default.fileExists(atPath: "\(campaign.ledger)/manifest.json"))
+    }
+
+    @Test func `A resume on a system without a zone of the first start changes nothing`() throws {
+        let campaign = try Campaign(rows: 1)
+        let run = try CheckedRun(
+            Self.options(campaign, zones: ["Asia/Tokyo", "America/New_York"]), spooling: nil)
+        do {
+            let first = try PreparedRun(run, directory: Self.open(campaign))
+            #expect(first.session.manifest.zones == ["America/New_York", "Asia/Tokyo"])
+            // A zone that the system of the first start knew.
+            try first.session.record(zones: ["Mars/Base"])
+        }
+        func manifest() -> Data? {
+            FileManager.default.contents(atPath: "\(campaign.ledger)/manifest.json")
+        }
+        let before = manifest()
+        #expect(before != nil)
+        let error = try #require(throws: BroadsideError.self) {
+            try PreparedRun(run, directory: Self.open(campaign))
+        }
+        #expect(error.exitCode == 2)
+        #expect(error.message.contains("Mars/Base, which this system lacks"), "\(error.message)")
+        #expect(manifest() == before)
     }
 }
