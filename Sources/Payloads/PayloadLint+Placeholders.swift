@@ -4,8 +4,8 @@ import BroadsideSupport
 extension PayloadLint {
     // MARK: Placeholders
 
-    /// Checks placeholders that are probably not meant as they are written: defaults with blanks
-    /// around them, and braces that are escaped.
+    /// Checks placeholders that are probably not meant as they are written: defaults that are
+    /// filters of another language or have blanks around them, and braces that are escaped.
     mutating func checkPlaceholders(_ payload: RawSpan) {
         var tokenizer = JSONTokenizer()
         while let token = try? tokenizer.next(in: payload) {
@@ -20,6 +20,14 @@ extension PayloadLint {
         // Invalid templates are reported when they are compiled.
         let pieces = (try? TemplatePiece.divide(inside[...], at: token.start, isJSON: true)) ?? []
         for case .placeholder(let placeholder) in pieces {
+            if let filter = ForeignFilter(placeholder, isJSON: true) {
+                if filter.isCertain {
+                    error(placeholder.offset, filter.message)
+                } else {
+                    warn(placeholder.offset, filter.message)
+                }
+                continue
+            }
             let blank = UInt8(ascii: " ")
             guard placeholder.kind.isText, let text = placeholder.fallback,
                 text.first == blank || text.last == blank, text.contains(where: { $0 != blank })

@@ -15,9 +15,11 @@ public struct PayloadLint {
 
     /// Returns the findings, in the order of the text; those about the whole payload come last.
     ///
-    /// - Parameter isBroadcast: Whether the payload is for a broadcast channel.
+    /// - Parameters:
+    ///   - isBroadcast: Whether the payload is for a broadcast channel.
+    ///   - isFilledIn: Whether the payload is one row's, in which braces are text.
     public static func findings(
-        _ payload: RawSpan, pushType: PushType, isBroadcast: Bool = false
+        _ payload: RawSpan, pushType: PushType, isBroadcast: Bool = false, isFilledIn: Bool = false
     ) -> [Finding] {
         guard let document = try? PayloadDocument(payload) else { return [] }
         var lint = PayloadLint(
@@ -26,7 +28,7 @@ public struct PayloadLint {
         lint.checkValues()
         lint.checkContent()
         lint.checkText(payload)
-        lint.checkPlaceholders(payload)
+        if !isFilledIn { lint.checkPlaceholders(payload) }
         // Findings have offsets until here, so that locations are computed only once per finding.
         assert(
             lint.found.allSatisfy { $0.offset ?? 0 < payload.byteCount },

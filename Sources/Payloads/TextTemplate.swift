@@ -36,6 +36,9 @@ public struct TextTemplate: Sendable, Equatable {
                             offset: placeholder.offset,
                             message: "a header is text, without types: write {{\(name)}}")
                     }
+                    if let filter = ForeignFilter(placeholder, isJSON: false), filter.isCertain {
+                        throw TemplateError(offset: placeholder.offset, message: filter.message)
+                    }
                     segments.append(.init(constant: constant, placeholder: placeholder))
                     constant = []
                 }

@@ -61,6 +61,9 @@ struct PayloadProblemTests {
             text: #"{"aps":{"alert":"x","interruption-level":"{{name|urgent}}"}}"#,
             error: "must be one of"),
         .init(text: #"{"aps":{"alert":"{{name|x {{y}}"}}"#, error: "contains {{"),
+        .init(
+            text: #"{"aps":{"alert":"Hi {{name | default: 'friend'}}!"}}"#,
+            error: "write {{name|friend}}"),
     ]
 
     @Test(arguments: payloads)

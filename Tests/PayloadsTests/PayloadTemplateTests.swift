@@ -209,6 +209,7 @@ import Testing
         ("ab{{n", 3, "not closed"), ("é–{{n", 3, "not closed"), ("{{}}", 1, "names no column"),
         ("x{{n:int}}", 2, "without types: write {{n}}"),
         ("{{a}}{{n:bool}}", 6, "without types: write {{n}}"),
+        ("x{{n|default: 'y'}}", 2, "no filters: write {{n|y}}"),
     ])
     func `A mistake in a header template is reported with its character`(
         text: String, character: Int, says: String

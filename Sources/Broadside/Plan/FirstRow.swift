@@ -56,7 +56,7 @@ struct FirstRow {
         let type = isLegacy ? PayloadLint.legacyPushType(bytes) : plan.options.pushType
         let location = "\(plan.payloads.names[template]), filled in by line \(line) of the list"
         var warnings: [String] = []
-        for finding in PayloadLint.findings(bytes, pushType: type) {
+        for finding in PayloadLint.findings(bytes, pushType: type, isFilledIn: true) {
             let message = "\(location): \(finding.problem.message)"
             if finding.isError { throw .request(message) }
             // Skips warnings about the template itself, which were printed already.

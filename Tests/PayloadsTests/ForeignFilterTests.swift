@@ -1,0 +1,69 @@
+import BroadsideAPNs
+import Testing
+
+@testable import BroadsidePayloads
+
+/// Defaults that are filters of Liquid, Jinja and other languages. They would be sent as text.
+@Suite struct ForeignFilterTests {
+    private func findings(_ text: String, isFilledIn: Bool = false) -> [PayloadLint.Finding] {
+        let bytes = Array(#"{"aps":{"alert":"Hi \#(text)"}}"#.utf8)
+        return PayloadLint.findings(bytes.span.bytes, pushType: .alert, isFilledIn: isFilledIn)
+    }
+
+    @Test(
+        arguments: [
+            ("{{x|default:'friend'}}", "{{x|friend}}"),
+            ("{{ x | default: 'friend' }}", "{{x|friend}}"),
+            (#"{{x|default(\"friend\")}}"#, "{{x|friend}}"),
+            (#"{{x | default: \"y\"}}"#, "{{x|y}}"), ("{{x|default ‘you’}}", "{{x|you}}"),
+            ("{{x|default: '', allow_false: true}}", "{{x|}}"),
+            ("{{x:fit|default: 'y'}}", "{{x:fit|y}}"), ("{{x|default: nickname}}", "{{x|friend}}"),
+            ("{{x|default('y'}}", "{{x|y}}"), ("{{x|default:'y}}", "{{x|friend}}"),
+            ("{{x | strip | default: 'y'}}", "{{x|y}}"),
+            ("{{x|friend | upcase}}", "{{x|friend}}"),
+            ("{{x|upcase}}", "write {{x}}, or {{x|friend}}"),
+            ("{{x|downcase}}", "the filter downcase"), ("{{x | capitalize }}", "capitalize"),
+            ("{{x|escape}}", "{{x}}"), ("{{x|strip}}", "{{x}}"), ("{{x|trim}}", "{{x}}"),
+            ("{{x|strip_html}}", "{{x}}"), ("{{x|truncate: 20}}", "truncate: 20"),
+            ("{{x|truncate(20)}}", "truncate(20)"), ("{{x|date: '%d.%m.'}}", "date: '%d.%m.'"),
+            ("{{x|title()}}", "title()"),
+        ])
+    func `A filter as a default is an error that shows the right form`(
+        text: String, says: String
+    ) {
+        let found = findings(text)
+        #expect(found.count == 1 && found[0].isError, "\(found)")
+        #expect(found.first?.problem.message.contains(says) == true, "\(found)")
+        #expect(found.first?.problem.column == 21)
+    }
+
+    @Test(arguments: ["title", " title ", "upper", "lower", "safe"])
+    func `A filter that could be a word of a text is a warning`(word: String) {
+        let found = findings("{{x|\(word)}}")
+        #expect(found.count == 1 && !found[0].isError, "\(found)")
+        #expect(found.first?.problem.message.contains("write {{x}} if a filter") == true)
+    }
+
+    @Test(arguments: [
+        "{{x|friend}}", "{{x|default}}", "{{x|default (see below)}}", "{{x|default text}}",
+        "{{x|Upcase}}", "{{x|escape room}}", "{{x|date: to be announced}}", "{{x|first}}",
+        "{{x|your title: 'Dr'}}", "{{x|a|b}}", "{{x||}}", "{{x|}}", "{{x|title|name}}",
+        "{{{{x|upcase}}",
+    ])
+    func `A default that is a text is no filter`(text: String) {
+        #expect(findings(text) == [])
+    }
+
+    @Test func `A filter in a row's own text is neither an error nor a warning`() {
+        #expect(findings("{{x|upcase}} {{y | z }}", isFilledIn: true) == [])
+    }
+
+    @Test func `A long filter is shortened in its message`() throws {
+        let long = String(repeating: "y", count: 10_000)
+        for text in ["{{x|default:'\(long)'}}", "{{x|truncate:\(long)}}"] {
+            let found = try #require(findings(text).first)
+            #expect(found.isError && found.problem.message.utf8.count < 250)
+            #expect(found.problem.message.contains("{{x|friend}}"))
+        }
+    }
+}
