@@ -11,6 +11,16 @@ import Testing
         ("100% of %match%", "%match%", "match"), ("[[name]]", "[[name]]", "name"),
         ("<name>", "<name>", "name"), ("{other} {name}", "{name}", "name"),
         ("{\"a\":{name}", "{name}", "name"), ("{user.name}", "{user.name}", "user.name"),
+        ("$(name)", "$(name)", "name"), ("*|NAME|*", "*|NAME|*", "name"),
+        ("%%name%%", "%%name%%", "name"), ("Hi %%Name%%!", "%%Name%%", "name"),
+        ("<%= name %>", "<%= name %>", "name"), ("<%=name%>", "<%=name%>", "name"),
+        ("{% if name %}Hi{% endif %}", "{% if name %}", "name"),
+        ("{% else %}{%- if x == name -%}", "{%- if x == name -%}", "name"),
+        ("{% if user.name != '' %}", "{% if user.name != '' %}", "user.name"),
+        ("<% @match.id %>", "<% @match.id %>", "match"), ("{%name%}", "{%name%}", "name"),
+        ("{% if names %}", "", ""), ("{% if name", "", ""), ("<%= other %>", "", ""),
+        ("*|nam|*", "", ""), ("*|name|", "", ""), ("$(nam)", "", ""), ("(name)", "", ""),
+        ("%%name", "", ""), ("100%% name", "", ""),
         ("{{name}}", "", ""), ("{{{{name}}", "", ""), ("{nam}", "", ""), ("{names}", "", ""),
         ("[name]", "", ""), ("[[name]", "", ""), ("{name", "", ""), ("%name", "", ""),
         ("{}", "", ""), ("<b>", "", ""), ("name", "", ""), ("", "", ""),
@@ -21,6 +31,13 @@ import Testing
             in: Array(text.utf8), columns: ["token", "name", "match", "user.name", ""])
         #expect(placeholder?.text ?? "" == found)
         #expect(placeholder?.column ?? "" == column)
+    }
+
+    @Test(arguments: [(248, true), (249, false)])
+    func `The code of a tag has at most 256 bytes`(count: Int, isFound: Bool) {
+        let text = "{% if name\(String(repeating: " ", count: count))%}"
+        let found = ForeignPlaceholder.first(in: Array(text.utf8), columns: ["name"])
+        #expect((found != nil) == isFound)
     }
 
     @Test func `A payload's own placeholders are not foreign, wherever they stand`() throws {
