@@ -98,7 +98,10 @@ public struct PayloadLint {
                     "'\(member.key)' is not a key of \(name): did you mean \(nearest)?")
             } else {
                 let advice =
-                    name == "aps" ? "put keys of your own beside aps" : "remove it"
+                    name != "aps"
+                    ? "remove it"
+                    : Self.textKeys.contains(member.key)
+                        ? "put it inside alert" : "put keys of your own beside aps"
                 warn(
                     member.keyOffset,
                     "'\(member.key)' is not a key of \(name), so devices ignore it: \(advice)")
@@ -270,18 +273,7 @@ extension PayloadLint {
     func has(_ key: String) -> Bool { document.member(["aps"], key) != nil }
 
     private mutating func checkAlert(_ aps: PayloadDocument.Member) {
-        let isSeen = has("alert") || has("badge") || has("sound")
-        if !isSeen {
-            if has("content-available") {
-                error(
-                    aps.keyOffset,
-                    "there is nothing to show, but push type alert must show "
-                        + "something: send it with push type background")
-            } else {
-                warn(
-                    aps.keyOffset, "aps has neither alert, badge nor sound: devices show nothing")
-            }
-        }
+        checkShown(aps)
         if let mutable = document.member(["aps"], "mutable-content"), !has("alert") {
             warn(
                 mutable.keyOffset,

@@ -37,6 +37,9 @@ struct PayloadProblemTests {
             error: "'notification', as Firebase's messages do"),
         .init(text: #"{"message":{"token":"x"}}"#, error: "as Firebase's messages do"),
         .init(text: #"{"aps":{"content-available":1}}"#, error: "push type background"),
+        .init(
+            text: #"{"aps":{"title":"Sale","body":"Today only"}}"#,
+            error: "title and body belong in aps.alert"),
         .init(text: #"{"aps":{"alert":"x"}}"#, pushType: "background", error: "(and 1 more)"),
         .init(
             text: #"{"aps":{"alert":"x","interruption-level":"urgent"}}"#, error: "must be one of"),

@@ -184,6 +184,25 @@ import Testing
         .init(#"{"aps":{"event":"start"}}"#, .liveActivity, says: "needs 'alert'"),
         .init(#"{"aps":{}}"#, isError: false, says: "devices show nothing"),
         .init(
+            #"{"aps":{"title":"Sale","body":"Today only"}}"#, at: (1, 2),
+            says: "title and body belong in aps.alert"),
+        .init(
+            #"{"aps":{"content-available":1,"body":"x"}}"#, says: "title and body belong in aps"),
+        .init(
+            #"{"aps":{"title":"Sale"}}"#, isError: false, at: (1, 9),
+            says: "put it inside alert"),
+        .init(
+            #"{"aps":{"category":"c","thread-id":"t"},"id":7}"#, at: (1, 2),
+            says: "must show something: add an alert"),
+        .init(#"{"aps":{"mutable-content":1}}"#, at: (1, 2), says: "nothing to show"),
+        .init(#"{"aps":{"url-args":["x"]}}"#, says: "nothing to show"),
+        .init(#"{"aps":{"id":7}}"#, says: "nothing to show"),
+        .init(
+            #"{"aps":{"event":"end","timestamp":1790000000,"content-state":{}}}"#,
+            says: "send it with push type liveactivity"),
+        .init(#"{"aps":{"content-changed":true}}"#, says: "send it with push type widgets"),
+        .init(#"{"aps":{"allert":"x"}}"#, isError: false, says: "devices show nothing"),
+        .init(
             #"{"aps":{"alert":""}}"#, isError: false, says: "'alert' is empty: devices show nothing"
         ),
         .init(

@@ -1,0 +1,53 @@
+import BroadsideAPNs
+import BroadsideSupport
+
+extension PayloadLint {
+    /// The texts of an alert, which are often written beside it.
+    static let textKeys = ["title", "subtitle", "body"]
+
+    /// The keys of which a push of type alert has at least one. The type is for "an alert, badge, or
+    /// sound" (Apple, "Sending notification requests to APNs").
+    private static let shownKeys = ["alert", "badge", "sound"]
+
+    /// Checks that a push of type alert has something that devices show.
+    ///
+    /// An empty `aps` is only a warning, because it is right for a Wallet pass update.
+    mutating func checkShown(_ aps: PayloadDocument.Member) {
+        guard !Self.shownKeys.contains(where: { has($0) }) else { return }
+        let keys = document.members(of: ["aps"]).map(\.key)
+        // A misspelled key is an error already, which names the right key.
+        if keys.isEmpty || keys.contains(where: { Self.isMisspelled($0) }) {
+            return warn(
+                aps.keyOffset, "aps has neither alert, badge nor sound: devices show nothing")
+        }
+        if keys.contains(where: { Self.textKeys.contains($0) }) {
+            return error(
+                aps.keyOffset,
+                "there is nothing to show, because title and body belong in aps.alert: write "
+                    + "{\"aps\":{\"alert\":{\"title\":..., \"body\":...}}}")
+        }
+        let advice =
+            typeOfKeys(keys).map { "send it with push type \($0.rawValue)" }
+            ?? "add an alert, badge or sound"
+        error(
+            aps.keyOffset,
+            "there is nothing to show, but push type alert must show something: \(advice)")
+    }
+
+    /// Whether a key of `aps` is probably meant as one of the keys that show something.
+    private static func isMisspelled(_ key: String) -> Bool {
+        let names = PayloadKey.aps.map(\.name)
+        guard !names.contains(key), let nearest = nearestName(to: key, among: names) else {
+            return false
+        }
+        return shownKeys.contains(nearest)
+    }
+
+    /// The push type to which the keys of `aps` belong; nil if they show none.
+    private func typeOfKeys(_ keys: [String]) -> PushType? {
+        for key in PayloadKey.aps where keys.contains(key.name) {
+            if let type = key.pushType { return type }
+        }
+        return keys.contains("content-available") ? .background : nil
+    }
+}
