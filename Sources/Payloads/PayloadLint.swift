@@ -28,6 +28,7 @@ public struct PayloadLint {
         lint.checkValues()
         lint.checkContent()
         lint.checkText(payload)
+        lint.checkEntities(payload)
         if !isFilledIn { lint.checkPlaceholders(payload) }
         // Findings have offsets until here, so that locations are computed only once per finding.
         assert(

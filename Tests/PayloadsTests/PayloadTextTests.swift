@@ -57,4 +57,37 @@ import Testing
     @Test func `A path beside aps is not taken for a line break`() {
         #expect(findings(#"{"aps":{"alert":"x"},"path":"C:\\new"}"#).isEmpty)
     }
+
+    @Test(
+        arguments: [
+            ("Tom &amp; Jerry", "&amp;"), ("It&#8217;s", "&#8217;"), ("It&#x2019;s", "&#x2019;"),
+            ("a &lt; b &amp; c", "&lt;"), (#"caf\u0026eacute;"#, "&eacute;"),
+            ("{{name}} &nbsp;", "&nbsp;"), ("{{name|Tom &quot; x}}", "&quot;"),
+            ("&Uuml;ber", "&Uuml;"), ("a & b &gt; c", "&gt;"),
+        ])
+    func `An HTML entity in an alert's text is a warning`(text: String, entity: String) {
+        for whole in [
+            payload(text), #"{"aps":{"alert":{"title":"\#(text)"}}}"#,
+            #"{"aps":{"alert":{"title":"x","body":"\#(text)"}}}"#,
+        ] {
+            let found = findings(whole).filter { $0.problem.message.contains("is not HTML") }
+            #expect(found.count == 1 && !found[0].isError, "\(whole)")
+            #expect(found.first?.problem.message.contains("devices show \(entity) as") == true)
+            #expect(found.first?.problem.column ?? 0 >= 17)
+        }
+    }
+
+    @Test(
+        arguments: [
+            "R&D; AT&T", "Q&As; more", "a && b;", "&;", "&#;", "&#x;", "&#12a;", "&amp",
+            "fish &chips;", "&",
+        ])
+    func `An ampersand alone is no HTML entity`(text: String) {
+        #expect(findings(payload(text)) == [])
+    }
+
+    @Test func `An HTML entity outside of the alert's texts is no warning`() {
+        #expect(
+            findings(#"{"aps":{"alert":"x","thread-id":"a&amp;b"},"html":"a &amp; b"}"#) == [])
+    }
 }
