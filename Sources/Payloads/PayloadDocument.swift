@@ -22,6 +22,9 @@ struct PayloadDocument {
         var isRepeated: Bool
         /// Whether the text has a placeholder without a default. If so, rows provide part of it.
         var isTemplate: Bool
+        /// Whether the value is a placeholder with the type of a number or boolean. If so, `text`
+        /// is the default or a sample.
+        var isTypedTemplate: Bool
     }
 
     private(set) var members: [Member] = []
@@ -67,7 +70,8 @@ struct PayloadDocument {
                         path: levels.dropFirst().map(\.name), key: name,
                         keyOffset: given.start - 1, kind: kind, valueOffset: start,
                         text: sample ?? JSONText.decoded(payload, token), isRepeated: !isNew,
-                        isTemplate: sample?.isEmpty == true))
+                        isTemplate: sample?.isEmpty == true,
+                        isTypedTemplate: token.kind == .string && kind != .string))
             }
             switch token.kind {
             case .objectStart: levels.append(Level(name: name))

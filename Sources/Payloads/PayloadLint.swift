@@ -191,14 +191,45 @@ extension PayloadLint {
             error(member.valueOffset, "'relevance-score' must be from 0 to 1")
         case "timestamp" where member.kind == .number, "stale-date" where member.kind == .number,
             "dismissal-date" where member.kind == .number:
-            guard let time = Double(member.text), time >= 100_000_000_000 else { break }
-            warn(
-                member.valueOffset,
-                "'\(member.key)' is in seconds, but this looks like "
-                    + "milliseconds: divide it by 1000")
+            checkTime(member)
         default: break
         }
     }
+
+    /// Checks that a time is in seconds since 1970.
+    private mutating func checkTime(_ member: PayloadDocument.Member) {
+        guard let time = Double(member.text) else { return }
+        if time >= 100_000_000_000 {
+            let (unit, factor) =
+                time < 100_000_000_000_000
+                ? ("milliseconds", "1000") : ("microseconds", "1,000,000")
+            return warn(
+                member.valueOffset,
+                "'\(member.key)' is in seconds, but this looks like \(unit): divide it by "
+                    + "\(factor)")
+        }
+        // The other times may be in the past: an activity with such a dismissal-date is removed at
+        // once.
+        guard member.key == "timestamp", pushType == .liveActivity, !member.isTypedTemplate,
+            time < Self.earliestTimestamp
+        else { return }
+        if time + Self.referenceDate >= Self.earliestTimestamp {
+            warn(
+                member.valueOffset,
+                "'timestamp' counts from 1970, but this looks like seconds since 2001: add "
+                    + "978307200")
+        } else {
+            warn(
+                member.valueOffset,
+                "'timestamp' is before 2020: write the present time in seconds since 1970")
+        }
+    }
+
+    /// January 1, 2020. Live Activities are newer.
+    private static let earliestTimestamp: Double = 1_577_836_800
+
+    /// January 1, 2001, from which Foundation's `Date` counts.
+    private static let referenceDate: Double = 978_307_200
 
     /// Checks a key that must be 1 or absent.
     private mutating func checkFlag(_ member: PayloadDocument.Member) {

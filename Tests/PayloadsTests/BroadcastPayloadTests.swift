@@ -14,7 +14,7 @@ import Testing
         #"{"aps":{"timestamp":1790000000,"event":"update","content-state":{"home":2,"away":1}}}"#,
         #"{"aps":{"timestamp":1790001800,"event":"end","dismissal-date":1790005400,"content-state":{"home":2}}}"#,
         #"{"aps":{"timestamp":1790000060,"event":"update","stale-date":1790000960,"content-state":{"home":3},"alert":{"title":{"loc-key":"GOAL_%@","loc-args":["Home"]},"body":{"loc-key":"SCORE_%@_%@","loc-args":["3","1"]},"sound":"goal.caf"}}}"#,
-        #"{"aps":{"timestamp":1,"event":"update","content-state":{},"relevance-score":75}}"#,
+        #"{"aps":{"timestamp":1790000000,"event":"update","content-state":{},"relevance-score":75}}"#,
     ])
     func `A broadcast of the documents has no findings`(_ payload: String) {
         #expect(findings(payload) == [])
@@ -24,15 +24,15 @@ import Testing
     @Test(
         arguments: [
             (#"{"aps":{"event":"update","content-state":{}}}"#, "'timestamp'", true),
-            (#"{"aps":{"timestamp":1,"content-state":{}}}"#, "'event'", true),
-            (#"{"aps":{"timestamp":1,"event":"update"}}"#, "'content-state'", true),
-            (#"{"aps":{"timestamp":1,"event":"end"}}"#, "'content-state'", false),
+            (#"{"aps":{"timestamp":1790000000,"content-state":{}}}"#, "'event'", true),
+            (#"{"aps":{"timestamp":1790000000,"event":"update"}}"#, "'content-state'", true),
+            (#"{"aps":{"timestamp":1790000000,"event":"end"}}"#, "'content-state'", false),
             (
-                #"{"aps":{"timestamp":1,"event":"start","content-state":{}}}"#,
+                #"{"aps":{"timestamp":1790000000,"event":"start","content-state":{}}}"#,
                 "can't start an activity", true
             ),
             (
-                #"{"aps":{"timestamp":1,"event":"stop","content-state":{}}}"#,
+                #"{"aps":{"timestamp":1790000000,"event":"stop","content-state":{}}}"#,
                 "must be one of update, end", true
             ),
             (
@@ -40,7 +40,7 @@ import Testing
                 "must be a number", true
             ),
             (
-                #"{"aps":{"timestamp":1,"event":"update","content-state":{"a":"{{name}}"}}}"#,
+                #"{"aps":{"timestamp":1790000000,"event":"update","content-state":{"a":"{{name}}"}}}"#,
                 "a broadcast has no rows", true
             ),
             (#"{"x":1}"#, "has no 'aps'", true),
@@ -58,7 +58,7 @@ import Testing
     func `A key that belongs to a start is an error in a broadcast`(_ key: String) {
         let value = ["attributes": "{}", "input-push-token": "1"][key] ?? "\"x\""
         let found = findings(
-            "{\"aps\":{\"timestamp\":1,\"event\":\"update\",\"content-state\":{},\"\(key)\":\(value)}}"
+            "{\"aps\":{\"timestamp\":1790000000,\"event\":\"update\",\"content-state\":{},\"\(key)\":\(value)}}"
         )
         #expect(found.count == 1 && found[0].isError, "\(found)")
         #expect(found.first?.problem.message.contains("'\(key)' belongs to the start") == true)

@@ -49,11 +49,11 @@ import Testing
         ),
         (#"{"aps":{"alert":"x"},"keyID":1,"messageIndex":2}"#, .alert),
         (
-            #"{"aps":{"event":"start","timestamp":1,"content-state":{},"attributes-type":"T","#
+            #"{"aps":{"event":"start","timestamp":1790000000,"content-state":{},"attributes-type":"T","#
                 + #""attributes":{},"alert":{"title":{"loc-key":"K"},"body":"b","sound":"s"}}}"#,
             .liveActivity
         ),
-        (#"{"aps":{"event":"end","timestamp":1,"content-state":{}}}"#, .liveActivity),
+        (#"{"aps":{"event":"end","timestamp":1790000000,"content-state":{}}}"#, .liveActivity),
         // The ends of ranges, and what another push type has no range for.
         (#"{"aps":{"alert":"x","relevance-score":0,"sound":{"critical":1,"volume":1}}}"#, .alert),
         (#"{"aps":{"alert":"x","relevance-score":1,"sound":{"critical":1,"volume":0}}}"#, .alert),
@@ -61,6 +61,11 @@ import Testing
             #"{"aps":{"event":"update","timestamp":99999999999,"content-state":{},"#
                 + #""relevance-score":100}}"#, .liveActivity
         ),
+        (
+            #"{"aps":{"event":"end","timestamp":1577836800,"content-state":{},"#
+                + #""dismissal-date":0,"stale-date":1}}"#, .liveActivity
+        ),
+        (#"{"aps":{"event":"end","timestamp":"{{t:int}}","content-state":{}}}"#, .liveActivity),
         (#"{"aps":{"alert":"x","interruption-level":"time-sensitive","badge":7}}"#, .alert),
         (#"{"aps":{"badge":1}}"#, .alert), (#"{"aps":{"sound":"x"}}"#, .alert),
         // Rows fill these in: they may be anything, or what their defaults are.
@@ -106,8 +111,12 @@ import Testing
         .init(
             #"{"aps":{"content-available":1,"sound":""}}"#, .background, says: "can't have 'sound'"),
         .init(#"{"aps":{}}"#, .background, says: "'content-available': 1"),
-        .init(#"{"aps":{"event":"start","timestamp":1}}"#, .liveActivity, says: "'attributes'"),
-        .init(#"{"aps":{"event":"begin","timestamp":1}}"#, .liveActivity, says: "start, update"),
+        .init(
+            #"{"aps":{"event":"start","timestamp":1790000000}}"#, .liveActivity,
+            says: "'attributes'"),
+        .init(
+            #"{"aps":{"event":"begin","timestamp":1790000000}}"#, .liveActivity,
+            says: "start, update"),
         .init(#"{"aps":{}}"#, .widgets, says: "content-changed"),
         .init(#"{"aps":{}}"#, .mdm, says: "PushMagic"),
         .init(#"{"mdm":"x","a":1}"#, .mdm, says: "remove 'a'"),
@@ -140,11 +149,23 @@ import Testing
             #"{"aps":{"event":"end","timestamp":100000000000,"content-state":{}}}"#,
             .liveActivity, isError: false, at: (1, 35), says: "'timestamp' is in seconds"),
         .init(
-            #"{"aps":{"event":"end","timestamp":1,"content-state":{},"stale-date":100000000000}}"#,
+            #"{"aps":{"event":"end","timestamp":1790000000,"content-state":{},"stale-date":100000000000}}"#,
             .liveActivity, isError: false, says: "'stale-date' is in seconds"),
         .init(
-            #"{"aps":{"event":"end","timestamp":1,"content-state":{},"dismissal-date":1e12}}"#,
+            #"{"aps":{"event":"end","timestamp":1790000000,"content-state":{},"dismissal-date":1e12}}"#,
             .liveActivity, isError: false, says: "'dismissal-date' is in seconds"),
+        .init(
+            #"{"aps":{"event":"end","timestamp":100000000000000,"content-state":{}}}"#,
+            .liveActivity, isError: false, says: "looks like microseconds: divide it by 1,000,000"),
+        .init(
+            #"{"aps":{"event":"end","timestamp":785000000,"content-state":{}}}"#,
+            .liveActivity, isError: false, at: (1, 35), says: "seconds since 2001: add 978307200"),
+        .init(
+            #"{"aps":{"event":"end","timestamp":599529599,"content-state":{}}}"#,
+            .liveActivity, isError: false, at: (1, 35), says: "'timestamp' is before 2020"),
+        .init(
+            #"{"aps":{"event":"end","timestamp":1577836799,"content-state":{}}}"#,
+            .liveActivity, isError: false, says: "seconds since 2001"),
         .init(
             #"{"aps":{"alert":"x","sound":{"critical":1,"volume":1.5}}}"#, at: (1, 52),
             says: "'volume' must"),
