@@ -251,26 +251,7 @@ extension PayloadLint {
     /// Checks that the content matches the push type.
     mutating func checkContent() {
         if pushType == .mdm { return checkDeviceManagement() }
-        guard let aps = document.member([], "aps") else {
-            switch pushType {
-            case .alert, .background, .liveActivity, .widgets, .accessory:
-                let firebase = ["notification", "message", "registration_ids", "data", "to"]
-                if let member = document.members(of: []).first(where: {
-                    firebase.contains($0.key)
-                }) {
-                    error(
-                        member.keyOffset,
-                        "has no 'aps' but '\(member.key)', as Firebase's messages do: APNs needs "
-                            + "{\"aps\":{\"alert\":{\"title\":..., \"body\":...}}}")
-                } else if document.members.isEmpty {
-                    warn(nil, "is empty, which is right only for a Wallet pass update: add aps")
-                } else {
-                    error(nil, "has no 'aps': add it; your own keys go beside it")
-                }
-            default: warn(nil, "has no 'aps', which Apple requires in every payload: add it")
-            }
-            return
-        }
+        guard let aps = document.member([], "aps") else { return checkMissing() }
         guard aps.kind == .object else {
             return error(aps.valueOffset, "'aps' is \(aps.kind.description): it must be an object")
         }

@@ -186,6 +186,19 @@ import Testing
         .init(#"{"a":1}"#, .voip, isError: false, says: "Apple requires in every payload"),
         .init(#"{"to":"x"}"#, at: (1, 2), says: "'to', as Firebase's messages do"),
         .init(#"{"data":{"notification":1}}"#, .background, says: "'data', as Firebase's"),
+        .init(
+            #"{"default":"Hi","APNS":"{\"aps\":{\"alert\":\"Hi\"}}"}"#, at: (1, 17),
+            says: "'APNS', as Amazon SNS's messages do"),
+        .init(#"{"APNS_SANDBOX":"{}"}"#, says: "inside 'APNS_SANDBOX' as text"),
+        .init(
+            #"{"notifications":[{"tokens":["t"],"platform":1,"message":"Hi"}]}"#, at: (1, 2),
+            says: "'notifications', as gorush's requests do: APNs needs"),
+        .init(
+            #"{"id":1,"payload":{"aps":{"alert":"Hi"}}}"#, at: (1, 9),
+            says: "has 'aps' inside 'payload'"),
+        .init(#"{"data":{"aps":{"alert":"Hi"}}}"#, says: "without 'data' around it"),
+        .init(#"{"notifications":3}"#, says: "has no 'aps': add it"),
+        .init(#"{"payload":{"alert":"Hi"}}"#, says: "has no 'aps': add it"),
         .init(#"{"mdm":1}"#, .mdm, at: (1, 8), says: "'mdm' is a number"),
         .init(#"{"aps":{"content-changed":false}}"#, .widgets, says: "content-changed"),
         .init(
