@@ -15,13 +15,17 @@ package struct NightsPage {
     /// Whether the times of the page are UTC, because this machine's time zone is.
     private let isUTC: Bool
 
+    /// Creates the page in this machine's time zone.
+    package init(nights: [Night], createdAtMilliseconds: UInt64) {
+        self.init(nights: nights, createdAtMilliseconds: createdAtMilliseconds) {
+            ClockZone.local(at: $0)
+        }
+    }
+
     /// - Parameters:
     ///   - nights: The nights, newest first.
     ///   - zone: Returns this machine's time zone at a time, milliseconds since 1970.
-    package init(
-        nights: [Night], createdAtMilliseconds: UInt64,
-        zone: (UInt64) -> ClockZone = { ClockZone.local(at: $0) }
-    ) {
+    init(nights: [Night], createdAtMilliseconds: UInt64, zone: (UInt64) -> ClockZone) {
         outliers = NightOutlier.find(in: nights)
         // `timeText`, which shows UTC, then shows the local time.
         let nights = nights.map { night in
