@@ -413,6 +413,16 @@ struct NightMistakeTests {
         #expect(
             looked.errors.contains("warning: the night of \(nights.date(1)) is not complete"),
             "\(looked.errors)")
+        #expect(!looked.errors.contains("--cap"), "\(looked.errors)")
+        // With a cap, a device may get both; a renamed ledger still counts, and ends the warning.
+        let capped = ["--dry-run", "--cap", "1/2d", "--history", nights.folder]
+        let both = try nights.run(capped, at: (2, "20:00"))
+        #expect(both.errors.contains("so devices may get both nights' notifications"))
+        let sent = try nights.statistics(1).accepted
+        try files.moveItem(atPath: nights.ledger(1), toPath: nights.ledger(1) + "-ended")
+        let renamed = try nights.run(capped, at: (2, "20:00"))
+        #expect(!renamed.errors.contains("not complete"), "\(renamed.errors)")
+        #expect(sent > 0 && renamed.output.contains("FrequencyCap \(sent)\n"), "\(renamed.output)")
     }
 
     @Test func `A date in a campaign file is exit 2, as it would name one night for ever`() throws {

@@ -181,8 +181,9 @@ struct NightTests {
             #expect(
                 next.errors.contains(
                     "warning: the night of \(nights.date(1)) is not complete, and is not continued by this start: to "
-                        + "send the rest of it, run the same command with --date \(nights.date(1)); if it is not to be sent any more, move "
-                        + "\(nights.ledger(1)) elsewhere"),
+                        + "send the rest of it, run the same command with --date \(nights.date(1)); if it is not to be sent any more, rename "
+                        + "\(nights.ledger(1)) to \(nights.ledger(1))-ended, where --skip-dead and --history still find it"
+                ),
                 "\(next.errors)")
         }
         #expect(try nights.statistics(1) == before)

@@ -143,9 +143,13 @@ struct NightFolder {
     /// Checks the ledgers of other nights. Refuses to begin while one of these nights is sending,
     /// and warns about earlier nights with remaining rows.
     ///
-    /// - Parameter mayRun: Whether this start is allowed while another night sends. Set this only
-    ///   if this start sends nothing.
-    func checkOthers(than date: NightDate, mayRun: Bool = false) throws(BroadsideError) {
+    /// - Parameters:
+    ///   - hasCap: Whether the campaign has `--cap`.
+    ///   - mayRun: Whether this start is allowed while another night sends. Set this only if this
+    ///     start sends nothing.
+    func checkOthers(
+        than date: NightDate, hasCap: Bool, mayRun: Bool = false
+    ) throws(BroadsideError) {
         var unfinished: [NightDate] = []
         for other in try ledgerDates() where other != date {
             guard let reader = try? LedgerReader(path: ledger(other)) else {
@@ -167,22 +171,38 @@ struct NightFolder {
             }
             if other < date { unfinished.append(other) }
         }
-        guard let last = unfinished.last else { return }
+        if let warning = warning(of: unfinished, hasCap: hasCap) { standardErrorLine(warning) }
+    }
+
+    /// Warning about earlier nights with remaining rows; nil if there are none.
+    ///
+    /// A ledger that is renamed within the folder is no longer a night, but `--skip-dead` and
+    /// `--history` still find it.
+    ///
+    /// - Parameters:
+    ///   - unfinished: Dates of these nights, oldest first.
+    ///   - hasCap: Whether the campaign has `--cap`.
+    func warning(of unfinished: [NightDate], hasCap: Bool) -> String? {
+        guard let last = unfinished.last else { return nil }
         let names = Self.names(unfinished)
+        let isOne = unfinished.count == 1
         let words =
-            unfinished.count == 1
-            ? (
-                night: "night of \(names) is", verb: "is not continued", rest: "it",
-                remedy: "if it is not to be sent any more, move \(ledger(last)) elsewhere"
-            )
-            : (
-                night: "nights of \(names) are", verb: "are not continued", rest: "the latest",
-                remedy: "move nights that are not to be sent any more out of \(path)"
-            )
-        standardErrorLine(
-            "broadside: warning: the \(words.night) not complete, and \(words.verb) by this start: "
-                + "to send the rest of \(words.rest), run the same command with --date \(last); "
-                + words.remedy)
+            isOne
+            ? (night: "night of \(names) is", verb: "is not continued", rest: "it")
+            : (night: "nights of \(names) are", verb: "are not continued", rest: "the latest")
+        // The cap of a night counts up to the night's first start.
+        let both =
+            hasCap
+            ? " (--cap does not count what devices got after that night began, so devices may get "
+                + "both nights' notifications)" : ""
+        let remedy =
+            isOne
+            ? "if it is not to be sent any more, rename \(ledger(last)) to \(ledger(last))-ended"
+            : "if a night is not to be sent any more, rename its ledger, such as \(ledger(last)) to "
+                + "\(ledger(last))-ended"
+        return "broadside: warning: the \(words.night) not complete, and \(words.verb) by this "
+            + "start: to send the rest of \(words.rest), run the same command with --date "
+            + "\(last)\(both); \(remedy), where --skip-dead and --history still find it"
     }
 
     /// Returns a text with the latest dates, and the number of the other dates.

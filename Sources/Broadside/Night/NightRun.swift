@@ -125,7 +125,9 @@ struct NightCall {
         try refuseOtherCampaign(date, history)
         try folder.refuseElsewhere(date)
         try checkBeginning(date, history)
-        if options.send.isDryRun { try folder.checkOthers(than: date, mayRun: true) }
+        if options.send.isDryRun {
+            try folder.checkOthers(than: date, hasCap: options.send.cap != nil, mayRun: true)
+        }
         var send = options.send
         if mayBeNext, isOver(date, history) {
             // The list and payload may be those of the next night by now.
@@ -187,7 +189,7 @@ struct NightCall {
         // The start is noted even if it is then refused because another night is running. A repeat
         // after midnight thus still belongs to this date.
         try noteIntention(date, notes)
-        try folder.checkOthers(than: date)
+        try folder.checkOthers(than: date, hasCap: options.send.cap != nil)
         if try fileExists(ledger), try LedgerDirectory.closeToGroup(ledger) {
             standardErrorLine(
                 "broadside: warning: the group could write to \(ledger): this "
