@@ -255,6 +255,7 @@ package struct WavePlan: Sendable {
         }
         if let warning = nightWarning(send) { standardErrorLine(warning) }
         if let warning = expirationWarning(send.expiration) { standardErrorLine(warning) }
+        if let warning = capWarning(send.cap) { standardErrorLine(warning) }
         guard let text = misnamedText, let column = options.zoneColumn,
             let zone = options.zoneDefault
         else { return }
@@ -286,6 +287,36 @@ package struct WavePlan: Sendable {
             + "--night-length, or make one campaign per region with --where and --name. Otherwise, "
             + "a later start begins the next night instead of continuing this one, or ends with "
             + "exit code 7 if this one still waits"
+    }
+
+    /// Warning about a cap that a campaign of every day reaches by its own late waves; nil if there
+    /// is none.
+    ///
+    /// The cap's period ends at the first start, but rows of the day before were sent up to the
+    /// time of its last wave. A cap that rows without a delay would reach as well is meant to skip
+    /// days, so it causes no warning.
+    func capWarning(_ cap: FrequencyCap?) -> String? {
+        guard let cap, let last = waves.last else { return nil }
+        let (hour, day): (UInt64, UInt64) = (3_600_000, 86_400_000)
+        let (count, period) = (UInt64(cap.count), cap.milliseconds)
+        assert(period > 0, "a cap has a period")
+        let delay = last.atMilliseconds - schedule.startedAt
+        let daysBefore = (period - 1) / day
+        let daysBeforeLastWave = (period + delay) / day
+        guard daysBefore < count, daysBeforeLastWave >= count else { return nil }
+        let room = count * day - min(count * day, delay)
+        // An hour is left for the time that the last wave takes, and for a change of clocks.
+        let hours = room / hour - min(room / hour, 1)
+        let remedy =
+            hours > 0
+            ? "write --cap \(count)/\(hours)h"
+            : "make one campaign per region with --where and --name, so that its waves are closer "
+                + "together"
+        return "broadside: warning: the last wave is due at \(last.timeText), "
+            + "\(durationText(Double(delay) / 1_000)) after the start, but --cap counts the last "
+            + "\(durationText(Double(period) / 1_000)) before the start: if this campaign is sent "
+            + "every day, rows of late waves are skipped on some days (FrequencyCap) because of its "
+            + "own earlier notifications: \(remedy)"
     }
 
     /// Progress through the waves at a time.

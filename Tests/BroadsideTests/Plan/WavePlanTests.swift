@@ -102,6 +102,36 @@ import Testing
         #expect(plan.nightWarning(options)?.contains("raise --night-length") == true)
     }
 
+    @Test
+    func
+        `A cap that reaches back to the day before's last wave is a warning with one that does not`()
+        throws
+    {
+        func warning(_ west: Int, _ count: Int, hours: UInt64) throws -> String? {
+            try plan([(0, 1), (west, 1)]).capWarning(
+                FrequencyCap(count: count, milliseconds: hours * Self.hour))
+        }
+        // The last wave is 10 hours after the start, 14 hours before the next one.
+        #expect(try warning(10, 1, hours: 13) == nil)
+        let daily = try warning(10, 1, hours: 14)
+        #expect(daily?.hasSuffix("write --cap 1/13h") == true, "\(daily ?? "")")
+        #expect(
+            daily?.contains("10 h 00 m after the start, but --cap counts the last 14 h 00 m")
+                == true)
+        #expect(try warning(10, 1, hours: 24)?.hasSuffix("write --cap 1/13h") == true)
+        #expect(try warning(10, 2, hours: 37) == nil)
+        #expect(try warning(10, 2, hours: 40)?.hasSuffix("write --cap 2/37h") == true)
+        // Such a cap is meant to skip days.
+        #expect(try warning(10, 1, hours: 48) == nil)
+        #expect(try warning(10, 3, hours: 168) == nil)
+        #expect(try warning(10, 7, hours: 168)?.hasSuffix("write --cap 7/157h") == true)
+        #expect(try plan([(0, 1), (10, 1)]).capWarning(nil) == nil)
+        // No period is short enough: the last wave is an hour before the next start.
+        let day = try plan([(0, 3)], late: .nextDay, startedAt: Self.start + Self.hour)
+        let none = day.capWarning(FrequencyCap(count: 1, milliseconds: 20 * Self.hour))
+        #expect(none?.contains("make one campaign per region") == true, "\(none ?? "")")
+    }
+
     @Test func `Late rows of the next day are due at its time, at the start at the earliest`()
         throws
     {
