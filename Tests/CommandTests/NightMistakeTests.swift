@@ -379,6 +379,28 @@ struct NightMistakeTests {
 
     // MARK: Other dates, and what a start finds
 
+    @Test
+    func
+        `A night whose deadline has passed asks for no repeat, and one with its date sends nothing`()
+        throws
+    {
+        let server = try RecordingServer()
+        let nights = try Nights(rows: 300, endpoint: server.endpoint)
+        let first = try nights.run(Self.cutShort, at: (1, "19:00"))
+        #expect(first.exitCode == 3, "\(first.errors)")
+        let words =
+            "the deadline has passed: do not repeat the same command, which sends no more rows and "
+            + "later begins the next night; --date \(nights.date(1)) continues without --deadline: "
+        #expect(first.errors.contains(words), "\(first.errors)")
+        let sent = try requests(server)
+        for time in [(1, "19:05"), (2, "07:05")] {
+            let again = try nights.run(
+                Self.cutShort + ["--date", nights.date(1)], at: time)
+            #expect(again.exitCode == 3 && again.errors.contains(words), "\(again.errors)")
+        }
+        #expect(try requests(server) == sent && !nights.has(2))
+    }
+
     @Test func `A night whose rows are due on another date is a warning, unless a date is named`()
         throws
     {

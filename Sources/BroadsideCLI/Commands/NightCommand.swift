@@ -27,7 +27,10 @@ enum NightCommand {
 
             Exit codes are those of send: 0 also if the night is finished already, 6 if rows of it are
             failed or unknown, 7 if another process is at work on it or on another night. You can
-            repeat the command until the code is 0, 2, 4 or 6: no row is sent twice.
+            repeat the command until the code is 0, 2, 4 or 6: no row is sent twice. But do not repeat
+            it once --deadline has passed (3): repeats send nothing, and after --night-length, a repeat
+            begins the next night. A script that repeats the command should give each repeat the same
+            --date: then no repeat begins another night.
             """,
         sections: [section] + sendSections,
         examples: [

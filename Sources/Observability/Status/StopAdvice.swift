@@ -81,7 +81,9 @@ package struct StopAdvice {
         case .complete: retryOpenRows()
         case .signal, .control, .keyboard: resume("\(again)\(retry) continues")
         case .deadline:
-            add("\(again)\(retry) continues without --deadline", resuming?.withoutDeadline)
+            add(
+                "\(noRepeat)\(again)\(retry) continues without --deadline",
+                resuming?.withoutDeadline)
         case .gaveUp(let trouble), .brokenServer(let trouble): afterGivingUp(trouble)
         case .noResponse(_, let last): afterGivingUp(last)
         case .canaryWithoutResponses, .failed: afterGivingUp(nil)
@@ -215,6 +217,15 @@ package struct StopAdvice {
     /// Option with which the same command line continues the campaign.
     private var again: String {
         circumstances.command?.nightDate.map { "--date \($0)" } ?? "--resume"
+    }
+
+    /// Text against a repeat of a night whose deadline has passed; empty for other commands. Without
+    /// `--date`, the repeats end by beginning the next night.
+    private var noRepeat: String {
+        circumstances.command?.nightDate == nil
+            ? ""
+            : "do not repeat the same command, which sends no more rows and later begins the next "
+                + "night; "
     }
 
     /// Text that names what the campaign needs to begin again with other options. A night needs
