@@ -17,6 +17,8 @@
 # the task. 2 (the request is wrong) and 4 (the campaign as a whole is wrong) cancel the array. After all other
 # codes, the task is tried again: 7 (another attempt has the ledger), 3 (stopped), 1 and 5 (network and disk).
 #
+# To stop a part, run scancel. After broadside control stop (3), the task starts the part again.
+#
 # If a node cannot read WORK or has no broadside, the task goes back to the queue, for another node, and the log
 # says so. The task ends with 5 when it has been on ATTEMPTS nodes (default: 20).
 #SBATCH --job-name=broadside

@@ -124,6 +124,15 @@ public enum ControlClient {
         return text
     }
 
+    /// What an operator has to know about a request that succeeded, as a line of text; empty if there
+    /// is nothing.
+    public static func note(on request: String) -> String {
+        guard (try? ControlRequest(request)) == .stop else { return "" }
+        return
+            "note        the run ends with exit code 3: systemd, Kubernetes, Airflow or Spark then "
+            + "start it again, so stop its unit, job or task there, or use pause\n"
+    }
+
     /// Returns all members of the response, in order. The name of a nested member begins with the
     /// name of its object.
     private static func fields(of response: String) -> [(name: String, value: String)] {

@@ -17,7 +17,9 @@ enum ControlCommand {
             pause    send no new requests; responses to requests in flight are still recorded
             resume   continue after a pause
             stop     end cleanly, as after Ctrl-C: wait for responses in flight;
-                     send --resume continues later
+                     send --resume continues later. The run ends with exit code 3, after
+                     which systemd, Kubernetes, Airflow or Spark start it again: to keep it
+                     stopped, use pause, or stop its unit, job or task there
 
             Instead of --ledger DIR, you can give PATH, the socket of a simulator or send that was
             started with --control PATH.
@@ -68,7 +70,7 @@ enum ControlCommand {
             if arguments.has("json") {
                 print(response)
             } else if error == nil {
-                printText(ControlClient.text(of: response))
+                printText(ControlClient.text(of: response) + ControlClient.note(on: request))
             }
             if let error {
                 throw BroadsideError(error, exitCode: 2)

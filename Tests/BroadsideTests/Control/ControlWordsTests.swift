@@ -30,4 +30,13 @@ import Testing
         #expect(ControlClient.error(in: #"{"ok":false,"error":"no"}"#) == "no")
         #expect(ControlClient.error(in: #"{"ok":false}"#) != nil)
     }
+
+    @Test
+    func `A stop says that a service manager starts the run again, and other requests do not`() {
+        #expect(ControlClient.note(on: "stop").contains("exit code 3: systemd, Kubernetes"))
+        #expect(ControlClient.note(on: "stop").hasSuffix("or use pause\n"))
+        for request in ["status", "pause", "resume", "rate 5", "stop now", ""] {
+            #expect(ControlClient.note(on: request).isEmpty, "\(request)")
+        }
+    }
 }
