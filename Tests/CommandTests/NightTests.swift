@@ -194,6 +194,24 @@ struct NightTests {
         #expect(try nights.run(at: (3, "23:55")).errors.contains("not complete") == false)
     }
 
+    @Test func `A part is sent every night, with other apns-ids`() throws {
+        let server = try RecordingServer()
+        let nights = try Nights(
+            rows: 5, endpoint: server.endpoint,
+            ["--part", "1/2", "--campaign-id", "0123456789abcdef"])
+        var campaigns: Set<String> = []
+        for day in 1...2 {
+            #expect(try nights.run(["--dry-run"], at: (day, "20:00")).exitCode == 0)
+            let sent = try nights.run(at: (day, "20:00"))
+            #expect(sent.exitCode == 0, "\(sent.errors)")
+            let again = try nights.run(at: (day, "20:05"))
+            #expect(again.errors.contains("is finished: nothing is sent"), "\(again.errors)")
+            campaigns.insert(try nights.statistics(day).campaign)
+        }
+        #expect(campaigns.count == 2 && !campaigns.contains("0123456789abcdef"), "\(campaigns)")
+        #expect(try requests(server) == 10)
+    }
+
     @Test func `A night whose ledger is gone is exit 2 on its date, and the next one begins`()
         throws
     {

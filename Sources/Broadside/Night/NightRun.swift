@@ -128,7 +128,7 @@ struct NightCall {
         if options.send.isDryRun {
             try folder.checkOthers(than: date, hasCap: options.send.cap != nil, mayRun: true)
         }
-        var send = options.send
+        var send = send(of: date)
         if mayBeNext, isOver(date, history) {
             // The list and payload may be those of the next night by now.
             standardErrorLine(
@@ -147,6 +147,14 @@ struct NightCall {
             "the night of \(date) would \(isThere ? "continue" : "begin") in \(ledger)")
         if !isThere { warnOfDeliveryDate(date) }
         return try CampaignRun.run(send)
+    }
+
+    /// Options of the send of a night, without its ledger. Each night of a campaign in parts has a
+    /// campaign number of its own.
+    private func send(of date: NightDate) -> SendOptions {
+        var send = options.send
+        send.campaignID = send.campaignID.map { date.campaignNumber(of: $0) }
+        return send
     }
 
     /// Returns whether the night's ledger was removed. If so, prints a message.
@@ -334,7 +342,7 @@ struct NightCall {
     private func sending(
         _ date: NightDate, _ record: NightRecord, isBegun: Bool
     ) -> SendOptions {
-        var send = options.send
+        var send = send(of: date)
         send.ledger = folder.ledger(date)
         // A night that has begun never begins again, even if its ledger disappears.
         send.ledgerUse = isBegun ? .resume : .resumeOrBegin
@@ -382,7 +390,7 @@ struct NightCall {
             let reader = try? LedgerReader(path: ledger), reader.isFinished,
             reader.manifest.shards == nil, reader.manifest.isWholeListFinished,
             reader.manifest.epochs.last?.stop?.cause?.isAbort != true,
-            hasOptions(of: reader)
+            hasOptions(of: reader, date)
         else { return nil }
         if let difference = try otherServer(than: reader) {
             throw LedgerSession.otherCampaign(reader.directory, difference, options.send)
@@ -414,8 +422,8 @@ struct NightCall {
     /// Whether the options are those with which a finished night began: its rows, arms, topic, push
     /// type and environment. The content of files is not compared, because they may already be the
     /// files of the next night.
-    private func hasOptions(of reader: LedgerReader) -> Bool {
-        let (send, known) = (options.send, reader.manifest.identity)
+    private func hasOptions(of reader: LedgerReader, _ date: NightDate) -> Bool {
+        let (send, known) = (send(of: date), reader.manifest.identity)
         var own = known
         send.rules.record(in: &own)
         return send.environment.rawValue == known.environment && send.topic == known.topic

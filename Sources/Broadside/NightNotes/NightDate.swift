@@ -1,5 +1,6 @@
 internal import BroadsidePolicy
 import BroadsideSupport
+internal import BroadsideTLS
 
 /// A calendar day, such as `2026-11-20`. A night's ledger is named after the night's day.
 struct NightDate: Hashable, Comparable, Sendable, CustomStringConvertible {
@@ -31,6 +32,14 @@ struct NightDate: Hashable, Comparable, Sendable, CustomStringConvertible {
         guard let first = CalendarDate(other.description), let last = CalendarDate(description)
         else { return 0 }
         return UInt64(max(0, last.days - first.days))
+    }
+
+    /// Number of this night's campaign, if its parts have the option `--campaign-id`: the first 8
+    /// bytes of the SHA-256 of the ID's 16 digits, a colon and the date. It is the same on all
+    /// machines, and differs from night to night, so that no apns-id occurs twice.
+    func campaignNumber(of id: UInt64) -> UInt64 {
+        let digest = sha256(Array("\(hexadecimal(id)):\(description)".utf8))
+        return digest.prefix(8).reduce(0) { $0 << 8 | UInt64($1) }
     }
 
     private static func number(_ digits: ArraySlice<UInt8>) -> Int? {

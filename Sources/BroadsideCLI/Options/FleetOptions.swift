@@ -18,7 +18,7 @@ enum FleetOptions {
 
     static let campaignID = Option<SendOptions>.custom(
         "campaign-id", .text, "ID",
-        "the campaign's number, 16 hexadecimal digits, the same for all of its parts; requires --part"
+        "the campaign's number, 16 hexadecimal digits, the same for all of its parts; requires --part; night computes each night's number from it and the date"
     ) { (text, options) throws(BroadsideError) in
         guard text.utf8.count == 16, text.allSatisfy(\.isHexDigit),
             let number = UInt64(text, radix: 16)

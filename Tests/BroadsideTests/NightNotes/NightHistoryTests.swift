@@ -149,6 +149,13 @@ import Testing
         }
     }
 
+    @Test func `A campaign in parts has another number each night, the same on each machine`() {
+        // printf '0123456789abcdef:2026-11-25' | sha256sum
+        #expect(evening.campaignNumber(of: 0x0123_4567_89ab_cdef) == 0xec98_2420_71fc_a45c)
+        #expect(next.campaignNumber(of: 0x0123_4567_89ab_cdef) == 0x4214_f854_dcb7_a3f7)
+        #expect(evening.campaignNumber(of: 1) != evening.campaignNumber(of: 2))
+    }
+
     @Test func `A date is ten characters of a day that exists`() {
         for text in ["2026-11-25", "2024-02-29", "2000-02-29", "1970-01-01", "9999-12-31"] {
             #expect(NightDate(text)?.description == text)
