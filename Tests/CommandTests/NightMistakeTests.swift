@@ -447,6 +447,21 @@ struct NightMistakeTests {
         #expect(sent > 0 && renamed.output.contains("FrequencyCap \(sent)\n"), "\(renamed.output)")
     }
 
+    @Test func `A name that contains a date is a warning, in a dry run and at a start`() throws {
+        let server = try RecordingServer()
+        let nights = try Nights(rows: 1, endpoint: server.endpoint)
+        for more in [["--dry-run"], []] {
+            let dated = try nights.run(
+                ["--name", "News \(nights.date(1))"] + more, at: (1, "20:00"))
+            #expect(dated.exitCode == 0, "\(dated.errors)")
+            #expect(
+                dated.errors.contains("'News \(nights.date(1))' contains a date"), "\(dated.errors)"
+            )
+        }
+        let named = try nights.run(["--name", "News"], at: (1, "20:00"))
+        #expect(!named.errors.contains("warning"), "\(named.errors)")
+    }
+
     @Test func `A date in a campaign file is exit 2, as it would name one night for ever`() throws {
         let nights = try Nights(rows: 1, endpoint: "localhost:1")
         let text = try String(contentsOfFile: nights.file, encoding: .utf8)

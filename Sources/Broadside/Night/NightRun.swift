@@ -114,6 +114,7 @@ struct NightCall {
 
     /// Checks the night that would be sent, for `--dry-run` and `--preview`.
     func check() throws(BroadsideError) -> Int32 {
+        warnOfDatedName()
         let history = try NightNotes.history(folder: folder.path) ?? NightHistory()
         var date = try date(history)
         let mayBeNext = given == nil && options.send.retry.isEmpty
@@ -187,6 +188,7 @@ struct NightCall {
     fileprivate func prepare(
         _ date: NightDate, _ notes: NightNotes
     ) throws(BroadsideError) -> Int32? {
+        warnOfDatedName()
         let ledger = folder.ledger(date)
         let history = notes.history
         if try isRemoved(date, history) { return ExitCode.complete }
@@ -324,6 +326,17 @@ struct NightCall {
             "broadside: warning: --deliver-at uses today's date in UTC, \(due), but this is the "
                 + "night of \(date): to deliver on \(date), add --on \(date); to use the date in "
                 + "another time zone, add --zone-default ZONE")
+    }
+
+    /// Warns if the campaign's name contains a date, as in `--name "News $(date +%F)"`. Each date
+    /// then has another folder, which knows nothing of the nights before.
+    private func warnOfDatedName() {
+        guard NightDate.isIn(name: folder.name) else { return }
+        standardErrorLine(
+            "broadside: warning: the campaign's name '\(folder.name)' contains a date. If the name "
+                + "changes from night to night, --skip-dead and --keep find no earlier night, and a "
+                + "start after midnight does not continue the night: give the campaign a --name "
+                + "without a date, because each night's ledger is named after its date anyway")
     }
 
     private func noteIntention(_ date: NightDate, _ notes: NightNotes) throws(BroadsideError) {

@@ -21,6 +21,32 @@ struct NightDate: Hashable, Comparable, Sendable, CustomStringConvertible {
         description = text
     }
 
+    /// Whether a campaign's name contains a date, such as `News 2026-11-20`, `news_20.11.2026` or
+    /// `news-20261120`.
+    static func isIn(name: String) -> Bool {
+        let dash = UInt8(ascii: "-")
+        let bytes = name.utf8.map {
+            [UInt8(ascii: "."), UInt8(ascii: "_")].contains($0) ? dash : $0
+        }
+        let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
+        for word in bytes.split(whereSeparator: { $0 != dash && !digits.contains($0) }) {
+            let numbers = word.split(separator: dash).map { String(decoding: $0, as: UTF8.self) }
+            for (index, number) in numbers.enumerated() {
+                if number.utf8.count == 8 {
+                    let month = number.dropFirst(4).prefix(2)
+                    let date = NightDate("\(number.prefix(4))-\(month)-\(number.suffix(2))")
+                    if date != nil { return true }
+                }
+                let three = numbers[index...].prefix(3)
+                let orders = [
+                    three.joined(separator: "-"), three.reversed().joined(separator: "-"),
+                ]
+                if orders.contains(where: { NightDate($0) != nil }) { return true }
+            }
+        }
+        return false
+    }
+
     /// Local calendar day of a time; nil if it can't be determined.
     init?(localDayOf milliseconds: UInt64) {
         guard let text = localDate(milliseconds) else { return nil }

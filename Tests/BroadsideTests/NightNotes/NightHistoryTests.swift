@@ -149,6 +149,17 @@ import Testing
         }
     }
 
+    @Test func `A name with a date is found, and one with other numbers is not`() {
+        for name in [
+            "News 2026-11-29", "2026-11-29", "news_29.11.2026", "a.2026_11_29-b", "news-20261129",
+            "Evening 1-2026-11-29",
+        ] { #expect(NightDate.isIn(name: name), "\(name)") }
+        for name in [
+            "", "Evening 1", "app 5.10.1", "2026-11", "11-29", "2026-13-01", "2026", "12345678",
+            "a-1-2-3", "2026-11-2x", "120261129",
+        ] { #expect(!NightDate.isIn(name: name), "\(name)") }
+    }
+
     @Test func `A campaign in parts has another number each night, the same on each machine`() {
         // printf '0123456789abcdef:2026-11-25' | sha256sum
         #expect(evening.campaignNumber(of: 0x0123_4567_89ab_cdef) == 0xec98_2420_71fc_a45c)
