@@ -52,6 +52,13 @@ struct NightMistakeTests {
         #expect(
             try last(["--skip-dead", "none", "--cap", "1/7d", "--history", nights.folder])
                 .contains("--cap needs the reports of the nights of the last 7 d"))
+        // Each option is named that the removed ledger concerns.
+        let both = try last(["--cap", "2/7d", "--history", nights.folder])
+        #expect(
+            both.contains(
+                "last 30 d 00 h, and --cap needs the reports of the nights of the last 7 d")
+                && both.contains("\(warned) 30 keeps enough"), "\(both)")
+        #expect(!(try last(["--cap", "2/2d", "--history", nights.folder])).contains("--cap"))
     }
 
     @Test

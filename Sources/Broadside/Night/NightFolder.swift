@@ -312,22 +312,26 @@ struct NightFolder {
     ///
     /// - Parameters:
     ///   - date: The night that was just sent.
-    ///   - memory: Option that uses reports of earlier nights, and the maximum age of the nights
-    ///     whose reports are used.
+    ///   - memory: Options that use reports of earlier nights, the one with the oldest reports
+    ///     first.
     func warnOfForgotten(
         _ removed: [NightDate], keeping count: Int, sent date: NightDate,
-        memory: (option: String, milliseconds: UInt64)
+        _ memory: [SendOptions.Memory]
     ) {
         let day: UInt64 = 86_400_000
-        guard let latest = removed.last,
-            (date.days(since: latest) + 1) * day < memory.milliseconds
-        else { return }
-        let age = durationText(Double(memory.milliseconds) / 1000)
-        let enough = (memory.milliseconds + day - 1) / day
+        guard let latest = removed.last else { return }
+        let age = (date.days(since: latest) + 1) * day
+        let needing = memory.filter { age < $0.milliseconds }
+        guard let longest = needing.first else { return }
+        let needs = needing.map {
+            "\($0.option) needs the reports of the nights of the last "
+                + durationText(Double($0.milliseconds) / 1000)
+        }
+        let enough = (longest.milliseconds + day - 1) / day
         standardErrorLine(
-            "broadside: warning: --keep \(count) is too low: \(memory.option) needs the reports "
-                + "of the nights of the last \(age), but the ledger of \(latest) was removed: "
-                + "--keep \(enough) keeps enough ledgers if the campaign runs every night")
+            "broadside: warning: --keep \(count) is too low: \(needs.joined(separator: ", and ")), "
+                + "but the ledger of \(latest) was removed: --keep \(enough) keeps enough ledgers if "
+                + "the campaign runs every night")
     }
 
     /// Continues removals that were interrupted because the process was killed.

@@ -374,9 +374,8 @@ struct NightCall {
             let removed = folder.removeOld(keeping: keep, sent: date, notes)
             if !removed.isEmpty {
                 if isTalkative { folder.reportRemoved(removed, keeping: keep) }
-                if let memory = options.send.memory(of: folder.path) {
-                    folder.warnOfForgotten(removed, keeping: keep, sent: date, memory: memory)
-                }
+                folder.warnOfForgotten(
+                    removed, keeping: keep, sent: date, options.send.memory(of: folder.path))
             }
         }
         folder.writeIndex(after: date)

@@ -78,19 +78,27 @@ extension SendOptions {
             directories, own: ledger)
     }
 
-    /// Returns the option that uses the oldest reports from a folder's ledgers. Also returns the
-    /// maximum age of these reports, in milliseconds. Returns nil if no option has a maximum age.
-    func memory(of folder: String) -> (option: String, milliseconds: UInt64)? {
+    /// Option that uses reports from earlier ledgers, and the maximum age of these reports.
+    struct Memory {
+        var option: String
+        var milliseconds: UInt64
+    }
+
+    /// Options that use reports from a folder's ledgers up to a maximum age, the option with the
+    /// oldest reports first.
+    func memory(of folder: String) -> [Memory] {
         let path = normalizedPath(folder)
         func asks(_ directories: [String]) -> Bool {
             directories.contains { Self.isInside(path, $0) }
         }
-        var rules: [(option: String, milliseconds: UInt64)] = []
+        var memory: [Memory] = []
         if asks(deadDirectories), let deadForMilliseconds {
-            rules.append(("--skip-dead", deadForMilliseconds))
+            memory.append(Memory(option: "--skip-dead", milliseconds: deadForMilliseconds))
         }
-        if let cap, asks(history) { rules.append(("--cap", cap.milliseconds)) }
-        return rules.max { $0.milliseconds < $1.milliseconds }
+        if let cap, asks(history) {
+            memory.append(Memory(option: "--cap", milliseconds: cap.milliseconds))
+        }
+        return memory.sorted { $0.milliseconds > $1.milliseconds }
     }
 
     /// Whether a normalized path is a directory or inside it.
