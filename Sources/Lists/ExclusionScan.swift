@@ -234,7 +234,7 @@ package struct ExclusionScan {
     ) throws(BroadsideError) -> ListSurvey.Counts {
         try Self.read(
             list, upTo: nil, payloads: nil, rules: RowRules(), split: nil, verdicts: nil,
-            registered: nil, topics: nil, zones: nil, mayRefuse: false
+            registered: nil, topics: nil, zones: nil, mayRefuse: false, isBegun: isBegun
         ) {
             (row) throws(BroadsideError) in
             guard let token = row.token, isWanted(token) else { return }
@@ -259,7 +259,7 @@ package struct ExclusionScan {
                     UnsentZonesPass(
                         zones, layout: list.layout,
                         startedAt: campaign.startedAtMilliseconds ?? Clock.now().wallMilliseconds)
-                } : nil, mayRefuse: !isBegun && !isPart
+                } : nil, mayRefuse: !isBegun && !isPart, isBegun: isBegun
         ) { (row) throws(BroadsideError) in
             if let token = row.token, isWanted(token) {
                 try tokens.append(
@@ -323,10 +323,11 @@ package struct ExclusionScan {
     ///   - topics: Reader of the rows' topics; nil if they name none.
     ///   - zones: Test of the rows' time zones; nil if rows have none.
     ///   - mayRefuse: Whether the list is the whole table of a campaign that has not begun.
+    ///   - isBegun: Whether the campaign has begun.
     private static func read(
         _ list: TokenList, upTo end: UInt64?, payloads: PayloadSet?, rules: RowRules,
         split: ArmSplit?, verdicts: EarlierVerdicts?, registered: Int?, topics: RowTopicReader?,
-        zones: consuming UnsentZonesPass?, mayRefuse: Bool,
+        zones: consuming UnsentZonesPass?, mayRefuse: Bool, isBegun: Bool,
         _ visit: (ReadRow) throws(BroadsideError) -> Void
     ) throws(BroadsideError) -> ListSurvey.Counts {
         let set = payloads ?? PayloadSet(constant: [])
@@ -367,7 +368,7 @@ package struct ExclusionScan {
                     number: row.number,
                     token: digest, isSendable: isSendable, reason: reason))
         }
-        if end == nil { try pass.finish(list, mayRefuse: mayRefuse) }
+        if end == nil { try pass.finish(list, mayRefuse: mayRefuse, isBegun: isBegun) }
         return survey.counts
     }
 }

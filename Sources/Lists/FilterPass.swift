@@ -29,6 +29,11 @@ package struct FilterPass {
         /// Result of the condition for a value that is in the condition's set. nil for a condition
         /// with `<`, `<=`, `>` or `>=`. Also nil once all texts of the set have occurred.
         var setMatch: RowFilter.Match?
+        /// For `=` and `!=`: other spellings of the set's texts that decide whether rows are sent.
+        var spellings: OtherSpellings
+        /// Whether the condition is `!=`, and no condition names the wanted values of the column
+        /// with `=`.
+        let keepsUnnamed: Bool
     }
 
     /// Number of rows at the start of the list whose values are recorded, for the warning about
@@ -49,7 +54,12 @@ package struct FilterPass {
             }
             return Column(
                 field: field, dottedNumbers: condition.bound?.mayBeVersion == true ? .init() : nil,
-                occurrences: SetOccurrences(condition.texts.count), setMatch: condition.setMatch)
+                occurrences: SetOccurrences(condition.texts.count), setMatch: condition.setMatch,
+                spellings: OtherSpellings(of: condition.texts),
+                keepsUnnamed: condition.comparison == .notEqual
+                    && !filter.conditions.contains {
+                        $0.comparison == .equal && $0.column == condition.column
+                    })
         }
     }
 
@@ -61,13 +71,17 @@ package struct FilterPass {
         let token = reader.field(0)
         if token.form == .malformed || token.form == .unusable { return false }
         rowCount += 1
-        var holds = true
+        var failureCount = 0
+        var lastFailure = 0
         for index in columns.indices {
             let field = reader.field(columns[index].field)
             if field.form != .missing {
                 columns[index].hasValue = true
                 if field.isText {
                     columns[index].hasText = true
+                    if columns[index].spellings.isColumnWatched {
+                        columns[index].spellings.noteInColumn(reader.text(field).withoutBlanks)
+                    }
                 } else {
                     columns[index].nested.note(line: row.line)
                 }
@@ -76,15 +90,29 @@ package struct FilterPass {
             let match = filter.conditions[index].match(field, in: reader)
             if match == columns[index].setMatch { noteInSet(index, field, reader) }
             if rowCount <= Self.sampledRows { sample(index, field, reader) }
-            switch match {
-            case .holds: break
-            case .fails: holds = false
-            case .incomparable:
-                holds = false
-                note(index, row, field, reader)
-            }
+            if match == .holds { continue }
+            failureCount += 1
+            lastFailure = index
+            if match == .incomparable { note(index, row, field, reader) }
         }
-        return !holds
+        if failureCount == 0 {
+            for index in columns.indices where columns[index].keepsUnnamed {
+                noteSpelling(index, row, reader)
+            }
+        } else if failureCount == 1, filter.conditions[lastFailure].comparison == .equal {
+            noteSpelling(lastFailure, row, reader)
+        }
+        return failureCount > 0
+    }
+
+    /// Records the row's value if it is another spelling of a text of the set, and if this decides
+    /// whether the row is sent. The value is not in the set.
+    private mutating func noteSpelling(
+        _ index: Int, _ row: RowReader.Row, _ reader: borrowing RowReader
+    ) {
+        let field = reader.field(columns[index].field)
+        guard field.isText else { return }
+        columns[index].spellings.note(reader.text(field).withoutBlanks, line: row.line)
     }
 
     /// Records that a row has a text of the set.
@@ -133,11 +161,17 @@ package struct FilterPass {
     /// Warns about values that could not be compared or do not occur, after all rows of a list were
     /// read.
     ///
-    /// - Parameter mayRefuse: Whether the list is the whole table of a campaign that has not begun.
-    ///   If so, a condition that no value of its column can meet is an error.
+    /// - Parameters:
+    ///   - mayRefuse: Whether the list is the whole table of a campaign that has not begun. If so, a
+    ///     condition that no value of its column can meet is an error.
+    ///   - isBegun: Whether the campaign has begun, so that its filter can't be changed. If not, rows
+    ///     that the filter keeps because of another spelling of a boolean are an error.
     /// - Throws: An error if no row of JSON Lines has a value in a column that the filter names.
     ///   Such a name is probably misspelled, and would exclude all rows or none.
-    package func finish(_ list: TokenList, mayRefuse: Bool) throws(BroadsideError) {
+    package func finish(
+        _ list: TokenList, mayRefuse: Bool, isBegun: Bool
+    ) throws(BroadsideError) {
+        assert(!mayRefuse || !isBegun, "a campaign that has begun is not refused")
         for (condition, column) in zip(filter.conditions, columns) where rowCount > 0 {
             if list.format.namesColumnsInEachRow, !column.hasValue {
                 throw .usage(
@@ -148,6 +182,9 @@ package struct FilterPass {
                             ?? ": name another column"))
             }
             if mayRefuse, let problem = refusal(of: condition, column, list) {
+                throw .usage("where", "'\(printable(condition.canonicalText))': \(problem)")
+            }
+            if !isBegun, let problem = condition.keepsOtherSpellings(column.spellings) {
                 throw .usage("where", "'\(printable(condition.canonicalText))': \(problem)")
             }
             let start = "broadside: warning: --where '\(printable(condition.canonicalText))': "
@@ -167,8 +204,12 @@ package struct FilterPass {
     }
 
     private func warnings(of condition: RowFilter.Condition, _ column: Column) -> [String] {
-        var warnings: [String] = []
-        if let warning = condition.absenceWarning(column.occurrences) ?? condition.versionWarning {
+        var warnings = condition.spellingWarnings(column.spellings)
+        // Another spelling of the only value explains why that value may be absent.
+        let isExplained = !warnings.isEmpty && condition.texts.count == 1
+        if !isExplained,
+            let warning = condition.absenceWarning(column.occurrences) ?? condition.versionWarning
+        {
             warnings.append(warning)
         }
         if column.nested.count > 0, condition.comparison.isOfSet {

@@ -55,10 +55,16 @@ package struct RowRulesPass {
 
     /// Warns about values that the rules could not compare, after all rows of a list were read.
     ///
-    /// - Parameter mayRefuse: Whether the list is the whole table of a campaign that has not begun.
+    /// - Parameters:
+    ///   - mayRefuse: Whether the list is the whole table of a campaign that has not begun.
+    ///   - isBegun: Whether the campaign has begun.
     /// - Throws: An error if no row has a value in a column that a rule reads. If `mayRefuse` is
-    ///   true, also an error if no value of a column can meet the column's condition.
-    package func finish(_ list: TokenList, mayRefuse: Bool) throws(BroadsideError) {
-        try filter?.finish(list, mayRefuse: mayRefuse)
+    ///   true, also an error if no value of a column can meet the column's condition. If `isBegun`
+    ///   is false, also an error if the filter keeps rows because their values are other spellings
+    ///   of a boolean that it excludes.
+    package func finish(
+        _ list: TokenList, mayRefuse: Bool, isBegun: Bool
+    ) throws(BroadsideError) {
+        try filter?.finish(list, mayRefuse: mayRefuse, isBegun: isBegun)
     }
 }

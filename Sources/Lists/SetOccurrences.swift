@@ -7,15 +7,11 @@ struct SetOccurrences: Sendable {
     private var occurs: [Bool]
     /// Number of texts of the set that do not occur.
     private(set) var absentCount: Int
-    /// The first different values of the column, each shortened.
-    private(set) var values: [[UInt8]] = []
-    /// Whether the column has more values.
-    private(set) var hasMoreValues = false
+    /// The first different values of the column.
+    private var values = DistinctValues(limit: SetOccurrences.valuesLimit)
 
     /// Maximum number of values that are kept.
     private static let valuesLimit = 4
-    /// Maximum number of bytes that are kept of a value. A message shows fewer bytes.
-    private static let valueByteLimit = 64
 
     /// - Parameter count: Number of texts of the set.
     init(_ count: Int) {
@@ -35,23 +31,14 @@ struct SetOccurrences: Sendable {
     }
 
     /// Records a value of the column.
-    mutating func sample(_ value: RawSpan) {
-        guard !hasMoreValues else { return }
-        let kept = value.extracting(first: Self.valueByteLimit)
-        for known in values where known.rawSpan.holdsSame(as: kept) { return }
-        guard values.count < Self.valuesLimit else {
-            hasMoreValues = true
-            return
-        }
-        values.append([UInt8](kept))
-    }
+    mutating func sample(_ value: RawSpan) { values.note(value) }
 
     /// Description of the first values of the column; nil if it has none.
     var sampledValues: String? {
-        guard !values.isEmpty else { return nil }
-        let texts = values.map { $0.isEmpty ? "an empty value" : tokenExcerpt($0) }
+        guard !values.values.isEmpty else { return nil }
+        let texts = values.values.map { $0.isEmpty ? "an empty value" : tokenExcerpt($0) }
         return "the column has \(texts.joined(separator: ", "))"
-            + (hasMoreValues ? " and others" : "")
+            + (values.hasMore ? " and others" : "")
     }
 
     /// Indices of the texts that do not occur.

@@ -286,4 +286,30 @@ struct RowFilterCommandTests {
                     + "('5.2.1'): such values do not match; for versions compare with 18.0.0"),
             "\(told.errors)")
     }
+
+    @Test
+    func `A campaign whose filter keeps another spelling of true is refused before it begins`()
+        throws
+    {
+        let campaign = try Campaign(rows: 4)
+        let values = ["true", "TRUE", "1", "false"]
+        let rows = values.enumerated().map { "\(campaign.tokens.token($0)),\($1)\n" }
+        let list = try campaign.directory.write(
+            "token,opted_out\n" + rows.joined(), to: "list.csv")
+        let apns = try LocalAPNs()
+        let options = ["--tokens", list, "--where", "opted_out != true"]
+        for more in [["--dry-run"], []] {
+            let refused = try campaign.send(to: apns.endpoint, options + more)
+            #expect(refused.exitCode == 2, "\(refused.output)")
+            #expect(
+                refused.errors.contains("on line 3 ('TRUE' instead of 'true')")
+                    && refused.errors.contains("add --where 'opted_out != TRUE,1'"),
+                "\(refused.errors)")
+        }
+        #expect(try !campaign.directory.names(in: campaign.directory.path).contains("ledger"))
+        let sent = try campaign.send(
+            to: apns.endpoint, options + ["--where", "opted_out != TRUE,1"])
+        #expect(sent.exitCode == 0 && sent.errors.isEmpty, "\(sent.errors)")
+        #expect(try apns.finish().count == 1)
+    }
 }

@@ -1,0 +1,98 @@
+import BroadsideRows
+import BroadsideSupport
+import Testing
+
+@testable import BroadsideLists
+
+/// Values that differ from a condition's text only in their spelling.
+extension RowFilterTests {
+    @Test(arguments: [
+        ("x != true", ["true", "TRUE", "True", "1", "yes", "t", "y", "on", "no", "", "maybe"], 7),
+        ("x != TRUE", ["true", "\" true \"", "false"], 2), ("x != yes", ["YES", "no", "1"], 2),
+        ("x != 1", ["1", "10", "01", "+1", "true", "no"], 1), ("x != 1", ["1", "t", "0"], 1),
+        ("x != 0", ["false", "n", "7"], 1), ("x != t", ["1", "y", "f", ""], 2),
+        ("x != f", ["f", "m", "n"], 0), ("x != f", ["F", "m", "n"], 1), ("x != n", ["no", "z"], 1),
+        ("x != true,TRUE", ["TRUE", "true", "tRUE"], 1), ("x != off,de", ["OFF", "DE", "f"], 2),
+        ("x != false", ["true", "TRUE", "1", "never"], 0), ("x != de", ["DE", "1"], 0),
+        ("x = true", ["true", "TRUE", "1"], 0), ("x != \"\"", ["1"], 0),
+    ])
+    func `Rows that != keeps although they spell its boolean in another way are an error`(
+        condition: String, values: [String], count: Int
+    ) {
+        let problem = refusal(condition, values: values)
+        #expect(problem.isEmpty == (count == 0), "\(problem)")
+        let rows = count == 1 ? "1 row has" : "\(count) rows have"
+        #expect(count == 0 || problem.contains("': \(rows) another spelling"), "\(problem)")
+    }
+
+    @Test func `The error about another spelling of a boolean names line, value and remedy`() throws
+    {
+        let values = ["true", "no", "TRUE", "1", "TRUE"]
+        let problem = refusal("x != true", values: values)
+        #expect(
+            problem.hasSuffix(
+                "'x != true': 3 rows have another spelling of a value of this condition, the first on "
+                    + "line 4 ('TRUE' instead of 'true'), and would get this campaign, because values "
+                    + "are compared byte for byte: to exclude them, add --where 'x != TRUE,1'; to keep "
+                    + "them, name the values that you want with ="), "\(problem)")
+        // The list of a campaign that has begun is not refused.
+        #expect(
+            try warnings("x != true", values: values) == [
+                "3 rows have another spelling of a value of this condition, the first on line 4 "
+                    + "('TRUE' instead of 'true'): values are compared byte for byte, so this "
+                    + "condition keeps such rows. To exclude them, name each spelling"
+            ])
+    }
+
+    @Test func `Other spellings count only in rows whose outcome they decide`() throws {
+        let text = "token,x,y\nab,true,a\nab,TRUE,b\nab,1,a\n"
+        func lines(_ conditions: String...) throws -> [String] {
+            let filter = try RowFilter(conditions)
+            let layout = try RowLayout(
+                format: .csv, names: ["token"] + filter.columns, header: Array("token,x,y".utf8))
+            let list = TokenList(lines: Array(text.utf8), layout: layout)
+            return try finish(filter, list, layout, mayRefuse: true)
+        }
+        #expect(try lines("x != true", "x != 1", "y = a,c").count == 1, "c is absent")
+        #expect(try lines("x != true", "x != TRUE,1") == [])
+        // The conditions name the values that are wanted.
+        #expect(try lines("x != true", "x = TRUE,1") == [])
+        #expect {
+            try lines("x != true", "x != TRUE")
+        } throws: {
+            ($0 as? BroadsideError)?.exitCode == 2 && "\($0)".contains("1 row has another spelling")
+        }
+        // The list of one part of a campaign is refused, too.
+        let filter = try RowFilter(["x != true"])
+        let layout = try RowLayout(
+            format: .csv, names: ["token", "x"], header: Array("token,x,y".utf8))
+        let list = TokenList(lines: Array(text.utf8), layout: layout)
+        #expect(throws: BroadsideError.self) {
+            try finish(filter, list, layout, mayRefuse: false, isBegun: false)
+        }
+        #expect(try lines("x = true", "y = a").count == 1)
+        #expect(try lines("x = true,1", "y = a") == [])
+    }
+
+    @Test func `A value in another letter case is a warning`() throws {
+        let start = "another letter case of a value of this condition, "
+        #expect(
+            try warnings("x != de,FR", values: ["de", "FR", "DE", "De", "US"], mayRefuse: true) == [
+                "2 rows have \(start)the first on line 4 ('DE' instead of 'de'): values are compared "
+                    + "byte for byte, so this condition keeps such rows. To exclude them, name each "
+                    + "spelling"
+            ])
+        #expect(
+            try warnings("x = de", values: ["de", "DE"], mayRefuse: true) == [
+                "1 row has \(start)on line 3 ('DE' instead of 'de'): values are compared byte for "
+                    + "byte, so this condition excludes such rows. To send them, name each spelling"
+            ])
+        let yes = try warnings("x = true", values: ["true", "yes", "TRUE"], mayRefuse: true)
+        #expect(yes.count == 1 && yes[0].hasPrefix("2 rows have another spelling"), "\(yes)")
+        #expect(try warnings("x != de,FR", values: ["de", "FR", "US"], mayRefuse: true) == [])
+        let secret = String(repeating: "ab", count: 32)
+        let told = try warnings(
+            "x != \(secret.uppercased())", values: [secret], mayRefuse: true)
+        #expect(told.count == 1 && told[0].contains("('abababab…' instead of 'ABABABAB…')"))
+    }
+}
