@@ -4,9 +4,9 @@ internal import BroadsideRows
 internal import BroadsideSupport
 
 extension ExclusionScan {
-    /// Minimum number of tokens in the suppression list for the warning that none of them is in the
-    /// campaign's list. The warning also requires that the campaign's list has at least as many
-    /// tokens.
+    /// Minimum number of tokens in the suppression list for two findings: that no token has a length
+    /// of the campaign's tokens, and that none of them is in the campaign's list. The second finding
+    /// also requires that the campaign's list has at least as many tokens.
     private static let unusualCount: UInt64 = 10
 
     /// Maximum number of token lengths that a warning names.
@@ -53,8 +53,41 @@ extension ExclusionScan {
         standardErrorLine("broadside: warning: \(list.name): \(lost): these devices get the push")
     }
 
+    /// Refuses a suppression list that can't suppress any row, because no token of the campaign's
+    /// list has as many digits as one of its tokens. Such tokens are probably identifiers of users.
+    ///
+    /// - Parameters:
+    ///   - optOuts: Counts of the suppression list.
+    ///   - rows: Counts of the list from which rows are skipped, including other shards.
+    func checkLengths(
+        of optOuts: ListSurvey.Counts, in suppress: TokenList, for rows: ListSurvey.Counts,
+        of list: TokenList
+    ) throws(BroadsideError) {
+        // A part of a table may lack a kind of token that the table has.
+        guard !isBegun, !isPart, optOuts.valid >= Self.unusualCount, rows.valid > 0 else { return }
+        let digits = Self.digitCounts(optOuts)
+        guard digits.allSatisfy({ rows.byDigitCount[$0] == 0 }) else { return }
+        throw .request(
+            suppress.name,
+            ": its \(grouped(optOuts.valid)) tokens are not device tokens of \(list.name), because "
+                + "they have \(Self.shown(digits)) digits and the tokens of that list have "
+                + "\(Self.shown(Self.digitCounts(rows))), so all devices would get the push: name a "
+                + "list of the device tokens that opted out")
+    }
+
+    /// Numbers of digits that tokens of a list have, in ascending order.
+    private static func digitCounts(_ counts: ListSurvey.Counts) -> [Int] {
+        counts.byDigitCount.indices.filter { counts.byDigitCount[$0] > 0 }
+    }
+
+    /// Formats numbers of digits for a message, such as `50, 52`.
+    private static func shown(_ digits: [Int]) -> String {
+        digits.prefix(shownLengthsLimit).map(String.init).joined(separator: ", ")
+            + (digits.count > shownLengthsLimit ? " and others" : "")
+    }
+
     /// Warns about suppressed tokens that are probably wrong and suppress no device, because they
-    /// are cut off, joined, or from another column or app.
+    /// are not device tokens, cut off, joined, or from another column or app.
     ///
     /// - Parameters:
     ///   - optOuts: Counts of the suppression list.
@@ -71,10 +104,11 @@ extension ExclusionScan {
         if let absent = optOuts.lengths.absent(
             from: rows.lengths, except: glued, includesRare: !isPart)
         {
-            let lengths =
-                absent.digits.prefix(Self.shownLengthsLimit).map(String.init)
-                .joined(separator: ", ")
-                + (absent.digits.count > Self.shownLengthsLimit ? " and others" : "")
+            let areShort = absent.digits.allSatisfy { $0 < TokenLengths.shortestIssued }
+            let guess =
+                areShort
+                ? "if these are not device tokens, or were cut off"
+                : "if tokens were cut off or joined"
             let tokens =
                 absent.rows == 1
                 ? "the token on line \(absent.line) suppresses no row, because it has"
@@ -82,8 +116,8 @@ extension ExclusionScan {
                     + "row, because they have"
             standardErrorLine(
                 "broadside: warning: \(suppress.name): \(tokens) a number of digits that no token "
-                    + "of \(list.name) has (\(lengths)): if tokens were cut off or joined, "
-                    + "correct the list, because these devices get the push")
+                    + "of \(list.name) has (\(Self.shown(absent.digits))): \(guess), correct the "
+                    + "list, because these devices get the push")
             if absent.rows == optOuts.valid { return }
         }
         // A part of a table may have none of the tokens that the table has.

@@ -224,6 +224,9 @@ package struct ExclusionScan {
             }
             if let refusal = list.refusal(of: counts.headers, isBegun: isBegun) { throw refusal }
             list.warn(of: counts.headers, isBegun: isBegun)
+            if let suppress, let optOuts {
+                try checkLengths(of: optOuts, in: suppress, for: counts, of: list)
+            }
             try verdicts?.checkRegistrations(list, rows: counts.valid)
             return (optOuts, counts)
         }

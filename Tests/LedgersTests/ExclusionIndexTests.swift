@@ -191,10 +191,45 @@ import Testing
         #expect(try warnings(optOuts: others + [tokens[7]], tokens: tokens + tokens) == [])
         let part = try warnings(optOuts: others, tokens: tokens) { $0.isPart = true }
         #expect(part == [])
-        // User IDs in place of tokens are reported once.
+        // With few tokens in place of device tokens, the length alone is reported.
         let identifiers = try warnings(
-            optOuts: others.map { String($0.suffix(32)) }, tokens: tokens)
-        #expect(identifiers.count == 1 && identifiers[0].contains("has (32)"), "\(identifiers)")
+            optOuts: others[..<9].map { String($0.suffix(32)) }, tokens: tokens)
+        #expect(
+            identifiers.count == 1
+                && identifiers[0].hasSuffix(
+                    "has (32): if these are not device tokens, or were cut off, correct the list, "
+                        + "because these devices get the push"),
+            "\(identifiers)")
+    }
+
+    @Test func `Ten suppressions of which none has a length of the list's tokens are refused`()
+        throws
+    {
+        let tokens = (0..<40).map { String(format: "%064x", $0) }
+        func ids(_ digits: Int, _ count: Int = 60) -> [String] {
+            (0..<count).map { String(format: "%0\(digits)x", $0) }
+        }
+        for (optOuts, counts) in [
+            (ids(8), "8"), (ids(32, 10), "32"), (ids(160), "160"),
+            (ids(8, 9) + ids(32, 9), "8, 32"),
+        ] {
+            do {
+                _ = try warnings(optOuts: optOuts, tokens: tokens)
+                Issue.record("\(optOuts.count) suppressions of \(counts) digits are accepted")
+            } catch let error as BroadsideError {
+                #expect(error.exitCode == 2)
+                #expect(
+                    error.message.contains("its \(optOuts.count) tokens are not device tokens of")
+                        && error.message.contains("have \(counts) digits and the tokens of that "),
+                    "\(error.message)")
+            }
+        }
+        #expect(try warnings(optOuts: ids(8) + [tokens[0]], tokens: tokens).count == 1)
+        #expect(try warnings(optOuts: ids(8), tokens: tokens + ["00000005"]) == [])
+        for change: (inout ExclusionScan) -> Void in [{ $0.isPart = true }, { $0.isBegun = true }] {
+            let told = try warnings(optOuts: ids(8), tokens: tokens) { change(&$0) }
+            #expect(told.count == 1 && told[0].contains("has (8): if these are not"), "\(told)")
+        }
     }
 
     @Test func `A header in a suppression list is a warning, and another header is refused`() throws
