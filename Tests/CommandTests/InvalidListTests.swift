@@ -435,4 +435,64 @@ struct InvalidListTests {
         }
         #expect(try server.finish().count == 503)
     }
+
+    @Test func `A dry run and send name the first invalid row of each reason, and its cause`()
+        throws
+    {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(
+            rows: 1,
+            payload: #"{"aps":{"alert":"Hi {{name}}","badge":"{{badge:int}}"},"x":"{{note|-}}"}"#)
+        var text = Array("token,name,badge,note\n".utf8)
+        for row in 0..<94 { text += "\(Self.token(row)),Ann,1,\n".utf8 }
+        text += "\(Self.token(94)),J".utf8
+        text.append(0xf6)
+        text += "rg,1,\n\(Self.token(95)),\"Jim \\\"JJ\\\" Doe\",1,\n".utf8
+        text += "ExponentPushToken[abcdefghijklmnopqrstuv],Bo,1,\noops,Cy,1,\n".utf8
+        text += "\(Self.token(98)),Di\n\(Self.token(99)),Ed,1,".utf8
+        text += String(repeating: "y", count: 5_000).utf8
+        text += "\n".utf8
+        let list = try campaign.directory.write(text, to: "list.csv")
+        let explanations = [
+            "1 BadValue",
+            "on line 96, 'J\u{fffd}rg' in column 'name' is not UTF-8 text: write the list",
+            "iconv -f WINDOWS-1252", "1 MalformedRow",
+            #"the row on line 97 has quotes after backslashes (\") in a quoted field: write such"#,
+            "2 MalformedToken", "line 98 is 'ExponentPushToken[",
+            "; such rows have Expo push tokens",
+            "1 MissingColumn", "line 100 has no 'badge', from which the payload is made",
+            "1 PayloadTooLarge", "line 101",
+        ]
+        let dry = try campaign.send(to: server.endpoint, ["--tokens", list, "--dry-run"])
+        #expect(dry.exitCode == 0, "\(dry.errors)")
+        #expect(dry.output.contains("invalid      6, the first on line 96\n"), "\(dry.output)")
+        for words in explanations { #expect(dry.output.contains(words), "\(dry.output)") }
+        let sent = try campaign.send(to: server.endpoint, ["--tokens", list])
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        let warnings = sent.errorLines.filter {
+            $0.contains("6 of the 100 rows read are invalid and will not be sent: ")
+        }
+        #expect(warnings.count == 1, "\(sent.errors)")
+        for words in explanations {
+            #expect(warnings.first?.contains(words) == true, "\(words): \(sent.errors)")
+        }
+        #expect(try server.finish().count == 94)
+    }
+
+    @Test func `A dry run names the column and the value of a wrong topic`()
+        throws
+    {
+        let campaign = try Campaign(rows: 1)
+        let rows = (0..<40).map {
+            "\(Self.token($0)),\($0 < 38 ? "com.example.app" : "App Store")\n"
+        }
+        let list = try campaign.directory.write("token,app\n" + rows.joined(), to: "list.csv")
+        let dry = try campaign.send(
+            to: "localhost:1", ["--tokens", list, "--topic", "{{app}}", "--dry-run"])
+        #expect(dry.exitCode == 0, "\(dry.errors)")
+        #expect(
+            dry.output.contains(
+                "2 BadValue: on line 40, 'App Store' in column 'app' does not make a topic"),
+            "\(dry.output)")
+    }
 }

@@ -40,6 +40,33 @@ import Testing
             ])
     }
 
+    @Test(arguments: [
+        (#"aa,"Jim \"JJ\" Doe""#, true), (#""a \"b, c\"",aa"#, true), (#"aa,"x"y"#, false),
+        (#"aa,5\" disk,more"#, false), (#""C:\",aa,more"#, false), (#"aa,"C:\"","x"y"#, false),
+        (#"aa,bb,more"#, false),
+    ])
+    func `A malformed row of CSV is known to escape quotes with backslashes`(
+        row: String, escapes: Bool
+    ) throws {
+        for format in [ListFormat.csv, .tsv] {
+            let separator = format == .csv ? "," : "\t"
+            let text = row.replacing(",", with: separator)
+            let layout = try RowLayout(
+                format: format, names: ["token"], header: Array("token\(separator)name".utf8))
+            let pool = ChunkPool(limit: 2)
+            var splitter = RowSplitter(format: format, pool: pool)
+            var reader = RowReader(layout: layout)
+            var found: [Bool] = []
+            let list = Array("token\(separator)name\n\(text)\n".utf8)
+            cut(&splitter, pool: pool, pieces: [list]) { chunk in
+                reader.open(chunk)
+                while let row = reader.next() { found.append(reader.escapesQuotes(row)) }
+                _ = reader.close()
+            }
+            #expect(found == [escapes && format == .csv])
+        }
+    }
+
     @Test func `A column that the header lacks is named with the columns there are`() {
         #expect(
             throws: RowLayout.HeaderError.missing("device", columns: ["token", "name"])

@@ -54,7 +54,12 @@ enum DryRun {
         ///   - settled: Number of rows that earlier runs settled; nil if there was no run.
         ///   - possibleSkips: Reasons for which the options may skip rows.
         ///   - split: Rule that puts devices into arms; nil if there are none.
-        func print(settled: UInt64?, possibleSkips: [SkipReason], split: ArmSplit?) {
+        ///   - explanation: Returns the line and the problem of the first invalid row with a reason;
+        ///     nil if there is no explanation.
+        func print(
+            settled: UInt64?, possibleSkips: [SkipReason], split: ArmSplit?,
+            explanation: (Reason) -> String?
+        ) {
             assert(arms.reduce(0, +) == sendable, "each row to send is counted with its arm")
             Swift.print("to send      \(grouped(sendable))")
             if let split {
@@ -78,7 +83,8 @@ enum DryRun {
             let location = firstInvalidLine.map { ", the first on line \($0)" } ?? ""
             Swift.print("invalid      \(grouped(invalid))\(location)")
             for (reason, count) in reasons.sorted(by: { $0.key.text < $1.key.text }) {
-                Swift.print("             \(grouped(count)) \(reason.text)")
+                let why = explanation(reason).map { ": \($0)" } ?? ""
+                Swift.print("             \(grouped(count)) \(reason.text)\(why)")
             }
         }
     }
@@ -155,7 +161,8 @@ enum DryRun {
             settled: settled,
             possibleSkips: (run.skips?.possibleReasons ?? [])
                 + (plan.options.delivery.late == .skip ? [.late] : []),
-            split: plan.options.split)
+            split: plan.options.split,
+            explanation: { invalid.explanation(of: $0, in: list) })
         if let words = inspector.fallbackCounts.words { print("other values \(words)") }
         if let shortened = inspector.shortenedRows {
             let rows =

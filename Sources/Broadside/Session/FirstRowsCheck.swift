@@ -28,6 +28,9 @@ struct FirstRowsCheck {
         var digitCount: Int?
         /// Problem of a line of JSON Lines that is not a JSON object; nil for any other row.
         var jsonProblem: PayloadCheck.Problem?
+        /// Whether the row is malformed and escapes quotes with backslashes instead of doubling
+        /// them.
+        var escapesQuotes: Bool
     }
 
     private let list: TokenList
@@ -110,12 +113,16 @@ struct FirstRowsCheck {
             if let refusal = list.refusal(of: rows.headers, isBegun: isBegun) { throw refusal }
             // Without a limit on invalid rows, the search for one valid row continues.
             if rows.rowCount >= InvalidRowsGuard.firstCheck, rows.invalidCount < rows.rowCount {
+                if !isBegun { rows.warn(of: list, mayHaveMore: true) }
                 return
             }
         }
         guard let verdict = rows.finish(),
             try !verdict.isEmptyPart(of: list, plan.options.shard)
-        else { return }
+        else {
+            if !isBegun { rows.warn(of: list, mayHaveMore: false) }
+            return
+        }
         throw rows.refusal(verdict, of: list, plan.options.maxInvalid)
     }
 
@@ -143,9 +150,30 @@ extension FirstRowsCheck.Sample {
         kind = ForeignToken.detect(token.prefix(ForeignToken.excerptByteCount))
         digitCount =
             token.allSatisfy { Unicode.Scalar($0).properties.isASCIIHexDigit } ? token.count : nil
+        escapesQuotes = finding.reason == .malformedRow && reader.escapesQuotes(row)
         if reader.field(0).form == .unusable {
             jsonProblem = PayloadCheck.syntaxProblem(reader.text(of: row))
         }
+    }
+
+    /// Whether the row's value is invalid because it is not UTF-8 text.
+    private var isInOtherEncoding: Bool { finding.reason == .badValue && !isNested && !isUTF8 }
+
+    /// Line and problem of the row. The advice follows if it names the cause, or a change that
+    /// repairs all such rows.
+    func explanation(_ list: TokenList) -> String {
+        let (what, advice) = words(list)
+        let problem =
+            switch finding.reason {
+            case .badValue, .noPayload, .payloadTooLarge:
+                cause(list).map { "on line \(line), \($0)" } ?? what
+            default: what
+            }
+        if isInOtherEncoding || finding.reason == .malformedRow || jsonProblem != nil {
+            return "\(problem): \(advice.hasSuffix(".") ? String(advice.dropLast()) : advice)"
+        }
+        guard finding.reason == .malformedToken, let kind else { return problem }
+        return "\(problem); such rows have \(kind.name)"
     }
 
     /// Description of the wrong value, with its column.
@@ -154,6 +182,7 @@ extension FirstRowsCheck.Sample {
         let column = "column '\(printable(list.layout.names[culprit.field], limit: 40))'"
         if finding.reason == .payloadTooLarge { return "\(column) is too long" }
         if isNested { return "'\(value)' in \(column) is an array or object" }
+        if isInOtherEncoding { return "'\(value)' in \(column) is not UTF-8 text" }
         let wanted =
             switch culprit.use {
             case .text: "is not UTF-8 text"
@@ -177,6 +206,12 @@ extension FirstRowsCheck.Sample {
             return (
                 "line \(line) has no '\(printable(column))'",
                 "name the tokens' column with --token-column\(keys.map { ": \($0)" } ?? "")."
+            )
+        case (.malformedRow, false) where escapesQuotes:
+            return (
+                "the row on line \(line) has quotes after backslashes (\\\") in a quoted field",
+                "write such quotes twice (\"\") and without backslashes, in Spark with "
+                    + "option(\"escape\", \"\\\"\")."
             )
         case (.malformedRow, false):
             return (
@@ -219,7 +254,7 @@ extension FirstRowsCheck.Sample {
                 "line \(line) is \(finding.reason.text)\(cause(list).map { ", because \($0)" } ?? "")",
                 "name a key inside it, as in {{\(name).first}}."
             )
-        case (.badValue, _) where finding.culprit?.use == .text && !isUTF8:
+        case (.badValue, _) where isInOtherEncoding:
             return (
                 "line \(line) is \(finding.reason.text)\(cause(list).map { ", because \($0)" } ?? "")",
                 "write the list as UTF-8 (\(list.utf8Command))."

@@ -16,6 +16,8 @@ struct InvalidRows {
     /// Number of invalid rows whose kind was examined.
     private var examined: UInt64 = 0
     private var hasVerdict = false
+    /// The invalid rows that are not headers, by reason.
+    private var groups: [Reason: Group] = [:]
     /// Headers among the invalid rows.
     private(set) var headers = RepeatedHeaders()
 
@@ -25,6 +27,12 @@ struct InvalidRows {
         var firstLine: UInt64
         /// Excerpt of the value in the first row.
         var text: String
+    }
+
+    /// Invalid rows with the same reason.
+    private struct Group {
+        var rows: UInt64
+        let first: FirstRowsCheck.Sample
     }
 
     /// Limit on the invalid rows whose kind is examined.
@@ -55,7 +63,9 @@ struct InvalidRows {
         _ finding: RowInspector.Finding?, _ row: RowReader.Row, of reader: borrowing RowReader
     ) -> InvalidRowsGuard.Verdict? {
         if let finding {
+            let headerCount = headers.count
             headers.take(reader)
+            if headers.count == headerCount { group(finding, row, reader) }
             if sample == nil { sample = FirstRowsCheck.Sample(row, finding, of: reader) }
             if !hasVerdict, examined < Self.examinedLimit { examine(finding, row, reader) }
         }
@@ -66,6 +76,38 @@ struct InvalidRows {
         let verdict = rows.note(isInvalid: isInvalid)
         if verdict != nil { hasVerdict = true }
         return verdict
+    }
+
+    private mutating func group(
+        _ finding: RowInspector.Finding, _ row: RowReader.Row, _ reader: borrowing RowReader
+    ) {
+        if groups[finding.reason] == nil {
+            let first = FirstRowsCheck.Sample(row, finding, of: reader)
+            groups[finding.reason] = Group(rows: 0, first: first)
+        }
+        groups[finding.reason]?.rows += 1
+    }
+
+    /// Returns the line and the problem of the first row with a reason; nil if no such row was
+    /// noted.
+    func explanation(of reason: Reason, in list: TokenList) -> String? {
+        groups[reason]?.first.explanation(list)
+    }
+
+    /// Warns about the invalid rows of a list that is accepted, with the first row of each reason.
+    ///
+    /// - Parameter mayHaveMore: Whether the run has rows that were not noted.
+    func warn(of list: TokenList, mayHaveMore: Bool) {
+        guard !groups.isEmpty else { return }
+        let count = groups.values.reduce(0) { $0 + $1.rows }
+        let reasons = groups.sorted { $0.key.text < $1.key.text }.map { reason, group in
+            "\(grouped(group.rows)) \(reason.text) (\(group.first.explanation(list)))"
+        }
+        standardErrorLine(
+            "broadside: warning: \(list.name): \(grouped(count)) of the \(grouped(rowCount)) rows read "
+                + "\(count == 1 ? "is" : "are") invalid and will not be sent: "
+                + "\(reasons.joined(separator: ", ")): correct such rows"
+                + (mayHaveMore ? "; --dry-run counts them in the whole list" : ""))
     }
 
     private mutating func examine(
