@@ -356,6 +356,46 @@ struct LocalTimeTests {
         }
     }
 
+    @Test func `A row that is always refused as busy does not delay the next wave`() throws {
+        let campaign = try Self.campaign(
+            (0..<40).map { $0 < 20 ? "Asia/Tokyo" : "Asia/Shanghai" })
+        let directory = campaign.directory
+        let busy = campaign.tokens.token(0)
+        let replay = try directory.write(
+            #"{"token":"\#(busy)","status":429,"reason":"TooManyRequests"}"#
+                + (1..<40).map { "\n{\"token\":\"\(campaign.tokens.token($0))\",\"status\":200}" }
+                .joined(), to: "replay")
+        let server = try LocalAPNs(["--replay", replay])
+        let identity = try campaign.authority.clientCertificate(in: directory)
+        var environment = try FakeTime.fixed("+0")
+        // In Tokyo, it is shortly before nine o'clock; in Shanghai, nine o'clock is an hour later.
+        environment["FAKETIME"] = "@\(Self.day(2)) 23:59:00 x600"
+        environment["TZ"] = "UTC"
+        let sent = try Broadside.run(
+            campaign.arguments(
+                to: server.endpoint,
+                [
+                    "--tokens", "\(directory.path)/list.csv", "--certificate", identity.certificate,
+                    "--private-key", identity.key,
+                    "--zone-column", "tz", "--deliver-at", "09:00", "--on", Self.day(3),
+                    "--retry-for", "40s",
+                ], without: ["auth-key", "key-id", "team-id"]), in: directory,
+            environment: environment)
+        #expect(sent.exitCode == 6, "\(sent.errors)")
+        let rows = try campaign.ledger("export").output.split(separator: "\n").dropFirst()
+            .map { $0.split(separator: ",", omittingEmptySubsequences: false) }
+        #expect(rows.count == 40 && rows.count { $0[2] == "accepted" } == 39)
+        #expect(rows[0][2] == "failed" && rows[0][4] == "TooManyRequests", "\(rows[0])")
+        let midnight = try #require(
+            try? Date("\(Self.day(3))T00:00:00Z", strategy: .iso8601))
+        let start = UInt64(midnight.timeIntervalSince1970) * 1_000
+        for row in rows[20...] {
+            let time = try #require(UInt64(row[8]))
+            // 40 seconds of retries are nearly seven hours here.
+            #expect(time >= start + 3_600_000 && time < start + 5 * 3_600_000, "\(row)")
+        }
+    }
+
     @Test func `The report of merged parts says that each has waves of its own`() throws {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 4)

@@ -118,7 +118,7 @@ struct LiveRun {
                 plan, sender, coordinator: coordinator, tlsConfiguration: tlsConfiguration,
                 requests: passes.requests, now: start),
             ledger: LedgerWatch(session.directory, now: start), deadline: deadline,
-            quietAt: passes.quietAt)
+            quietAt: passes.quietAt, nextWaveAt: passes.nextWaveAt)
         if passes.endedCount == 0 { plan.options.host?.begin() }
         if passes.requests.takeReload() { watch.credential.reload(Clock.now()) }
         waitForWave(watch, signals, monitor)
@@ -129,13 +129,7 @@ struct LiveRun {
             passes.callHook()
             while !threads.allSatisfy(\.hasEnded) {
                 poll(watch, threads, signals, monitor)
-                if let quiet = watch.quietAt, Clock.now().wallMilliseconds >= quiet,
-                    !coordinator.isStopping
-                {
-                    passes.beginQuiet()
-                    coordinator.stop(.control)
-                    for thread in threads { thread.wake() }
-                }
+                endPassIfDue(watch, source, threads)
             }
         }
         watch.credential.end()
@@ -144,6 +138,21 @@ struct LiveRun {
         let listEnd = ListEnd(source, of: services, coordinator, signals)
         monitor.reactorsEnded(Clock.now())
         return try finish(threads, source: source, listEnd, signals, monitor)
+    }
+
+    /// Ends the pass if quiet hours begin, or if the next wave is due and only rows that wait to be
+    /// sent again are left.
+    private func endPassIfDue(
+        _ watch: Watch, _ source: ListSource, _ threads: [ReactorThread]
+    ) {
+        guard !coordinator.isStopping else { return }
+        let now = Clock.now().wallMilliseconds
+        let isQuiet = watch.quietAt.map { now >= $0 } ?? false
+        let isNextDue = watch.nextWaveAt.map { now >= $0 } ?? false
+        guard isQuiet || isNextDue && source.progress.isAtEnd else { return }
+        passes.beginQuiet(isNextDue: !isQuiet)
+        coordinator.stop(.control)
+        for thread in threads { thread.wake() }
     }
 
     /// Creates the reactors and their segments.

@@ -108,7 +108,10 @@ struct RunNotices {
     /// Text about the cause of the stop, and about the responses that the run still waits for.
     private var stoppingText: String {
         let cause =
-            passes.isQuiet ? "quiet hours have begun" : coordinator.stopCause?.message ?? "stopped"
+            passes.isNextDue
+            ? "the next wave is due"
+            : passes.isQuiet
+                ? "quiet hours have begun" : coordinator.stopCause?.message ?? "stopped"
         let inFlight = services.report.statistics.inFlight
         guard inFlight > 0, !coordinator.isStoppingAtOnce else { return cause }
         return

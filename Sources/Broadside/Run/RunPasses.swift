@@ -9,7 +9,9 @@ package import BroadsideSupport
 /// `--resume`.
 ///
 /// - A pass waits for its time. Then it sends the rows that are due and leaves all others unsent.
-/// - A pass ends when all due rows are settled, or when quiet hours begin in a zone.
+/// - A pass ends when all due rows are settled, or when quiet hours begin in a zone. It also ends
+///   when the next wave is due and the list was read to its end. Rows that wait to be sent again
+///   then belong to the next pass, so that they do not delay the wave.
 /// - The next pass follows if more rows become due later. Otherwise, the run ends.
 /// - A stop ends the run, whether a pass waits or sends.
 package final class RunPasses {
@@ -28,8 +30,11 @@ package final class RunPasses {
     var isSummaryWritten = false
     /// Index of the latest wave that was reported to the hook.
     var reportedWave: Int?
-    /// Whether quiet hours have begun in a zone of the pass, so that the pass ends.
+    /// Whether the pass ends although rows of it remain, because quiet hours have begun in a zone
+    /// or the next wave is due.
     package private(set) var isQuiet = false
+    /// Whether the pass ends because the next wave is due.
+    private(set) var isNextDue = false
     /// The requests of the operator, in this pass and in earlier ones.
     package let requests = OperatorRequests()
 
@@ -82,10 +87,16 @@ package final class RunPasses {
     /// Time at which the pass has to end, because quiet hours begin; nil: none.
     package var quietAt: UInt64? { waves?.nextQuiet(after: dueAt) }
 
-    /// Ends the pass at the beginning of quiet hours.
-    package func beginQuiet() {
+    /// Time at which more rows become due; nil: never.
+    package var nextWaveAt: UInt64? { waves?.next(after: dueAt) }
+
+    /// Ends the pass at the beginning of quiet hours, or of the next wave.
+    ///
+    /// - Parameter isNextDue: Whether the pass ends because the next wave is due.
+    package func beginQuiet(isNextDue: Bool = false) {
         assert(waves != nil, "only zones have quiet hours")
         isQuiet = true
+        self.isNextDue = isNextDue
     }
 
     /// Whether quiet hours are the only reason for the end of the pass. The operator may then still
@@ -137,7 +148,7 @@ package final class RunPasses {
         requests.end()
         endedCount += 1
         dueAt = next
-        isQuiet = false
+        (isQuiet, isNextDue) = (false, false)
     }
 
     /// Adds a pass's statistics to the statistics of the process.

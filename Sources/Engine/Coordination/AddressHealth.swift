@@ -49,6 +49,8 @@ final class AddressHealth: Sendable {
 
     static let backoffMinimum: UInt64 = second
     static let backoffMaximum: UInt64 = 60 * second
+    /// Number of the longest pauses that fit into the time after which a run gives up.
+    static let attemptsAtLeast: UInt64 = 6
     /// Number of failures from which on repeated trouble with the same row does not lengthen the
     /// pause.
     static let repeatedLimit = 4
@@ -147,10 +149,12 @@ final class AddressHealth: Sendable {
     ///   - isOutage: Whether the server reported the trouble itself, in a response.
     ///   - isRepeated: Whether an earlier response to the same row also reported trouble. If so,
     ///     the row may be the cause, and further failures do not lengthen the pause beyond 8 s.
+    ///   - giveUpAfter: Nanoseconds without a response after which the run stops. Several attempts
+    ///     fit into this time, so that the run does not give up on a server that has recovered.
     ///   - draw: Random number for the jitter.
     func failed(
         _ address: SocketAddress, now: UInt64, retryAfter: UInt64?, lasting: ConnectionTrouble?,
-        isOutage: Bool, isRepeated: Bool = false, draw: UInt64
+        isOutage: Bool, isRepeated: Bool = false, giveUpAfter: UInt64 = .max, draw: UInt64
     ) {
         change { entries in
             var entry = entries[address] ?? Entry()
@@ -165,11 +169,18 @@ final class AddressHealth: Sendable {
             if !isRepeated || entry.failures < Self.repeatedLimit { entry.failures += 1 }
             let exponent = min(entry.failures - 1, 6)
             entry.lasting = lasting
-            let doubled = min(Self.backoffMinimum << UInt64(exponent), Self.backoffMaximum)
+            let longest = min(
+                Self.backoffMaximum, max(Self.backoffMinimum, giveUpAfter / Self.attemptsAtLeast))
+            let doubled = min(Self.backoffMinimum << UInt64(exponent), longest)
             let backoff = retryAfter.map { max($0, Self.backoffMinimum) } ?? doubled
             // Jitter, so that senders do not retry at the same moment. The retry comes up to a
-            // quarter earlier than the backoff, but never earlier than the server asked.
-            let jitter = draw % (backoff / 4)
+            // quarter earlier than the backoff, but never earlier than the server asked, and not
+            // after the run has given up.
+            var range = backoff / 4
+            if retryAfter != nil, backoff < giveUpAfter {
+                range = max(1, min(range, (giveUpAfter - backoff) / 2))
+            }
+            let jitter = draw % range
             entry.notBefore = now + (retryAfter == nil ? backoff - jitter : backoff + jitter)
             if entries[address] == nil, entries.count >= Self.entriesLimit,
                 let oldest = entries.min(by: { $0.value.notBefore < $1.value.notBefore })

@@ -28,7 +28,9 @@ struct AddressBook {
     let reactor: Int
     private(set) var entries: [Entry] = []
     var resolution = Resolution.none
-    private var next = 0
+    /// Position from which the address of the next connection is searched, modulo their number.
+    private var next: Int
+    private let giveUpAfter: UInt64
     /// Time of the next connection attempt; nil if the reactor waits for none.
     private(set) var nextAttempt: UInt64?
 
@@ -38,10 +40,17 @@ struct AddressBook {
     /// other addresses. Addresses of current connections are kept beyond the limit.
     static let entriesLimit = 256
 
-    init(health: AddressHealth, lossy: LossyAddresses, reactor: Int) {
+    /// - Parameter giveUpAfter: Nanoseconds without a response after which the run stops.
+    init(
+        health: AddressHealth, lossy: LossyAddresses, reactor: Int, giveUpAfter: UInt64 = .max
+    ) {
         self.health = health
         self.lossy = lossy
         self.reactor = reactor
+        self.giveUpAfter = giveUpAfter
+        // Each reactor begins with another address, so that reactors with one connection each use
+        // all addresses.
+        next = reactor
     }
 
     private func owner(_ slot: Int) -> AddressHealth.Owner { .init(reactor: reactor, slot: slot) }
@@ -170,7 +179,8 @@ struct AddressBook {
     ) {
         health.failed(
             entries[index].address, now: now, retryAfter: retryAfter, lasting: lasting,
-            isOutage: isOutage, isRepeated: isRepeated, draw: random.next())
+            isOutage: isOutage, isRepeated: isRepeated, giveUpAfter: giveUpAfter,
+            draw: random.next())
     }
 
     /// Number of addresses that failed and have not responded since.

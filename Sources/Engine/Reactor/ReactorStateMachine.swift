@@ -67,7 +67,7 @@ import BroadsideTLS
             settings: settings, recordConfiguration: recordConfiguration,
             addresses: AddressBook(
                 health: run.resources.addressHealth, lossy: run.resources.lossyAddresses,
-                reactor: reactor),
+                reactor: reactor, giveUpAfter: settings.giveUpAfter),
             initialCount: coordinator.connectionTarget?.first[reactor] ?? settings.connections,
             now: now)
         rows = RowSupply(

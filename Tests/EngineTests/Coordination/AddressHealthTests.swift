@@ -68,6 +68,31 @@ import Testing
         }
     }
 
+    @Test func `Several attempts fit into the time after which a run gives up`() {
+        var (now, attempts) = (Self.start, 0)
+        while now < Self.start + 60 * second {
+            health.failed(
+                address, now: now, retryAfter: nil, lasting: nil, isOutage: false,
+                giveUpAfter: 60 * second, draw: 0)
+            let end = health.entry(address).notBefore
+            #expect(end - now <= 10 * second)
+            (now, attempts) = (end, attempts + 1)
+        }
+        #expect(attempts >= 8)
+    }
+
+    @Test(arguments: [0, 1, 12_345_678_901, UInt64.max])
+    func `A wait that the server asked for ends before the run gives up`(draw: UInt64) {
+        for seconds in [55, 58, 59] as [UInt64] {
+            let health = AddressHealth()
+            health.failed(
+                address, now: Self.start, retryAfter: seconds * second, lasting: nil,
+                isOutage: true, giveUpAfter: 60 * second, draw: draw)
+            let wait = health.entry(address).notBefore - Self.start
+            #expect(wait >= seconds * second && wait < 60 * second)
+        }
+    }
+
     @Test func `A response during a new pause does not end it`() {
         fail(at: Self.start, isOutage: true)
         let later = Self.start + 2 * second

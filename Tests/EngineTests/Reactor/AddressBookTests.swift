@@ -69,6 +69,16 @@ import Testing
         #expect([6, 7].map { book.pick(for: $0, now: now) } == [picked[0], picked[0]])
     }
 
+    @Test func `Reactors with one connection each use all addresses`() {
+        let health = AddressHealth()
+        let first = (0..<4).map { reactor in
+            var book = AddressBook(health: health, lossy: LossyAddresses(), reactor: reactor)
+            book.update(addresses(0..<4), now: 0) { _ in false }
+            return book.pick(for: 0, now: 0)
+        }
+        #expect(Set(first) == [0, 1, 2, 3])
+    }
+
     @Test mutating func `An address that is resolved again keeps its pause`() {
         var book = book(2)
         for _ in 0..<4 {
