@@ -42,6 +42,7 @@ package struct EarlierLedgers {
     private let directories: [Directories]
     /// The running campaign's ledger, which is excluded; nil if there is none.
     private let own: String?
+    private let warnings = Warnings()
 
     /// - Parameters:
     ///   - directories: Directories of each option.
@@ -81,9 +82,7 @@ package struct EarlierLedgers {
                 // Incomplete data of this ledger would distort the result, so all other ledgers are
                 // read again without it.
                 leftOut.insert(path)
-                standardErrorLine(
-                    "broadside: warning: \(error.error.message): this ledger is ignored"
-                )
+                warnings.print("\(error.error.message): this ledger is ignored")
             }
         }
     }
@@ -178,8 +177,13 @@ package struct EarlierLedgers {
             let others = collection.paths.filter {
                 ownIdentity == nil || FileIdentity(path: $0) != ownIdentity
             }
+            if directories.questions.contains(.accepted) {
+                try Self.refuseClosed(
+                    collection.closedLedgers + others.filter(LedgerDirectory.isClosed),
+                    option: directories.option)
+            }
             if let note = collection.closedNote {
-                standardErrorLine("broadside: warning: --\(directories.option): \(note)")
+                warnings.print("--\(directories.option): \(note)")
             }
             guard !others.isEmpty || directories.mayBeEmpty else {
                 throw .usage(
@@ -193,6 +197,23 @@ package struct EarlierLedgers {
         return found
     }
 
+    /// Refuses ledgers that this user has no permission to read. Without their acceptances, a cap
+    /// lets devices get more notifications than it allows. Without their reports of dead tokens,
+    /// only requests to a few dead tokens are wasted, so such ledgers are skipped with a warning.
+    ///
+    /// - Throws: Exit code 5 if there is such a ledger.
+    private static func refuseClosed(
+        _ paths: [String], option: String
+    ) throws(BroadsideError) {
+        guard !paths.isEmpty else { return }
+        throw BroadsideError(
+            option: option,
+            "\(LedgerDirectory.listed(paths)): \(describe(errno: EACCES)), so --cap can't count what "
+                + "was accepted there: make \(paths.count == 1 ? "it" : "them") readable for this "
+                + "user, or move \(paths.count == 1 ? "it" : "them") out of the folder",
+            exitCode: ExitCode.disk)
+    }
+
     /// Opens ledgers. For a merged ledger, its parts are opened instead. Only one of several copies
     /// of a ledger is read.
     ///
@@ -204,7 +225,12 @@ package struct EarlierLedgers {
     ) throws(Unreadable) -> [Ledger] {
         var indices: [Key: Int] = [:]
         var ledgers: [Ledger] = []
-        let named = try locating(nil, .dead) { () throws(BroadsideError) in try paths() }
+        let named: [(path: String, questions: EarlierQuestions)]
+        do throws(BroadsideError) {
+            named = try paths()
+        } catch {
+            throw Unreadable(error: error)
+        }
         for (path, questions) in named where !leftOut.contains(path) {
             let opened = try locating(path, questions) { () throws(BroadsideError) in
                 try open(path, questions)
@@ -263,5 +289,16 @@ package struct EarlierLedgers {
     private struct Key: Hashable {
         var campaign: UInt64
         var shard: CampaignIdentity.Shard?
+    }
+
+    /// The warnings that were printed. The directories may be searched several times, and each
+    /// warning is printed once.
+    private final class Warnings {
+        private var printed: Set<String> = []
+
+        func print(_ text: String) {
+            guard printed.insert(text).inserted else { return }
+            standardErrorLine("broadside: warning: \(text)")
+        }
     }
 }

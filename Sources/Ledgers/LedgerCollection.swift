@@ -11,6 +11,8 @@ public struct LedgerCollection {
     /// Directories, below the named ones, that this user has no permission to list: `lost+found`,
     /// or a ledger of another user.
     public private(set) var closed: [String] = []
+    /// The directories in `closed` that may be ledgers, or have ledgers below them.
+    public var closedLedgers: [String] { closed.filter(Self.mayHoldLedgers) }
 
     /// Maximum number of ledgers in a collection.
     public static let ledgersLimit = 4096
@@ -71,7 +73,16 @@ public struct LedgerCollection {
     /// Whether this user has no permission to list a directory. Such a directory may be a ledger;
     /// the code that reads the ledger then reports why it can't be read.
     private static func isClosed(_ directory: String) -> Bool {
-        SystemCall.names(inDirectory: directory) == nil && errno == EACCES
+        guard SystemCall.names(inDirectory: directory) != nil else { return errno == EACCES }
+        // The names in a directory can be listed without the permission to use them.
+        return SystemCall.status("\(directory)/.") == nil && errno == EACCES
+    }
+
+    /// Whether a directory may be a ledger or contain ledgers, by its name. Hidden directories are
+    /// not searched, and a file system makes `lost+found` for itself.
+    private static func mayHoldLedgers(_ directory: String) -> Bool {
+        let name = directory.parts(atLast: "/").map { String($0.behind) } ?? directory
+        return name != "lost+found" && !name.hasPrefix(".")
     }
 
     /// Returns the directory itself if it is a ledger, otherwise the ledgers below it.
@@ -91,7 +102,8 @@ public struct LedgerCollection {
         let found = try search(directory, option: option, levels: Self.levelsLimit)
         // Only directories that can't be listed were found. The code that opens them as ledgers
         // reports why.
-        if found.ledgers.isEmpty, !found.closed.isEmpty { return found.closed }
+        let closedLedgers = found.closed.filter(Self.mayHoldLedgers)
+        if found.ledgers.isEmpty, !closedLedgers.isEmpty { return closedLedgers }
         guard !found.ledgers.isEmpty || mayBeEmpty else {
             throw refusal(
                 option,

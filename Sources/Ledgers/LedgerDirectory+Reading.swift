@@ -39,6 +39,19 @@ extension LedgerDirectory {
         return try body()
     }
 
+    /// Whether this user has no permission to read a ledger: to list its directory, or to read its
+    /// manifest.
+    static func isClosed(_ path: String) -> Bool {
+        guard SystemCall.names(inDirectory: path) != nil else { return errno == EACCES }
+        let manifest = SystemCall.open(
+            "\(path)/\(manifestName)", O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
+        guard manifest < 0 else {
+            close(manifest)
+            return false
+        }
+        return errno == EACCES
+    }
+
     private func openFileInFolder(_ name: String) throws(BroadsideError) -> Int32? {
         let descriptor = SystemCall.open(
             name, in: folder, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)

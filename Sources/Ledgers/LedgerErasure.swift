@@ -20,7 +20,9 @@ public enum LedgerErasure {
     ///     about all ledgers.
     /// - Throws: Exit code 2 if the list or a directory is wrong or the person does not confirm, 5
     ///   if a disk fails, 7 if another process uses a ledger. In each case, the erasure from the
-    ///   ledgers before the failing one is complete, and a second call completes the rest.
+    ///   ledgers before the failing one is complete, and a second call completes the rest. Exit code
+    ///   5 also if this user has no permission to read a ledger; the erasure from all other ledgers
+    ///   is complete then.
     public static func run(
         tokens: TokenSource, tokenColumn: String? = nil, ledgers directories: [String],
         isDryRun: Bool = false, isConfirmed: Bool = true, report: (String) -> Void
@@ -29,27 +31,47 @@ public enum LedgerErasure {
         var devices = DeviceSet()
         try read(tokens, tokenColumn, into: &devices)
         collection.warn(option: "ledger")
+        let closed = collection.closedLedgers + collection.paths.filter(LedgerDirectory.isClosed)
+        let paths = collection.paths.filter { !closed.contains($0) }
+        let scope = closed.isEmpty ? "" : " in the ledgers that this user may read"
         let asks = !isConfirmed && isatty(STDIN_FILENO) == 1
         if isDryRun || asks {
-            let affectedCount = try preview(collection.paths, &devices) { line in
+            let affectedCount = try preview(paths, &devices) { line in
                 if isDryRun { report(line) } else { standardError(line) }
             }
             guard !isDryRun else {
                 report(
                     "\(found(devices)) in \(Erasure.counted(affectedCount, "ledger")); "
                         + "dry run: nothing was changed")
+                try refuseClosed(closed)
                 return
             }
             if affectedCount > 0 { try confirm(devices, affectedCount) }
         }
-        for path in collection.paths {
+        for path in paths {
             try SignalWatch.stopIfRequested()
             devices.beginLedger()
             let erasure = try Erasure(path, &devices)
             report("\(path): \(try erasure.write(&devices))")
         }
         report(
-            "\(found(devices)); lists, exports, summaries and backups elsewhere are unchanged")
+            "\(found(devices))\(scope); lists, exports, summaries and backups elsewhere are "
+                + "unchanged")
+        try refuseClosed(closed)
+    }
+
+    /// Reports ledgers from which nothing was erased, because this user has no permission to read
+    /// them.
+    ///
+    /// - Throws: Exit code 5 if there are such ledgers.
+    private static func refuseClosed(_ paths: [String]) throws(BroadsideError) {
+        guard !paths.isEmpty else { return }
+        throw BroadsideError(
+            option: "ledger",
+            "\(LedgerDirectory.listed(paths)): \(describe(errno: EACCES)), so devices in "
+                + "\(paths.count == 1 ? "this ledger" : "these ledgers") are not erased: run the same "
+                + "command as \(paths.count == 1 ? "its" : "their") owner",
+            exitCode: ExitCode.disk)
     }
 
     private static func found(_ devices: borrowing DeviceSet) -> String {

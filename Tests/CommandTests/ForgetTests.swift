@@ -530,4 +530,60 @@ struct ForgetTests {
         #expect(
             damaged.exitCode == 5 && damaged.errors.contains("ledger repair"), "\(damaged.errors)")
     }
+
+    // MARK: What can't be read
+
+    /// A process of root without the rights over other users' files.
+    private func withoutRights(_ words: [String]) throws -> Finished {
+        try Subprocess(
+            "setpriv",
+            [
+                "--bounding-set", "-dac_override,-dac_read_search", "--inh-caps",
+                "-dac_override,-dac_read_search", Broadside.path(),
+            ] + words, in: campaign.directory
+        ).wait(limit: 60)
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "only root can make a ledger of another user"))
+    func `A ledger of another user makes forget, find and --cap exit 5, and the others are used`()
+        throws
+    {
+        let (own, other) = ("\(folder)/nights/own", "\(folder)/nights/other")
+        try FileManager.default.createDirectory(
+            atPath: "\(folder)/nights", withIntermediateDirectories: false)
+        for ledger in [own, other] {
+            let sent = try campaign.send(to: server.endpoint, ["--ledger", ledger])
+            #expect(sent.exitCode == 0, "\(sent.errors)")
+        }
+        let user = 61_235
+        #expect(chown(other, uid_t(user), gid_t(user)) == 0)
+        let nights = ["--ledger", "\(folder)/nights"]
+        for more in [["--dry-run"], []] {
+            let erased = try withoutRights(
+                ["ledger", "forget", "--token", token(3)] + nights + more)
+            #expect(erased.exitCode == 5, "\(erased.errors)")
+            #expect(erased.output.contains("\(own): "), "\(erased.output)")
+            #expect(erased.errors.contains("--ledger \(other): "), "\(erased.errors)")
+            #expect(erased.errors.contains("not erased: run the same"), "\(erased.errors)")
+        }
+        for (row, output) in [(3, ""), (4, "row 4 ")] {
+            let found = try withoutRights(["ledger", "find", "--token", token(row)] + nights)
+            #expect(found.exitCode == 5 && found.errors.contains(other), "\(found.errors)")
+            #expect(found.output.prefix(6) == output, "\(found.output)")
+        }
+        let next = "\(folder)/next"
+        let refused = try withoutRights(
+            campaign.arguments(
+                to: server.endpoint,
+                ["--ledger", next, "--cap", "1/1d", "--history", "\(folder)/nights"]))
+        #expect(refused.exitCode == 5 && refused.errorLines.count == 1, "\(refused.errors)")
+        #expect(refused.errors.contains("--history \(other): "), "\(refused.errors)")
+        #expect(refused.errors.contains("or move it out of the folder"), "\(refused.errors)")
+        #expect(!FileManager.default.fileExists(atPath: next))
+        let sent = try withoutRights(
+            campaign.arguments(
+                to: server.endpoint, ["--ledger", next, "--skip-dead", "\(folder)/nights"]))
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        #expect(sent.errors.split(separator: "\n").count { $0.contains(other) } == 1)
+    }
 }
