@@ -251,13 +251,36 @@ package struct EarlierLedgers {
                 }
                 let all = ledgers[index].questions.union(questions)
                 // The smaller of two copies is the older one. The larger one has all of its
-                // records.
-                if ledger.byteCount > ledgers[index].byteCount { ledgers[index] = ledger }
+                // records. A newer attempt may have written nothing yet.
+                let known = ledgers[index]
+                if ledger.byteCount > known.byteCount
+                    || ledger.byteCount == known.byteCount
+                        && known.directory.oldCopy(known.manifest) != nil
+                {
+                    ledgers[index] = ledger
+                }
                 ledgers[index].questions = all
             }
         }
         assert(ledgers.count == indices.count, "each ledger is listed once")
+        for ledger in ledgers { try checkCopy(ledger) }
         return ledgers
+    }
+
+    /// Refuses a ledger that is an old copy if a cap counts its acceptances, because those of the
+    /// newer copy are missing. Warns if the ledger only reports dead tokens.
+    private func checkCopy(_ ledger: Ledger) throws(Unreadable) {
+        guard let copy = ledger.directory.oldCopy(ledger.manifest) else { return }
+        guard ledger.questions.contains(.accepted) else {
+            warnings.print("--skip-dead \(copy.warning)")
+            return
+        }
+        throw Unreadable(
+            error: BroadsideError(
+                option: "history",
+                "\(copy.problem), so --cap can't count the rows that it sent: put the newest copy in "
+                    + "the place of this one, or move this one out of the folder",
+                exitCode: ExitCode.inUse))
     }
 
     /// Whether a ledger has tokens. A ledger without tokens is refused if the user named its

@@ -242,7 +242,7 @@ extension LedgerDirectory {
         number == EROFS || FileFailure(errno: number) == .unusable
     }
 
-    private func attemptRecord(_ manifest: Manifest) throws(BroadsideError) -> AttemptRecord? {
+    func attemptRecord(_ manifest: Manifest) throws(BroadsideError) -> AttemptRecord? {
         guard try fileExists("\(path)/\(Self.epochName)") else { return nil }
         let bytes = try readSmallFile(Self.epochName, limit: Self.epochLimit)
         guard let record = AttemptRecord(bytes) else {
@@ -397,7 +397,7 @@ extension LedgerDirectory {
     /// directory, which still exists.
     ///
     /// The remedy is up to a person: nothing proves that this directory is the newest copy.
-    private func missingRecord(_ claims: ClaimFolder, _ number: UInt32) -> String? {
+    func missingRecord(_ claims: ClaimFolder, _ number: UInt32) -> String? {
         if case .claim(_, let ledger, _) = claims.read(number), ledger != absolutePath(path),
             (try? isDirectoryPath(ledger)) != false
         {
@@ -423,14 +423,10 @@ extension LedgerDirectory {
     }
 
     private func oldCopy(_ claims: ClaimFolder, _ number: UInt32) -> BroadsideError {
-        var other = "another directory"
-        if case .claim(_, let ledger, _) = claims.read(number) { other = ledger }
-        if other == absolutePath(path) { other = "another copy of it" }
-        return BroadsideError(
+        BroadsideError(
             option: "ledger",
-            "\(path) is an old copy: a newer attempt at this campaign started in "
-                + "\(other) (\(claims.claimPath(number))), so a resume here would "
-                + "send rows again: resume the newer copy",
+            "\(OldCopy(of: path, claims, number).problem), so a resume here would send rows again: "
+                + "resume the newer copy",
             exitCode: ExitCode.inUse)
     }
 

@@ -109,6 +109,39 @@ struct LedgerCopyTests {
         #expect(try server.tally(campaign.tokens).isExact)
     }
 
+    @Test func `Commands that read an old copy warn once, and --cap refuses it`() throws {
+        let (ledger, place) = (campaign.ledger, campaign.directory.path)
+        try files.copyItem(atPath: ledger, toPath: "\(place)/backup")
+        try send(60)
+        try files.removeItem(atPath: ledger)
+        try files.moveItem(atPath: "\(place)/backup", toPath: ledger)
+        let page = "\(place)/page.html"
+        let token = campaign.tokens.token(30)
+        for words in [
+            ["ledger", "stats", "--ledger", ledger], ["ledger", "export", "--ledger", ledger],
+            ["ledger", "verify", "--ledger", ledger], ["status", ledger],
+            ["ledger", "find", "--ledger", ledger, "--token", token],
+            ["report", "--ledger", ledger, "--output", page],
+            ["report", "--all", ledger, "--output", page],
+            ["prune", "--ledger", ledger, "--tokens", campaign.list, "--dry-run"],
+        ] {
+            let read = try Broadside.run(words, in: campaign.directory)
+            #expect(read.exitCode == 0, "\(words): \(read.errors)")
+            #expect(
+                read.errors.split(separator: "\n").count { $0.contains("is an old copy") } == 1,
+                "\(words): \(read.errors)")
+        }
+        let next = ["--ledger", "\(place)/next"]
+        let capped = try campaign.send(
+            to: server.endpoint, next + ["--cap", "1/1d", "--history", ledger])
+        #expect(capped.exitCode == 7 && capped.errorLines.count == 1, "\(capped.errors)")
+        #expect(capped.errors.contains("--history \(ledger) is an old copy"), "\(capped.errors)")
+        #expect(!files.fileExists(atPath: "\(place)/next"))
+        let sent = try campaign.send(to: server.endpoint, next + ["--skip-dead", ledger])
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        #expect(sent.errors.contains("warning: --skip-dead \(ledger) is an old copy"))
+    }
+
     /// What a crash leaves before the claim, and behind it before that is noted.
     @Test(arguments: [false, true])
     func `A crash beside the claim leaves a ledger that can be resumed`(isClaimed: Bool) throws {

@@ -73,6 +73,68 @@ struct ClaimTests {
             atPath: "\(directory.path)/\(name)", toPath: "\(directory.path)/\(other)")
     }
 
+    private func oldCopy(_ name: String) throws -> OldCopy? {
+        let ledger = try LedgerDirectory.openToRead("\(directory.path)/\(name)")
+        return ledger.oldCopy(try ledger.readManifest())
+    }
+
+    @Test(arguments: steps, [false, true])
+    func `No ledger looks like an old copy during its own starts, or after one that crashed`(
+        step: LedgerDirectory.ClaimStep, isPart: Bool
+    ) throws {
+        for crash in [nil, step, nil] {
+            var found: [String] = []
+            try start("one/ledger", isPart: isPart, crash: crash) { _ in
+                if let copy = try? oldCopy("one/ledger") { found.append(copy.problem) }
+            }
+            #expect(found.isEmpty, "\(found)")
+            #expect(try oldCopy("one/ledger")?.problem == nil)
+        }
+    }
+
+    @Test(arguments: [false, true])
+    func `A copy is old once the ledger has started again, also in the ledger's place`(
+        isPart: Bool
+    ) throws {
+        #expect(try start("one/ledger", isPart: isPart) == 0)
+        for name in ["one/copy", "other/ledger", "one/backup"] { try copy("one/ledger", to: name) }
+        for name in ["one/copy", "other/ledger"] { #expect(try oldCopy(name)?.problem == nil) }
+        #expect(try start("one/ledger", isPart: isPart) == 0)
+        for name in ["one/copy", "other/ledger"] {
+            let found = try #require(try oldCopy(name))
+            #expect(found.newer?.hasSuffix("/one/ledger") == true, "\(found)")
+            #expect(found.warning.hasPrefix("\(directory.path)/\(name) is an old copy: "))
+            #expect(found.warning.hasSuffix("missing here: read the newer copy"), "\(found)")
+        }
+        #expect(try oldCopy("one/ledger")?.problem == nil)
+        try files.removeItem(atPath: "\(directory.path)/one/ledger")
+        try files.moveItem(
+            atPath: "\(directory.path)/one/backup", toPath: "\(directory.path)/one/ledger")
+        let found = try #require(try oldCopy("one/ledger"))
+        #expect(found.problem.contains(" started in another copy of it ("), "\(found)")
+        #expect(found.newer == nil && found.warning.hasSuffix("if it still exists"), "\(found)")
+    }
+
+    @Test func `A ledger that was moved, merged or repaired does not look like an old copy`() throws
+    {
+        #expect(try start("one/ledger") == 0)
+        for name in ["other/repaired", "other/merged"] { try copy("one/ledger", to: name) }
+        try Data().write(to: URL(filePath: "\(directory.path)/other/repaired/repaired"))
+        try Data("\(directory.path)/one/ledger\n".utf8).write(
+            to: URL(filePath: "\(directory.path)/other/merged/copy-of"))
+        #expect(try start("one/ledger") == 0)
+        for name in ["other/repaired", "other/merged"] {
+            #expect(try oldCopy(name)?.problem == nil)
+        }
+        try files.moveItem(
+            atPath: "\(directory.path)/one/ledger", toPath: "\(directory.path)/other/moved")
+        #expect(try oldCopy("other/moved")?.problem == nil)
+        for name in try claims("one") {
+            try files.removeItem(atPath: "\(directory.path)/one/\(name)")
+        }
+        #expect(try oldCopy("other/moved")?.problem == nil)
+    }
+
     @Test(arguments: steps, [false, true])
     func `A start that crashed at any step is followed by another`(
         step: LedgerDirectory.ClaimStep, isPart: Bool

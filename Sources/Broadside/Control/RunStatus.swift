@@ -38,6 +38,8 @@ public struct RunStatus: Sendable {
     private var progress = Progress()
     /// Error that makes the ledger unreadable; nil if it can be read.
     public private(set) var problem: BroadsideError?
+    /// Warning that the ledger is an old copy; nil if it is not known to be one.
+    public private(set) var warning: String?
 
     /// Members of a run's response to `status` that are displayed.
     private struct Progress: Decodable {
@@ -151,6 +153,7 @@ public struct RunStatus: Sendable {
             state = .busy
             return
         }
+        warning = reader.oldCopyWarning
         if reader.isFinished, reader.manifest.epochs.last?.stop?.cause?.isAbort != true {
             // All rows are settled, so counting them is unnecessary.
             state = .complete

@@ -101,6 +101,9 @@ public enum PruneRun {
                 guard found.identity.keepsTokens else {
                     throw .usage("ledger", directory.withoutTokens)
                 }
+                if let copy = directory.oldCopy(found) {
+                    standardErrorLine("broadside: warning: --ledger \(copy.warning)")
+                }
                 let (manifest, segments) = try directory.segments(knownTo: found)
                 var verdicts = VerdictLedger(manifest: manifest, segments: segments)
                 do {

@@ -197,6 +197,7 @@ enum LedgerCommand {
         }
         if values.follows { return try follow(path, values) }
         let ledger = try LedgerReader(path: path)
+        ledger.warnIfOldCopy()
         switch subcommand {
         case "stats":
             let statistics = try ledger.statistics()
@@ -313,6 +314,7 @@ enum LedgerCommand {
         _ path: String, _ values: Values
     ) throws(BroadsideError) -> Int32 {
         warnOfUnknown(values.reasons)
+        (try? LedgerReader(path: path))?.warnIfOldCopy()
         var request = LedgerFollower.Request(ledger: path)
         request.tokens = values.tokens
         request.format = values.format
@@ -342,7 +344,9 @@ enum LedgerCommand {
         var failure: Int32 = ledgers.closedLedgers.isEmpty ? 0 : ExitCode.disk
         for path in ledgers.paths {
             do throws(BroadsideError) {
-                rows += try LedgerReader(path: path).find(
+                let ledger = try LedgerReader(path: path)
+                ledger.warnIfOldCopy()
+                rows += try ledger.find(
                     notificationID: values.notificationID, token: values.token,
                     tokens: values.tokens)
             } catch {

@@ -93,6 +93,7 @@ enum ReportCommand {
             try arguments.require([RequiredOption("ledger", "DIR", or: [("all", "DIR...")])])
             let path = try arguments.required("ledger", "DIR")
             let ledger = try LedgerReader(path: path)
+            ledger.warnIfOldCopy()
             try ledger.checkOutput(arguments.string("output"))
             let output = try OutputFile(arguments.string("output"))
             guard let receipts = arguments.string("receipts") else {
@@ -146,6 +147,7 @@ enum ReportCommand {
             if let note { standardErrorLine("broadside: \(note)") }
         }
         let report = try NightsReport(ledgers)
+        for warning in report.warnings { standardErrorLine("broadside: warning: \(warning)") }
         if arguments.has("json") {
             try report.writeJSON(to: output)
         } else {

@@ -49,6 +49,9 @@ enum StatusCommand {
             let ledgers = try LedgerCollection(words, option: nil)
             if let note = ledgers.closedNote { standardErrorLine("broadside: \(note)") }
             let all = try RunStatus.all(ledgers: ledgers.paths)
+            for warning in all.compactMap(\.warning) {
+                standardErrorLine("broadside: warning: \(warning)")
+            }
             if arguments.has("json") {
                 print(all.map(\.json).joined(), terminator: "")
             } else {

@@ -25,6 +25,7 @@ extension Night {
             } else {
                 night.key = keys.first
             }
+            night.warning = ledger.oldCopyWarning
             try night.read(ledger, isOurs: isOurs)
         } catch {
             if error.exitCode == ExitCode.rowsRemain { throw error }

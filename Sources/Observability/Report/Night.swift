@@ -46,6 +46,8 @@ package struct Night {
     var mergedKeys: Set<String> = []
     /// The campaign's number and part, as one text; nil for a merged or unreadable ledger.
     var key: String?
+    /// Warning that the ledger is an old copy; nil if it is not known to be one.
+    var warning: String?
     /// First recommended step if the night ended early; nil for any other night.
     var next: StopAdvice.Step?
 

@@ -70,6 +70,9 @@ public struct NightsReport {
         return nights
     }
 
+    /// Warnings about ledgers that are old copies.
+    public var warnings: [String] { nights.compactMap(\.warning) }
+
     /// Error about the unreadable ledgers; nil if all were read. It is thrown after the page about
     /// the other ledgers is written.
     public var failure: BroadsideError? {
