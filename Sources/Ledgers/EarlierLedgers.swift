@@ -66,9 +66,10 @@ package struct EarlierLedgers {
         let found = try paths()
         for named in directories where named.mayBeEmpty && !named.isDefault {
             guard !found.contains(where: { $0.questions == named.questions }) else { continue }
-            standardErrorLine(
-                "broadside: warning: --\(named.option) \(named.paths.joined(separator: ", ")): there is no "
-                    + "earlier ledger yet, so this option skips no row")
+            warnings.print(
+                "--\(named.option) \(named.paths.joined(separator: ", ")): there is no earlier ledger "
+                    + "yet, up to \(LedgerCollection.levelsLimit) levels below, so this option skips "
+                    + "no row")
         }
     }
 
@@ -182,8 +183,10 @@ package struct EarlierLedgers {
                     collection.closedLedgers + others.filter(LedgerDirectory.isClosed),
                     option: directories.option)
             }
-            if let note = collection.closedNote {
-                warnings.print("--\(directories.option): \(note)")
+            // The user does not know the default's directories.
+            let note = directories.isDefault ? nil : collection.note(outside: own)
+            for note in [note, collection.closedNote] {
+                if let note { warnings.print("--\(directories.option): \(note)") }
             }
             guard !others.isEmpty || directories.mayBeEmpty else {
                 throw .usage(

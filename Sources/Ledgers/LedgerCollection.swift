@@ -107,8 +107,11 @@ public struct LedgerCollection {
         guard !found.ledgers.isEmpty || mayBeEmpty else {
             throw refusal(
                 option,
-                "\(directory) is neither a ledger nor a directory of ledgers: "
-                    + "name a directory of ledgers")
+                "\(directory) is neither a ledger nor a directory of ledgers"
+                    + (found.others.contains(where: Self.mayHoldLedgers)
+                        ? " (searched \(Self.levelsLimit) levels of directories below it): "
+                            + "name a directory nearer to the ledgers"
+                        : ": name a directory of ledgers"))
         }
         closed += found.closed
         leftOut += found.others
@@ -165,6 +168,21 @@ public struct LedgerCollection {
 
     /// One-line note about directories without a ledger; nil if there are none.
     public var note: String? { line("skipped (no ledger)", leftOut) }
+
+    /// One-line note about directories without a ledger, for a run that searches the same directories
+    /// each night; nil if there are none. Hidden directories are not named.
+    ///
+    /// - Parameter own: The run's own ledger, which may not have begun; nil if there is none. The
+    ///   directories that contain it are not named.
+    func note(outside own: String?) -> String? {
+        let own = own.map { normalizedPath($0) } ?? ""
+        let others = leftOut.filter { directory in
+            let directory = normalizedPath(directory)
+            return Self.mayHoldLedgers(directory) && own != directory
+                && !own.starts(withBytes: directory + "/")
+        }
+        return line("skipped (no ledger)", others)
+    }
 
     /// One-line note about directories that this user can't read; nil if there are none.
     public var closedNote: String? {

@@ -134,14 +134,19 @@ struct NightMistakeTests {
         let server = try RecordingServer()
         let nights = try Nights(rows: 6, endpoint: server.endpoint)
         let more = ["--cap", "1/2d", "--history", nights.folder]
+        let camps = "\(nights.folder)/camps"
+        try files.createDirectory(atPath: camps, withIntermediateDirectories: false)
+        let note = "warning: --history: skipped (no ledger): \(camps)\n"
         let first = try nights.run(more, at: (1, "20:00"))
         #expect(first.exitCode == 0, "\(first.errors)")
         #expect(first.errors.contains("there is no earlier ledger yet"), "\(first.errors)")
+        #expect(first.errors.contains(note), "\(first.errors)")
         #expect(try requests(server) == 6)
         let second = try nights.run(more, at: (2, "19:00"))
         #expect(
             second.exitCode == 0 && second.errors.contains("6 FrequencyCap"), "\(second.errors)")
         #expect(!second.errors.contains("there is no earlier ledger yet"), "\(second.errors)")
+        #expect(second.errors.contains(note), "\(second.errors)")
         #expect(try requests(server) == 6)
     }
 

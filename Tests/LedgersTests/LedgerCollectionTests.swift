@@ -73,6 +73,15 @@ struct LedgerCollectionTests {
         #expect(collection.paths == [outer])
     }
 
+    @Test func `A run's note has no hidden directory, and none of its own ledger`() throws {
+        try makeLedger("news/2026-11-27")
+        for name in ["camps/a/b/c/d", ".snapshot/x", "own/today", "owner"] { try makeFolder(name) }
+        let collection = try LedgerCollection([directory.path], option: "history")
+        let note = "skipped (no ledger): \(path("camps")), "
+        #expect(collection.note(outside: nil) == note + "\(path("own")), \(path("owner"))")
+        #expect(collection.note(outside: path("own/today")) == note + path("owner"))
+    }
+
     @Test func `A tree without a ledger is refused`() throws {
         try makeFolder("a/b")
         try directory.write("text", to: "a/b/notes")
@@ -80,7 +89,10 @@ struct LedgerCollectionTests {
             try LedgerCollection([directory.path], option: "history")
         }
         #expect(error?.exitCode == 2)
-        #expect(error?.message.contains("is neither a ledger nor a directory of ledgers") == true)
+        #expect(
+            error?.message.hasSuffix(
+                "is neither a ledger nor a directory of ledgers (searched 3 levels of directories "
+                    + "below it): name a directory nearer to the ledgers") == true)
         #expect(try LedgerCollection([directory.path], option: nil, mayBeEmpty: true).paths == [])
     }
 }

@@ -20,7 +20,7 @@ enum EarlierLedgerOptions {
             ) { (text, options) throws(BroadsideError) in options.cap = try cap(text) },
             .repeated(
                 "history", .file(.ledgers), "DIR", \.history,
-                "with --cap: a ledger, or a directory with ledgers below it; may be repeated"
+                "with --cap: a ledger, or a directory with ledgers up to three levels below it; may be repeated"
             ),
         ])
 
