@@ -27,7 +27,8 @@ enum ReportCommand {
             campaign. Numbers and dates in a name do not count: 'Evening 1' and 'Evening 2' are one
             campaign. With --json, each night is one line of JSON instead. Each DIR is a ledger, or
             a directory with ledgers up to three levels below it; other directories are named and
-            ignored. At most 4,096 ledgers are read. The row of a night links to the night's own
+            ignored. Of several copies of a ledger, the newest is counted, and the others are listed
+            as copies. At most 4,096 ledgers are read. The row of a night links to the night's own
             page if a run wrote that page with --report, if the ledger's directory has a
             report.html, or if there is a DIR.html beside DIR.
 

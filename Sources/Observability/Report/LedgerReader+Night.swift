@@ -16,6 +16,8 @@ extension Night {
             let ledger = try LedgerReader(path: path)
             let start = ledger.manifest.firstStartedAtMilliseconds
             night.startedAtMilliseconds = start <= Self.latestStart ? start : nil
+            night.lastStartedAtMilliseconds =
+                ledger.ledgers.compactMap(\.manifest.epochs.last?.startedAtMilliseconds).max() ?? 0
             night.title = ledger.name ?? ledger.campaign
             let keys = ledger.ledgers.map {
                 "\($0.manifest.campaign) \($0.manifest.identity.partNumber) \($0.manifest.identity.shard?.index ?? 0)"

@@ -27,6 +27,8 @@ package struct Night {
         case figures(Figures)
         /// Reason why the ledger could not be read.
         case unreadable(String)
+        /// Path of another copy of this ledger, whose rows are counted.
+        case copy(of: String)
     }
 
     /// Directory of the ledger.
@@ -46,6 +48,8 @@ package struct Night {
     var mergedKeys: Set<String> = []
     /// The campaign's number and part, as one text; nil for a merged or unreadable ledger.
     var key: String?
+    /// Time of the latest start, milliseconds since 1970; 0 if there was none.
+    var lastStartedAtMilliseconds: UInt64 = 0
     /// Warning that the ledger is an old copy; nil if it is not known to be one.
     var warning: String?
     /// First recommended step if the night ended early; nil for any other night.
@@ -54,6 +58,11 @@ package struct Night {
     var figures: Figures? {
         guard case .figures(let figures) = content else { return nil }
         return figures
+    }
+
+    var isCopy: Bool {
+        if case .copy = content { return true }
+        return false
     }
 
     /// Latest valid start: the last millisecond of the year 9999. An edited manifest can contain a

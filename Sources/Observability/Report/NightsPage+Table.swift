@@ -93,6 +93,11 @@ extension NightsPage {
         case .unreadable(let problem):
             html += "<td colspan=\"\(columns.count + 1)\"><p><span class=\"status bad\">unreadable"
             html += "</span> \(escapedHTML(printable(problem, limit: Self.problemLimit)))</p></td>"
+        case .copy(let original):
+            html +=
+                "<td colspan=\"\(columns.count + 1)\"><p><span class=\"status open\">copy</span> "
+            html += escapedHTML(printable(original, limit: Self.problemLimit))
+            html += " is counted, and this copy of it is not</p></td>"
         case .figures(let figures):
             html += "<td>\(Self.badge(figures.outcome))</td>"
             for column in columns {
@@ -168,7 +173,8 @@ extension NightsPage {
 
     private func words(_ month: Month) -> String {
         let figures = month.nights.compactMap(\.figures)
-        let count = month.nights.count == 1 ? "1 night" : "\(month.nights.count) nights"
+        let nightCount = month.nights.count { !$0.isCopy }
+        let count = nightCount == 1 ? "1 night" : "\(nightCount) nights"
         guard !figures.isEmpty else { return count }
         var text = "\(count), \(grouped(figures.reduce(0) { $0 &+ $1.counts[.accepted] })) accepted"
         if let dead = Self.median(figures.compactMap(\.deadShare)) {

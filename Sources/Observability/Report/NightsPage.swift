@@ -6,6 +6,8 @@ import BroadsideSupport
 package struct NightsPage {
     /// Nights without a date, then all others, newest first.
     let nights: [Night]
+    /// The nights without copies of their ledgers.
+    private let counted: [Night]
     let createdAtMilliseconds: UInt64
     /// Nights with figures and a date, oldest first.
     let course: [(milliseconds: UInt64, figures: Night.Figures, group: String)]
@@ -36,6 +38,7 @@ package struct NightsPage {
             return night
         }
         self.nights = nights
+        counted = nights.filter { !$0.isCopy }
         isUTC = zone(createdAtMilliseconds) == .utc
         course = nights.reversed().compactMap { night in
             guard let start = night.startedAtMilliseconds, let figures = night.figures else {
@@ -68,10 +71,10 @@ package struct NightsPage {
     /// A heading such as `evening: 12 nights, 2026-11-10 to 2026-11-21`. It begins with the
     /// campaign's name if all nights have the same name.
     private var heading: String {
-        let titles = Set(nights.map(\.title))
-        let name = titles.count == 1 && nights[0].figures != nil ? "\(nights[0].title): " : ""
-        let count = name + (nights.count == 1 ? "1 night" : "\(grouped(nights.count)) nights")
-        let starts = nights.compactMap(\.startedAtMilliseconds)
+        let titles = Set(counted.map(\.title))
+        let name = titles.count == 1 && counted[0].figures != nil ? "\(counted[0].title): " : ""
+        let count = name + (counted.count == 1 ? "1 night" : "\(grouped(counted.count)) nights")
+        let starts = counted.compactMap(\.startedAtMilliseconds)
         guard let last = starts.first, let first = starts.last else { return count }
         let (from, to) = (Self.day(first), Self.day(last))
         return from == to ? "\(count), \(from)" : "\(count), \(from) to \(to)"
@@ -79,10 +82,10 @@ package struct NightsPage {
 
     /// Summary of all outcomes in one sentence.
     private var sentence: String {
-        let all = nights.count
-        let complete = nights.count { $0.figures?.outcome == .complete }
-        let unreadable = nights.count { $0.figures == nil }
-        let running = nights.count { $0.figures?.outcome == .running }
+        let all = counted.count
+        let complete = counted.count { $0.figures?.outcome == .complete }
+        let unreadable = counted.count { $0.figures == nil }
+        let running = counted.count { $0.figures?.outcome == .running }
         let unusual = outliers.count { !$0.isEmpty }
         if complete == all, unusual == 0 {
             return all == 1 ? "It is complete." : "All are complete."
@@ -116,7 +119,7 @@ package struct NightsPage {
     /// Next step for the latest night of each campaign, if it is not complete.
     private var nextSteps: String {
         var seen: Set<String> = []
-        let latest = nights.filter { seen.insert($0.group).inserted && $0.next != nil }
+        let latest = counted.filter { seen.insert($0.group).inserted && $0.next != nil }
         guard !latest.isEmpty else { return "" }
         let items = latest.prefix(Self.stepsLimit).compactMap { night in
             night.next.map { step in
@@ -201,7 +204,7 @@ package struct NightsPage {
     }
 
     private var tiles: [(String, String)] {
-        var tiles = [(grouped(nights.count), nights.count == 1 ? "night" : "nights")]
+        var tiles = [(grouped(counted.count), counted.count == 1 ? "night" : "nights")]
         let course = course
         let accepted = course.reduce(0) { $0 &+ $1.figures.counts[.accepted] }
         tiles.append((grouped(accepted), "notifications accepted"))

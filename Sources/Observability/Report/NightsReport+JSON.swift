@@ -22,7 +22,7 @@ extension Night {
         line.add("name", figures == nil ? nil : title)
         line.add("group", figures == nil ? nil : group)
         line.add("started_at", startedAtMilliseconds.map(timeText))
-        line.add("outcome", figures?.outcome.rawValue ?? "unreadable")
+        line.add("outcome", figures?.outcome.rawValue ?? (isCopy ? "copy" : "unreadable"))
         line.add("rows", figures?.rows)
         for state in RowState.settledStates {
             line.add(state.name, figures?.counts[state])
@@ -38,6 +38,11 @@ extension Night {
             line.add("error", problem)
         } else {
             line.add("error", String?.none)
+        }
+        if case .copy(let original) = content {
+            line.add("copy_of", original)
+        } else {
+            line.add("copy_of", String?.none)
         }
         return line
     }

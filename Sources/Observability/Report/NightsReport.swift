@@ -18,7 +18,7 @@ public struct NightsReport {
             try SignalWatch.stopIfRequested()
             nights.append(try Night.read(path, isOurs: path == own))
         }
-        nights = Self.sorted(Self.withoutMerged(nights))
+        nights = Self.sorted(Self.markingCopies(Self.withoutMerged(nights)))
     }
 
     /// Removes shards and parts that are also in a merged ledger, because the merged ledger already
@@ -26,6 +26,42 @@ public struct NightsReport {
     static func withoutMerged(_ nights: [Night]) -> [Night] {
         let merged = nights.reduce(into: Set<String>()) { $0.formUnion($1.mergedKeys) }
         return nights.filter { night in night.key.map { !merged.contains($0) } ?? true }
+    }
+
+    /// Value that all copies of a ledger share: its parts or shards, and its first start.
+    private struct Identity: Hashable {
+        var keys: Set<String>
+        var start: UInt64?
+
+        /// nil if the ledger could not be read.
+        init?(_ night: Night) {
+            keys = night.key.map { [$0] } ?? night.mergedKeys
+            start = night.startedAtMilliseconds
+            guard night.figures != nil, !keys.isEmpty else { return nil }
+        }
+    }
+
+    /// Marks all copies of a ledger except one, whose rows are counted: the copy with the latest
+    /// run. If several have that run, the one with the most settled rows is counted.
+    static func markingCopies(_ nights: [Night]) -> [Night] {
+        func age(_ night: Night) -> (UInt64, UInt64) {
+            (night.lastStartedAtMilliseconds, night.figures?.counts.settled ?? 0)
+        }
+        var counted: [Identity: Int] = [:]
+        for (index, night) in nights.enumerated() {
+            guard let identity = Identity(night) else { continue }
+            if let known = counted[identity], age(nights[known]) >= age(night) { continue }
+            counted[identity] = index
+        }
+        var marked = nights
+        for (index, night) in nights.enumerated() {
+            guard let identity = Identity(night), let original = counted[identity],
+                original != index
+            else { continue }
+            marked[index].content = .copy(of: nights[original].path)
+            (marked[index].next, marked[index].pagePaths) = (nil, [])
+        }
+        return marked
     }
 
     /// Sorts nights: those without a date first, then all others, newest first.

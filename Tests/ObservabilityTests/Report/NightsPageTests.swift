@@ -263,6 +263,48 @@ import Testing
         #expect(left.map(\.path) == ["nights/0", "nights/2"])
     }
 
+    @Test func `Of copies of a ledger, the one with the latest run counts, then the longest`()
+        throws
+    {
+        var nights = (0..<4).map { _ in Self.night(0) }
+        for (index, name) in ["a", "b", "c", "d"].enumerated() {
+            nights[index].path = "nights/\(name)"
+            nights[index].key = name == "d" ? "other 0 0" : "same 0 0"
+            nights[index].lastStartedAtMilliseconds = Self.start + (name == "a" ? 0 : 1)
+        }
+        var figures = try #require(nights[1].figures)
+        figures.counts[.accepted] -= 1
+        nights[1].content = .figures(figures)
+        nights[0].next = .init(text: "--resume continues", command: "broadside old")
+        let marked = NightsReport.markingCopies(nights)
+        #expect(marked.map(\.isCopy) == [true, true, false, false])
+        let html = Self.html(marked)
+        #expect(html.contains("<p>Evening: 2 nights, 2026-11-21</p>"))
+        #expect(html.contains("<h1>All are complete.</h1>") && !html.contains("broadside old"))
+        #expect(html.contains("<b>1,990,000</b><span>notifications accepted</span>"))
+        let rows = try Self.outline(html).rows
+        #expect(rows[1][0].hasPrefix("November 2026 2 nights, 1,990,000 accepted"), "\(rows)")
+        #expect(
+            rows.compactMap(\.last).filter { $0.hasPrefix("copy ") }
+                == Array(
+                    repeating: "copy nights/c is counted, and this copy of it is not", count: 2))
+        let line = marked[0].json([]).object
+        #expect(
+            line.contains(#""outcome":"copy""#) && line.contains(#""copy_of":"nights/c""#),
+            "\(line)")
+
+        // A ledger that began at another time is not a copy, and one that can't be read stays that.
+        nights[1].startedAtMilliseconds = Self.start + 1
+        nights[0].content = .unreadable("damaged")
+        #expect(!NightsReport.markingCopies(nights).contains(where: \.isCopy))
+        // A merged ledger is a copy of another one with the same shards.
+        for index in [2, 3] {
+            (nights[index].key, nights[index].mergedKeys) = (nil, ["a 0 1", "a 0 2"])
+        }
+        #expect(
+            NightsReport.markingCopies(nights).map(\.isCopy) == [false, false, false, true])
+    }
+
     @Test func `Names that differ in numbers are one campaign with lines of their own`() throws {
         let names = ["Evening 2026-11-20", "Evening 3", "0123456789abcdef", "12:30", "Evening"]
         #expect(
