@@ -1,3 +1,4 @@
+internal import BroadsideLedgerFormat
 public import BroadsideLedgers
 public import BroadsideSupport
 
