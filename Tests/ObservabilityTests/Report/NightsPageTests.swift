@@ -296,7 +296,7 @@ import Testing
         // A ledger that began at another time is not a copy, and one that can't be read stays that.
         nights[1].startedAtMilliseconds = Self.start + 1
         nights[0].content = .unreadable("damaged")
-        #expect(!NightsReport.markingCopies(nights).contains(where: \.isCopy))
+        #expect(NightsReport.markingCopies(nights).allSatisfy { !$0.isCopy })
         // A merged ledger is a copy of another one with the same shards.
         for index in [2, 3] {
             (nights[index].key, nights[index].mergedKeys) = (nil, ["a 0 1", "a 0 2"])
