@@ -210,6 +210,8 @@ struct LiveRun {
         /// Time at which quiet hours begin in a zone of the pass, milliseconds since 1970; nil:
         /// none.
         let quietAt: UInt64?
+        /// Time at which the next wave is due; nil: never.
+        let nextWaveAt: UInt64?
     }
 
     /// Waits until the rows of the pass are due or the run is stopped. No connection is opened
