@@ -13,6 +13,9 @@ internal import Synchronization
 /// of these rows. While the canary is pending, no other rows are handed out, so every completed row
 /// belongs to the canary.
 ///
+/// Rows that wait to be sent again, because APNs was busy or in trouble, need not be awaited if they
+/// can't change the decision: then the canary passes without them.
+///
 /// An invalid row counts as a refusal. A row that was sent and has no final response (lost, or
 /// failed) counts as refused only in the decision about `unanswered`. Other rows are handed out in
 /// place of skipped rows.
@@ -33,6 +36,8 @@ package final class CanaryGate: Sendable {
         var answered: UInt64
         var refused: UInt64
         var lost: UInt64 = 0
+        /// Number of responses after which a row is sent again.
+        var postponed: UInt64 = 0
         var isExhausted = false
         var isListOver = false
         /// Number of replacement rows to hand out.
@@ -104,34 +109,50 @@ package final class CanaryGate: Sendable {
         }
     }
 
-    /// Records outcomes of rows, and decides about the canary once all its rows are done.
+    /// Records outcomes of rows, and decides about the canary once all its rows are done, or once
+    /// the rest can't change the decision and waits to be sent again.
     ///
     /// - Parameters:
     ///   - done: Number of rows that are settled, or not sent again in this run.
     ///   - answered: Number of these rows with a final response from APNs.
     ///   - refused: Number of these responses that are refusals, except 410.
     ///   - lost: Number of rows that were sent but got no final response.
-    package func note(done: UInt64, answered: UInt64, refused: UInt64, lost: UInt64) -> Verdict {
+    ///   - postponed: Number of responses after which a row is sent again.
+    package func note(
+        done: UInt64, answered: UInt64, refused: UInt64, lost: UInt64, postponed: UInt64 = 0
+    ) -> Verdict {
         state.withLock { state in
             state.done += done
             state.answered += answered
             state.refused += refused
             state.lost += lost
+            state.postponed += postponed
             assert(state.refused <= state.answered, "what is refused was answered")
-            guard state.verdict == .pending, state.isExhausted, state.done >= state.handedOut
-            else { return state.verdict }
-            let sent = state.answered - answeredEarlier + state.lost
-            if sent < rowsWanted, !state.isListOver {
+            guard state.verdict == .pending, state.isExhausted else { return state.verdict }
+            let open = state.handedOut - min(state.handedOut, state.done)
+            let sent = state.answered - answeredEarlier + state.lost + open
+            let isWhole = sent >= rowsWanted || state.isListOver
+            guard open == 0 || isWhole && passes(state, whatever: open) else { return .pending }
+            if !isWhole {
                 state.missing = rowsWanted - sent
                 state.isExhausted = false
                 holding.store(false, ordering: .releasing)
                 return .pending
             }
-            state.verdict = judge(state)
+            state.verdict = open > 0 ? .passed : judge(state)
             holding.store(false, ordering: .releasing)
             pending.store(false, ordering: .releasing)
             return state.verdict
         }
+    }
+
+    /// Whether the canary passes whatever becomes of its open rows, and these rows wait to be sent
+    /// again.
+    private func passes(_ state: State, whatever open: UInt64) -> Bool {
+        guard open <= state.postponed, state.answered > 0 else { return false }
+        let all = state.answered + state.lost + open
+        let worst = state.refused + state.lost + open
+        return Double(worst) * 100 <= maximumRefusedPercent * Double(all)
     }
 
     private func judge(_ state: State) -> Verdict {

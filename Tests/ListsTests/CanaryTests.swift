@@ -90,6 +90,23 @@ import Testing
         }
     }
 
+    @Test func `Rows that are sent again are not awaited if they can't change the decision`() {
+        func gate(refused: UInt64, open: UInt64, postponed: UInt64) -> CanaryGate.Verdict {
+            let gate = CanaryGate(rows: 100, maximumRefusedPercent: 20)
+            gate.handedOut(100)
+            gate.exhausted(isListOver: false)
+            let done = 100 - open
+            return gate.note(
+                done: done, answered: done, refused: refused, lost: 0, postponed: postponed)
+        }
+        #expect(gate(refused: 10, open: 10, postponed: 10) == .passed)
+        // If all open rows were refused, they would be too many.
+        #expect(gate(refused: 11, open: 10, postponed: 10) == .pending)
+        // Rows in flight are awaited.
+        #expect(gate(refused: 0, open: 10, postponed: 9) == .pending)
+        #expect(gate(refused: 0, open: 1, postponed: 0) == .pending)
+    }
+
     @Test func `Responses of an earlier run count for the canary and are not asked for again`() {
         let gate = CanaryGate(
             rows: 100, maximumRefusedPercent: 20, answered: 100, refused: 30)

@@ -41,6 +41,7 @@ struct ReactorEffects: Sendable {
         var answered: UInt64 = 0
         var refused: UInt64 = 0
         var lost: UInt64 = 0
+        var postponed: UInt64 = 0
     }
 
     private(set) var signals: [Signal] = []

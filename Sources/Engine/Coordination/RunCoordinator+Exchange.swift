@@ -137,7 +137,7 @@ extension RunCoordinator.State {
     ) {
         let verdict = canary.note(
             done: progress.done, answered: progress.answered, refused: progress.refused,
-            lost: progress.lost)
+            lost: progress.lost, postponed: progress.postponed)
         switch verdict {
         case .pending, .passed: break
         case .refused(let count, let answered):

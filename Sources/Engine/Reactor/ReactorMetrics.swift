@@ -37,7 +37,8 @@ struct ReactorMetrics: ~Copyable {
             done: total.done - canaryReport.reported.done,
             answered: total.answered - canaryReport.reported.answered,
             refused: total.refused - canaryReport.reported.refused,
-            lost: total.lost - canaryReport.reported.lost)
+            lost: total.lost - canaryReport.reported.lost,
+            postponed: total.postponed - canaryReport.reported.postponed)
     }
 
     private var canaryTotal: ReactorEffects.CanaryProgress {
@@ -49,7 +50,8 @@ struct ReactorMetrics: ~Copyable {
             done: counts.settled + statistics.refusedByCredential,
             answered: counts[.accepted] + counts[.rejected] + refusing,
             refused: canaryReport.refused + refusing,
-            lost: counts[.failed] + counts[.unknown] - canaryReport.lostBefore)
+            lost: counts[.failed] + counts[.unknown] - canaryReport.lostBefore,
+            postponed: statistics.pushbacks)
     }
 
     /// Counts a connection. The connection counts as a reconnect if it replaces an earlier one.
