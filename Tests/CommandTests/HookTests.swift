@@ -234,6 +234,7 @@ struct HookTests {
                     )), in: campaign.directory)
         try sending.wait { text("order").contains("started") }
         sending.send(signal: SIGINT)
+        usleep(1_000_000)
         sending.send(signal: SIGTERM)
         let sent = try sending.wait()
         #expect(sent.exitCode == 3, "\(sent.errors)")

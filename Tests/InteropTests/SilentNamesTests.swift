@@ -141,6 +141,7 @@ struct SilentNamesTests {
         case "SIGINT": process.send(signal: SIGINT)
         case "SIGINT twice":
             process.send(signal: SIGINT)
+            usleep(1_000_000)
             process.send(signal: SIGINT)
         default: break
         }
