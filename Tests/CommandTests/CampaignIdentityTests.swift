@@ -92,7 +92,7 @@ struct CampaignIdentityTests {
         let resumed = try campaign.send(to: server.endpoint, ["--resume"])
         #expect(resumed.exitCode == 2)
         #expect(resumed.errorLines.count == 1)
-        #expect(resumed.errors.contains("from line 1 on"), "\(resumed.errors)")
+        #expect(resumed.errors.contains("on line 1 or later"), "\(resumed.errors)")
         #expect(try server.answers().count == 40)
     }
 }

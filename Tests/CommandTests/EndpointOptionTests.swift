@@ -8,7 +8,11 @@ struct EndpointOptionTests {
     private let credential: [String]
 
     init() throws {
-        let update = #"{"aps":{"timestamp":1790000000,"event":"update","content-state":{}}}"#
+        // It has all that a push of each of the two types needs.
+        let update = """
+            {"aps":{"timestamp":1790000000,"event":"update","content-state":{},\
+            "alert":{"title":"Goal"}}}
+            """
         campaign = try Campaign(rows: 3, payload: update)
         credential = [
             "--auth-key", campaign.authority.authKey, "--key-id", Campaign.keyID, "--team-id",

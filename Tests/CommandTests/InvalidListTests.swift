@@ -469,7 +469,7 @@ struct InvalidListTests {
         for words in explanations { #expect(dry.output.contains(words), "\(dry.output)") }
         let sent = try campaign.send(to: server.endpoint, ["--tokens", list])
         #expect(sent.exitCode == 0, "\(sent.errors)")
-        let warnings = sent.errorLines.filter {
+        let warnings = sent.errors.split(separator: "\n").filter {
             $0.contains("6 of the 100 rows read are invalid and will not be sent: ")
         }
         #expect(warnings.count == 1, "\(sent.errors)")

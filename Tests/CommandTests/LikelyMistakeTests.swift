@@ -52,7 +52,8 @@ struct LikelyMistakeTests {
             says: ["2 (66.7%) of the 3 rows", "raise --max-invalid, which is 10"]),
         .init(
             name: "one good row of three that is wanted", list: "x\ny\n\(token)\n",
-            more: ["--max-invalid", "70"], code: 0, says: []),
+            more: ["--max-invalid", "70"], code: 0,
+            says: ["2 of the 3 rows read are invalid", "2 MalformedToken (line 1 is 'x')"]),
         .init(
             name: "another's team", more: ["--team-id", "ABCDEFGHIJ"], code: 4,
             says: ["3 rows", "403 InvalidProviderToken", "--key-id and --team-id"]),

@@ -116,7 +116,7 @@ struct LedgerCopyTests {
         try files.removeItem(atPath: ledger)
         try files.moveItem(atPath: "\(place)/backup", toPath: ledger)
         let page = "\(place)/page.html"
-        let token = campaign.tokens.token(30)
+        let token = campaign.tokens.token(0)
         for words in [
             ["ledger", "stats", "--ledger", ledger], ["ledger", "export", "--ledger", ledger],
             ["ledger", "verify", "--ledger", ledger], ["status", ledger],

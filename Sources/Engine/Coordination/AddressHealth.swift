@@ -149,12 +149,14 @@ final class AddressHealth: Sendable {
     ///   - isOutage: Whether the server reported the trouble itself, in a response.
     ///   - isRepeated: Whether an earlier response to the same row also reported trouble. If so,
     ///     the row may be the cause, and further failures do not lengthen the pause beyond 8 s.
-    ///   - giveUpAfter: Nanoseconds without a response after which the run stops. Several attempts
-    ///     fit into this time, so that the run does not give up on a server that has recovered.
+    ///   - isUnreached: Whether no connection could be opened. If so, the pause is at most a sixth
+    ///     of `giveUpAfter`, so that the run does not give up on a server that is back.
+    ///   - giveUpAfter: Nanoseconds without a response after which the run stops.
     ///   - draw: Random number for the jitter.
     func failed(
         _ address: SocketAddress, now: UInt64, retryAfter: UInt64?, lasting: ConnectionTrouble?,
-        isOutage: Bool, isRepeated: Bool = false, giveUpAfter: UInt64 = .max, draw: UInt64
+        isOutage: Bool, isRepeated: Bool = false, isUnreached: Bool = false,
+        giveUpAfter: UInt64 = .max, draw: UInt64
     ) {
         change { entries in
             var entry = entries[address] ?? Entry()
@@ -169,8 +171,12 @@ final class AddressHealth: Sendable {
             if !isRepeated || entry.failures < Self.repeatedLimit { entry.failures += 1 }
             let exponent = min(entry.failures - 1, 6)
             entry.lasting = lasting
-            let longest = min(
-                Self.backoffMaximum, max(Self.backoffMinimum, giveUpAfter / Self.attemptsAtLeast))
+            let longest =
+                isUnreached
+                ? min(
+                    Self.backoffMaximum,
+                    max(Self.backoffMinimum, giveUpAfter / Self.attemptsAtLeast))
+                : Self.backoffMaximum
             let doubled = min(Self.backoffMinimum << UInt64(exponent), longest)
             let backoff = retryAfter.map { max($0, Self.backoffMinimum) } ?? doubled
             // Jitter, so that senders do not retry at the same moment. The retry comes up to a

@@ -173,14 +173,16 @@ struct AddressBook {
     ///   - retryAfter: Nanoseconds that the server asked for, if any.
     ///   - isOutage: Whether the server reported the trouble itself, in a response.
     ///   - isRepeated: Whether an earlier response to the same row also reported trouble.
+    ///   - isUnreached: Whether no connection could be opened.
     mutating func failed(
         _ index: Int, now: UInt64, retryAfter: UInt64?, lasting: ConnectionTrouble?,
-        isOutage: Bool = false, isRepeated: Bool = false, random: inout SplitMix64
+        isOutage: Bool = false, isRepeated: Bool = false, isUnreached: Bool = false,
+        random: inout SplitMix64
     ) {
         health.failed(
             entries[index].address, now: now, retryAfter: retryAfter, lasting: lasting,
-            isOutage: isOutage, isRepeated: isRepeated, giveUpAfter: giveUpAfter,
-            draw: random.next())
+            isOutage: isOutage, isRepeated: isRepeated, isUnreached: isUnreached,
+            giveUpAfter: giveUpAfter, draw: random.next())
     }
 
     /// Number of addresses that failed and have not responded since.

@@ -116,7 +116,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         if isLasting || !servedWell || !connections[index].session.isDraining {
             connections.addresses.failed(
                 connections[index].address, now: now.nanoseconds, retryAfter: retryAfter,
-                lasting: isLasting ? trouble : nil, random: &random)
+                lasting: isLasting ? trouble : nil,
+                isUnreached: connections[index].phase == .connecting, random: &random)
         }
         loseStreams(index, now: now)
         beginClose(index, now: now)

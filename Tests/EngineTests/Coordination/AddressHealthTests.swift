@@ -73,7 +73,7 @@ import Testing
         while now < Self.start + 60 * second {
             health.failed(
                 address, now: now, retryAfter: nil, lasting: nil, isOutage: false,
-                giveUpAfter: 60 * second, draw: 0)
+                isUnreached: true, giveUpAfter: 60 * second, draw: 0)
             let end = health.entry(address).notBefore
             #expect(end - now <= 10 * second)
             (now, attempts) = (end, attempts + 1)
