@@ -46,7 +46,8 @@ extension Simulation {
     }
 
     /// Records how long an address must be left alone after an attempt: 1 to 60 s, doubled with
-    /// each consecutive failure, less a quarter at most.
+    /// each consecutive failure, less a quarter at most. If no connection can be opened, the pause
+    /// is at most a sixth of `--give-up-after`.
     func noteAttempt(_ id: Int, _ reactor: SimulatedReactor, hasFailed: Bool) {
         let address = links[id].address
         let failures = process.pauses[address]?.failures ?? 0
@@ -58,7 +59,8 @@ extension Simulation {
         guard process.faults.addressChange == 0, !plan.bounds.changesNames,
             isAloneInTrouble(id)
         else { return }
-        let backoff = min(second << UInt64(min(failures, 6)), 60 * second)
+        let backoff = min(
+            second << UInt64(min(failures, 6)), 60 * second, max(second, plan.giveUpAfter / 6))
         process.pauses[address] = AddressPause(
             until: clock + backoff - backoff / 4, failures: failures + 1, reactor: reactor.index,
             since: clock)
