@@ -50,7 +50,7 @@ struct HotFunctionTests {
             what: "lower a token", pieces: ["$s13BroadsideAPNs9TokenTextO12canonicalize", "FZ"]),
         HotFunction(
             what: "a token's fingerprint", pieces: ["$s13BroadsideAPNs9TokenTextO11fingerprint"]),
-        reactor("take a row", "7takeRow"),
+        reactor("take rows, and write their requests", "13writeRequests"),
         reactor("take a row of the list", "11takeListRow"),
         reactor("read its token", "9readToken"),
         reactor("fill a record with requests", "13stageRequests"),
