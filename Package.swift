@@ -31,6 +31,14 @@ let testSettings =
             .when(configuration: .release))
     ]
 
+/// The layers that work once for a command instead of once for a row. Optimizing them takes two minutes, more than the
+/// tests that run them, so `tools/checked-build` leaves it to releases. Only it sets this variable: a package that
+/// depends on this one can't have unsafe flags.
+let commandSettings =
+    Context.environment["BROADSIDE_CHECKED_BUILD"] == nil
+    ? settings : settings + [.unsafeFlags(["-Onone"])]
+let commandLayers: Set<String> = ["Broadside", "Observability"]
+
 /// The target of a folder: the names of targets are unique in a graph of packages, so each begins with this one's.
 func target(_ folder: String) -> String {
     if let name = names[folder] { return name }
@@ -56,7 +64,7 @@ func library(_ folder: String) -> Target {
 func module(_ folder: String, _ uses: [String] = []) -> Target {
     .target(
         name: target(folder), dependencies: targets(uses), path: "Sources/\(folder)",
-        swiftSettings: settings)
+        swiftSettings: commandLayers.contains(folder) ? commandSettings : settings)
 }
 
 func tests(_ name: String, _ uses: [String]) -> Target {
@@ -170,7 +178,7 @@ let package = Package(
                 "Broadside", "Simulator", "LedgerFormat", "LegacyGateway", "APNs", "TLS",
                 "Primitives", "Support",
             ]),
-            swiftSettings: settings),
+            swiftSettings: commandSettings),
 
         // The deterministic simulation, which drives whole reactors, and the command that runs its seeds.
         .target(
