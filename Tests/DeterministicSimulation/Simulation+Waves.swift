@@ -113,7 +113,7 @@ extension Simulation {
             guard let quiet = passes.quietAt, quiet <= now.wallMilliseconds else { return passes }
             note { "the process wakes in quiet hours" }
             story.counts.quietStarts += 1
-            passes.beginQuiet()
+            passes.endEarly(for: .quietHours)
             guard goOn(passes) else {
                 fail("the process does not wait for the end of quiet hours")
                 return passes
@@ -225,7 +225,7 @@ extension Simulation {
         if !waves.zones.indices.contains(where: { waves.isQuiet($0, at: now.wallMilliseconds) }) {
             fail("the pass is ended for quiet hours, and there are none")
         }
-        process.passes?.beginQuiet()
+        process.passes?.endEarly(for: .quietHours)
         process.hasBecomeQuiet = true
         process.coordinator.stop(.control)
         for reactor in process.reactors { wake(reactor, at: clock + random.delay(50_000)) }

@@ -150,7 +150,7 @@ struct LiveRun {
         let isQuiet = watch.quietAt.map { now >= $0 } ?? false
         let isNextDue = watch.nextWaveAt.map { now >= $0 } ?? false
         guard isQuiet || isNextDue && source.progress.isAtEnd else { return }
-        passes.beginQuiet(isNextDue: !isQuiet)
+        passes.endEarly(for: isQuiet ? .quietHours : .nextWave)
         coordinator.stop(.control)
         for thread in threads { thread.wake() }
     }
@@ -224,7 +224,7 @@ struct LiveRun {
         guard !coordinator.isStopping else { return }
         // A machine that was suspended when the wave was due may wake during quiet hours.
         if let quiet = watch.quietAt, Clock.now().wallMilliseconds >= quiet {
-            passes.beginQuiet()
+            passes.endEarly(for: .quietHours)
             coordinator.stop(.control)
             return
         }
@@ -237,7 +237,7 @@ struct LiveRun {
     ) {
         switch signals.wait(milliseconds: 100) {
         case .stop:
-            if coordinator.isStopping, !passes.endsForQuiet { passes.requests.stopAtOnce() }
+            if coordinator.isStopping, !passes.endsEarly { passes.requests.stopAtOnce() }
             passes.requests.stop(.signal)
             for thread in threads { thread.wake() }
         case .reload:
@@ -251,7 +251,7 @@ struct LiveRun {
         }
         let now = Clock.now()
         if let deadline = watch.deadline, now.wallMilliseconds >= deadline,
-            !coordinator.isStopping || passes.endsForQuiet
+            !coordinator.isStopping || passes.endsEarly
         {
             passes.requests.stop(.deadline)
             for thread in threads { thread.wake() }

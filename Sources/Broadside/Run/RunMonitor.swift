@@ -411,7 +411,7 @@ final class RunMonitor {
     ) throws(BroadsideError) {
         guard request != .status else { return }
         // A pass that ends because of quiet hours is followed by others.
-        guard !coordinator.isStopping || passes.endsForQuiet else {
+        guard !coordinator.isStopping || passes.endsEarly else {
             throw .request("the run is stopping already: start it again with --resume")
         }
         switch request {

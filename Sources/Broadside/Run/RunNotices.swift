@@ -108,10 +108,11 @@ struct RunNotices {
     /// Text about the cause of the stop, and about the responses that the run still waits for.
     private var stoppingText: String {
         let cause =
-            passes.isNextDue
-            ? "the next wave is due"
-            : passes.isQuiet
-                ? "quiet hours have begun" : coordinator.stopCause?.message ?? "stopped"
+            switch passes.earlyEnd {
+            case .quietHours: "quiet hours have begun"
+            case .nextWave: "the next wave is due"
+            case nil: coordinator.stopCause?.message ?? "stopped"
+            }
         let inFlight = services.report.statistics.inFlight
         guard inFlight > 0, !coordinator.isStoppingAtOnce else { return cause }
         return

@@ -15,6 +15,14 @@ package import BroadsideSupport
 /// - The next pass follows if more rows become due later. Otherwise, the run ends.
 /// - A stop ends the run, whether a pass waits or sends.
 package final class RunPasses {
+    /// Why a pass ends although rows of it remain.
+    package enum EarlyEnd {
+        /// Quiet hours have begun in a zone.
+        case quietHours
+        /// The next wave is due, and the rows that are left wait to be sent again.
+        case nextWave
+    }
+
     /// The waves; nil: all rows are sent in one pass.
     package let waves: WavePlan?
     /// The hook of the run; nil: none.
@@ -30,11 +38,8 @@ package final class RunPasses {
     var isSummaryWritten = false
     /// Index of the latest wave that was reported to the hook.
     var reportedWave: Int?
-    /// Whether the pass ends although rows of it remain, because quiet hours have begun in a zone
-    /// or the next wave is due.
-    package private(set) var isQuiet = false
-    /// Whether the pass ends because the next wave is due.
-    private(set) var isNextDue = false
+    /// Why the pass ends although rows of it remain; nil: it does not.
+    package private(set) var earlyEnd: EarlyEnd?
     /// The requests of the operator, in this pass and in earlier ones.
     package let requests = OperatorRequests()
 
@@ -90,24 +95,20 @@ package final class RunPasses {
     /// Time at which more rows become due; nil: never.
     package var nextWaveAt: UInt64? { waves?.next(after: dueAt) }
 
-    /// Ends the pass at the beginning of quiet hours, or of the next wave.
-    ///
-    /// - Parameter isNextDue: Whether the pass ends because the next wave is due.
-    package func beginQuiet(isNextDue: Bool = false) {
-        assert(waves != nil, "only zones have quiet hours")
-        isQuiet = true
-        self.isNextDue = isNextDue
+    /// Ends the pass although rows of it remain.
+    package func endEarly(for cause: EarlyEnd) {
+        assert(waves != nil, "only passes of zones end early")
+        earlyEnd = cause
     }
 
-    /// Whether quiet hours are the only reason for the end of the pass. The operator may then still
-    /// make requests.
-    var endsForQuiet: Bool { isQuiet && requests.stop == nil }
+    /// Whether the pass ends early and the run goes on. The operator may then still make requests.
+    var endsEarly: Bool { earlyEnd != nil && requests.stop == nil }
 
     /// Whether another pass may follow a pass that has ended.
     ///
     /// - Parameter stop: Cause that stopped the pass; nil if nothing stopped it.
     package func goesOn(after stop: StopCause?) -> Bool {
-        waves != nil && requests.stop == nil && (stop == nil || isQuiet && stop == .control)
+        waves != nil && requests.stop == nil && (stop == nil || earlyEnd != nil && stop == .control)
     }
 
     /// Whether no other pass may follow, because APNs refused the credential, or because a server
@@ -124,7 +125,7 @@ package final class RunPasses {
     ///
     /// - Parameter stop: Cause that stopped the pass; nil if nothing stopped it.
     func finalStop(after stop: StopCause?) -> StopCause? {
-        isQuiet && stop == .control ? requests.stop ?? stop : stop
+        earlyEnd != nil && stop == .control ? requests.stop ?? stop : stop
     }
 
     /// Whether more rows become due after the pass.
@@ -132,7 +133,7 @@ package final class RunPasses {
 
     private func nextTime(_ now: Now) -> UInt64? {
         guard let waves else { return nil }
-        guard isQuiet else { return waves.next(after: dueAt) }
+        guard earlyEnd != nil else { return waves.next(after: dueAt) }
         // The other zones of the pass continue at once.
         let time = max(dueAt + 1, now.wallMilliseconds)
         return waves.dueRows(at: time) > 0 ? time : waves.next(after: time)
@@ -148,7 +149,7 @@ package final class RunPasses {
         requests.end()
         endedCount += 1
         dueAt = next
-        (isQuiet, isNextDue) = (false, false)
+        earlyEnd = nil
     }
 
     /// Adds a pass's statistics to the statistics of the process.

@@ -43,7 +43,7 @@ import Testing
 
     /// Quiet hours begin in the pass.
     private func beginQuiet(_ coordinator: RunCoordinator) {
-        passes.beginQuiet()
+        passes.endEarly(for: .quietHours)
         coordinator.stop(.control)
     }
 
@@ -72,9 +72,9 @@ import Testing
     func `A stop in a pass that quiet hours end is the run's end, and its cause`(cause: StopCause) {
         let first = begin()
         beginQuiet(first)
-        #expect(passes.endsForQuiet && passes.goesOn(after: first.stopCause))
+        #expect(passes.endsEarly && passes.goesOn(after: first.stopCause))
         passes.requests.stop(cause)
-        #expect(!passes.endsForQuiet && !passes.goesOn(after: first.stopCause))
+        #expect(!passes.endsEarly && !passes.goesOn(after: first.stopCause))
         #expect(passes.finalStop(after: first.stopCause) == cause)
     }
 

@@ -66,11 +66,11 @@ import Testing
 
     @Test func `A pass ends at the first quiet hour of its zones, and the next begins after it`() {
         let passes = passes(at: time(0))
-        #expect(passes.quietAt == time(7) && !passes.isQuiet)
-        passes.beginQuiet()
-        #expect(passes.isQuiet)
+        #expect(passes.quietAt == time(7) && passes.earlyEnd == nil)
+        passes.endEarly(for: .quietHours)
+        #expect(passes.earlyEnd == .quietHours)
         end(passes, at: time(7))
-        #expect(passes.dueAt == time(8) && !passes.isQuiet && passes.endedCount == 1)
+        #expect(passes.dueAt == time(8) && passes.earlyEnd == nil && passes.endedCount == 1)
         #expect(passes.quietAt == time(22), "22:00 in Tokyo")
         end(passes, at: time(9))
         #expect(passes.dueAt == time(17), "08:00 in UTC, for rows that the first pass left")
@@ -81,7 +81,7 @@ import Testing
         // It wakes at 23:30 UTC.
         let now = time(8) + Self.hour / 2
         #expect(passes.quietAt.map { $0 <= now } == true)
-        passes.beginQuiet()
+        passes.endEarly(for: .quietHours)
         #expect(passes.hasNext(Now(nanoseconds: 0, wallMilliseconds: now)))
         end(passes, at: now)
         #expect(passes.dueAt == now && waves.due(at: now).waitingRows == 100)
