@@ -75,8 +75,8 @@ struct ListFormsTests {
     func `A truncated list is exit 5, and a resume with the whole one finishes`(packing: Packing)
         throws
     {
-        let server = try Nghttpd()
         let campaign = try Campaign(rows: 4_000)
+        let server = try Nghttpd(for: campaign.tokens)
         let whole = try packing.write(campaign.tokens.list(), to: "list", in: campaign.directory)
         let packed = try Data(contentsOf: URL(filePath: whole))
         try packed.prefix(packed.count * 3 / 4).write(to: URL(filePath: whole))
@@ -99,8 +99,8 @@ struct ListFormsTests {
     }
 
     @Test func `A resume with a changed compressed list is refused`() throws {
-        let server = try Nghttpd()
         let campaign = try Campaign(rows: 3_000)
+        let server = try Nghttpd(for: campaign.tokens)
         let file = try Packing.gzip.write(
             campaign.tokens.list(), to: "list", in: campaign.directory)
         let arguments = ["--tokens", file, "--limit", "1000"]
@@ -123,8 +123,8 @@ struct ListFormsTests {
     }
 
     @Test func `Standard input is copied, and a resume does not need it`() throws {
-        let server = try Nghttpd()
         let campaign = try Campaign(rows: 4_000)
+        let server = try Nghttpd(for: campaign.tokens)
         let packed = try Packing.gzip.write(
             campaign.tokens.list(), to: "list", in: campaign.directory)
         let arguments = { (more: [String]) in
@@ -147,8 +147,8 @@ struct ListFormsTests {
     }
 
     @Test func `A resume takes standard input only if it is the first run's list`() throws {
-        let server = try Nghttpd()
         let campaign = try Campaign(rows: 2_000)
+        let server = try Nghttpd(for: campaign.tokens)
         let whole = campaign.tokens.list()
         let packed = try Packing.gzip.write(whole, to: "list", in: campaign.directory)
         func send(_ more: [String], input: String?) throws -> Finished {

@@ -13,8 +13,8 @@ struct NghttpdTests {
         ("127.0.0.1", "localhost"), ("127.0.0.1", "127.0.0.1"), ("::1", "[::1]"),
     ])
     func `nghttpd gets every row once over IPv4 and IPv6`(address: String, host: String) throws {
-        let server = try Nghttpd(address: address)
         let campaign = try Campaign(rows: host == "localhost" ? interopRows : 2000)
+        let server = try Nghttpd(address: address, for: campaign.tokens)
         let sent = try campaign.send(
             to: "\(host):\(server.port)", ["--connections", "4", "--summary", "-"])
         #expect(sent.exitCode == 0, "\(sent.errors)")

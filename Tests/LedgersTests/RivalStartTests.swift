@@ -30,9 +30,12 @@ struct RivalStartTests {
             decided.add(1, ordering: .sequentiallyConsistent)
         }
 
+        /// The ledger of a start is about to be given up, and another may get it.
+        func endHolding() { holders.subtract(1, ordering: .sequentiallyConsistent) }
+
         /// One start.
         ///
-        /// - Parameter use: What is done with a ledger that is locked.
+        /// - Parameter use: What is done with a ledger that is locked. It calls `endHolding`.
         func start(_ use: (LedgerDirectory, Round) -> Void) {
             do throws(BroadsideError) {
                 let ledger = try LedgerDirectory.openForRun(path, resumes: true)
@@ -40,7 +43,6 @@ struct RivalStartTests {
                 if count > 1 { wasShared.store(true, ordering: .relaxed) }
                 note(0)
                 use(ledger, self)
-                holders.subtract(1, ordering: .sequentiallyConsistent)
                 withExtendedLifetime(ledger) {}
             } catch {
                 note(error.exitCode)
@@ -73,6 +75,7 @@ struct RivalStartTests {
             while round.decided.load(ordering: .sequentiallyConsistent) < Self.starts {
                 usleep(1_000)
             }
+            round.endHolding()
         }
         for round in rounds { #expect(round.codes.withLock { $0.sorted() } == [0, 7, 7]) }
     }
@@ -80,8 +83,9 @@ struct RivalStartTests {
     @Test func `A start that gives its directory up keeps no other start out`()
         throws
     {
-        let rounds = try rounds(300) { ledger, _ in
+        let rounds = try rounds(300) { ledger, round in
             try? ledger.replace("skips", with: Array("{}".utf8))
+            round.endHolding()
             ledger.discardUnlessBegun()
         }
         let codes = rounds.flatMap { round in round.codes.withLock { $0 } }

@@ -7,21 +7,36 @@ package final class Nghttpd {
     private let directory: TemporaryDirectory
     package static let mark = "/3/device/"
 
+    /// - Parameter tokens: It has a file for each of these paths and accepts no others. nil: it accepts every path,
+    ///   but slowly: it writes the body of each request to a file and sends it back.
     package init(
-        address: String = "127.0.0.1", _ more: [String] = [], isVerbose: Bool = true
+        address: String = "127.0.0.1", _ more: [String] = [], for tokens: DeviceTokens? = nil,
+        isVerbose: Bool = true
     ) throws {
         let identity = try TestAuthority.shared().localhost
         directory = try TemporaryDirectory()
         port = try Ports.free()
+        if let tokens {
+            let folder = "\(directory.path)\(Self.mark)"
+            try FileManager.default.createDirectory(
+                atPath: folder, withIntermediateDirectories: true)
+            for index in 0..<tokens.count {
+                guard
+                    FileManager.default.createFile(
+                        atPath: folder + tokens.token(index), contents: nil)
+                else { throw TestFailure("no file can be made in \(folder)") }
+            }
+        }
         // `timeout` ends it should the tests themselves be killed.
         process = try Subprocess(
             "timeout",
             [
-                "300", Tool.path(of: "nghttpd"), "--echo-upload", "--htdocs=\(directory.path)",
+                "300", Tool.path(of: "nghttpd"), "--htdocs=\(directory.path)",
                 "--address=\(address)",
-            ] + (isVerbose ? ["--verbose"] : []) + more + [
-                "\(port)", identity.key, identity.certificate,
-            ],
+            ] + (tokens == nil ? ["--echo-upload"] : []) + (isVerbose ? ["--verbose"] : []) + more
+                + [
+                    "\(port)", identity.key, identity.certificate,
+                ],
             in: directory)
         try Ports.wait(for: port, at: address, of: process)
     }

@@ -47,13 +47,15 @@ enum PrivateFile {
     }
 
     /// Opens a file for output that may include device tokens. A regular file of this user is
-    /// truncated, and readable only by its owner. A pipe or a device is left unchanged.
+    /// truncated, and readable only by its owner. A pipe or a device is left unchanged, as is a file
+    /// that another program has opened and passed as `/dev/stdout`.
     ///
     /// - Returns: The descriptor, or -1 with `errno` set.
     static func openToAppend(_ path: String) -> Int32 {
         let descriptor = SystemCall.open(
             path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0o600)
-        guard descriptor >= 0, !path.hasPrefix("/dev/"),
+        let isInMemory = path.hasPrefix("/dev/shm/")
+        guard descriptor >= 0, isInMemory || !path.hasPrefix("/dev/"),
             FileIdentity(descriptor: descriptor)?.isRegular == true
         else { return descriptor }
         // The mode of another user's file is left unchanged.
