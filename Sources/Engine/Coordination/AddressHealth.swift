@@ -29,6 +29,14 @@ final class AddressHealth: Sendable {
         var isOutage = false
         /// The connection that tests the address; nil if none does.
         var trial: Owner?
+        /// The reactor whose row failed the last test although the row may be the cause; -1: none.
+        /// Reactors with a higher number may run the next test first, because they have other rows.
+        var testedBy = -1
+
+        /// Earliest time at which a reactor may use the address.
+        func notBefore(for reactor: Int) -> UInt64 {
+            reactor <= testedBy ? notBefore + AddressHealth.precedence : notBefore
+        }
         /// The last problem, if a retry cannot fix it; nil otherwise.
         var lasting: ConnectionTrouble?
     }
@@ -54,6 +62,8 @@ final class AddressHealth: Sendable {
     /// Number of failures from which on repeated trouble with the same row does not lengthen the
     /// pause.
     static let repeatedLimit = 4
+    /// Time for which other reactors may begin a test first.
+    static let precedence: UInt64 = second / 10
     /// Limit on entries. Beyond it, the entry whose pause ends first is dropped.
     static let entriesLimit = 1024
 
@@ -89,8 +99,9 @@ final class AddressHealth: Sendable {
         var permission = Permission.free
         change { entries in
             guard let entry = entries[address], entry.failures > 0 else { return }
-            if entry.notBefore > now {
-                permission = .none(until: entry.notBefore)
+            let notBefore = entry.notBefore(for: owner.reactor)
+            if notBefore > now {
+                permission = .none(until: notBefore)
             } else if entry.trial == nil || entry.trial == owner {
                 entries[address]?.trial = owner
                 permission = .trial
@@ -151,11 +162,12 @@ final class AddressHealth: Sendable {
     ///     the row may be the cause, and further failures do not lengthen the pause beyond 8 s.
     ///   - isUnreached: Whether no connection could be opened. If so, the pause is at most a sixth
     ///     of `giveUpAfter`, so that the run does not give up on a server that is back.
+    ///   - reactor: The reactor that reports the failure; -1: any.
     ///   - giveUpAfter: Nanoseconds without a response after which the run stops.
     ///   - draw: Random number for the jitter.
     func failed(
         _ address: SocketAddress, now: UInt64, retryAfter: UInt64?, lasting: ConnectionTrouble?,
-        isOutage: Bool, isRepeated: Bool = false, isUnreached: Bool = false,
+        isOutage: Bool, isRepeated: Bool = false, isUnreached: Bool = false, reactor: Int = -1,
         giveUpAfter: UInt64 = .max, draw: UInt64
     ) {
         change { entries in
@@ -169,6 +181,7 @@ final class AddressHealth: Sendable {
                 return
             }
             if !isRepeated || entry.failures < Self.repeatedLimit { entry.failures += 1 }
+            entry.testedBy = isRepeated ? reactor : -1
             let exponent = min(entry.failures - 1, 6)
             entry.lasting = lasting
             let longest =

@@ -182,7 +182,7 @@ struct AddressBook {
         health.failed(
             entries[index].address, now: now, retryAfter: retryAfter, lasting: lasting,
             isOutage: isOutage, isRepeated: isRepeated, isUnreached: isUnreached,
-            giveUpAfter: giveUpAfter, draw: random.next())
+            reactor: reactor, giveUpAfter: giveUpAfter, draw: random.next())
     }
 
     /// Number of addresses that failed and have not responded since.

@@ -12,10 +12,12 @@ import Testing
     private let other = AddressHealth.Owner(reactor: 1, slot: 0)
     private static let start = 1000 * second
 
-    private func fail(at now: UInt64, isOutage: Bool = false, isRepeated: Bool = false) {
+    private func fail(
+        at now: UInt64, isOutage: Bool = false, isRepeated: Bool = false, reactor: Int = -1
+    ) {
         health.failed(
             address, now: now, retryAfter: nil, lasting: nil, isOutage: isOutage,
-            isRepeated: isRepeated, draw: 0)
+            isRepeated: isRepeated, reactor: reactor, draw: 0)
     }
 
     private func ask(_ owner: AddressHealth.Owner, at now: UInt64) -> AddressHealth.Permission {
@@ -66,6 +68,16 @@ import Testing
             #expect(leave(first, at: now) == .none(until: end))
             now = end
         }
+    }
+
+    @Test func `After a row that may be the cause, reactors with higher numbers test first`() {
+        fail(at: Self.start, isOutage: true, isRepeated: true, reactor: first.reactor)
+        let end = Self.start + second
+        let later = end + second / 10
+        #expect(leave(first, at: end) == .none(until: later))
+        #expect(leave(other, at: end) == .trial)
+        health.release(other)
+        #expect(leave(first, at: later) == .trial)
     }
 
     @Test func `Several attempts fit into the time after which a run gives up`() {
