@@ -56,7 +56,8 @@ public struct ResponseClass: Sendable, Equatable {
         /// Carries no new requests, is closed, and is not replaced until the credential is valid.
         case close
         /// Carries no new requests, is closed after its outstanding responses, and is replaced
-        /// after the address's pause.
+        /// after the address's pause. Not if the row may be the cause, because it had a server error
+        /// before, and the server responds otherwise to other rows.
         case drainAndReplace
     }
 

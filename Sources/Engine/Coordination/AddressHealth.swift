@@ -4,7 +4,9 @@ import BroadsideSupport
 internal import Synchronization
 
 /// Health of the endpoint's addresses, shared by all reactors of a run. All reactors avoid a server
-/// in trouble. One request on one connection then tests whether the server has recovered.
+/// in trouble. One request on one connection then tests whether the server has recovered. If the
+/// test fails with a row that had a server error before, the row may be the cause, so the next test
+/// has twice as many requests.
 ///
 ///     good --failed--> paused, 1 to 60 s --time--> on trial by one connection --response--> good
 ///                        ^                                  |
@@ -29,6 +31,8 @@ final class AddressHealth: Sendable {
         var isOutage = false
         /// The connection that tests the address; nil if none does.
         var trial: Owner?
+        /// Limit on requests of the next test.
+        var trialLimit = 1
         /// The reactor whose row failed the last test although the row may be the cause; -1: none.
         /// Reactors with a higher number may run the next test first, because they have other rows.
         var testedBy = -1
@@ -45,7 +49,7 @@ final class AddressHealth: Sendable {
     enum Permission: Equatable {
         /// The address is healthy.
         case free
-        /// The connection may test the address, with one request at a time.
+        /// The connection may test the address, with at most `trialLimit` requests.
         case trial
         /// The address is paused until this time; nil if another connection is testing it.
         case none(until: UInt64?)
@@ -64,6 +68,8 @@ final class AddressHealth: Sendable {
     static let repeatedLimit = 4
     /// Time for which other reactors may begin a test first.
     static let precedence: UInt64 = second / 10
+    /// Limit on requests of a test.
+    static let trialLimitMaximum = 16
     /// Limit on entries. Beyond it, the entry whose pause ends first is dropped.
     static let entriesLimit = 1024
 
@@ -159,7 +165,8 @@ final class AddressHealth: Sendable {
     ///     doubled backoff.
     ///   - isOutage: Whether the server reported the trouble itself, in a response.
     ///   - isRepeated: Whether an earlier response to the same row also reported trouble. If so,
-    ///     the row may be the cause, and further failures do not lengthen the pause beyond 8 s.
+    ///     the row may be the cause: further failures do not lengthen the pause beyond 8 s, and the
+    ///     next test has more requests.
     ///   - isUnreached: Whether no connection could be opened. If so, the pause is at most a sixth
     ///     of `giveUpAfter`, so that the run does not give up on a server that is back.
     ///   - reactor: The reactor that reports the failure; -1: any.
@@ -181,6 +188,8 @@ final class AddressHealth: Sendable {
                 return
             }
             if !isRepeated || entry.failures < Self.repeatedLimit { entry.failures += 1 }
+            entry.trialLimit =
+                isRepeated ? min(2 * entry.trialLimit, Self.trialLimitMaximum) : 1
             entry.testedBy = isRepeated ? reactor : -1
             let exponent = min(entry.failures - 1, 6)
             entry.lasting = lasting

@@ -113,8 +113,16 @@ import BroadsideSupport
     }
 
     /// Number of responses on the connection.
+    var responses: UInt64 { trust.responses + trust.rowErrors }
+
+    /// Whether the connection has had no response yet, or only server errors that may concern only
+    /// their rows.
     @inline(__always)
-    var responses: UInt64 { trust.responses }
+    var isUnproven: Bool { trust.responses == 0 }
+
+    /// Whether the last response was the first one after which `isUnproven` is false.
+    @inline(__always)
+    var isJustProven: Bool { trust.responses == 1 }
 
     /// Records the response to a request that was sent at `sent`.
     mutating func recordResponse(_ now: Now, sent: UInt64) {

@@ -112,7 +112,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         run.record(trouble)
         recordFailure(index, trouble, now: now)
         let servedWell =
-            connections[index].responses > 0 && connections[index].phase != .connecting
+            !connections[index].isUnproven && connections[index].phase != .connecting
         if isLasting || !servedWell || !connections[index].session.isDraining {
             connections.addresses.failed(
                 connections[index].address, now: now.nanoseconds, retryAfter: retryAfter,

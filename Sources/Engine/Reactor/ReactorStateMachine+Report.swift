@@ -177,7 +177,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         case .connecting, .handshaking: true
         // After a response about the token, the trial continues until the run decides.
         case .open:
-            connections[slot].responses == 0 || !respondsToEach
+            connections[slot].isUnproven || !respondsToEach
                 || connections.expiredOn.contains { $0.slot == slot }
         case .draining: !respondsToEach
         case .idle, .flushing, .closing: false

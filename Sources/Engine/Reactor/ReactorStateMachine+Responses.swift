@@ -25,7 +25,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         let sent = rows.slab[tag].sentNanoseconds
         connections[index].recordResponse(now, sent: sent)
         connections[index].pace.recordResponse(sent: sent, now: now.nanoseconds)
-        if connections[index].responses == 1 {
+        if connections[index].isJustProven {
             connections.addresses.succeeded(
                 connections[index].address, slot: index, now: now.nanoseconds)
         }
@@ -137,7 +137,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         case .retryWithRenewedToken:
             recordExpiredToken(
                 index, usedVersion: rows.slab[tag].authorizationVersion,
-                isFirst: connections[index].responses == 1)
+                isFirst: connections[index].isJustProven)
             requeueUncounted(tag)
         case .retryWithPreviousToken:
             run.append(
@@ -150,28 +150,21 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
         // If the response is about the token, the run decides what it means for the address.
         if meaning.connection != .drainAndReplace, meaning.row != .retryWithRenewedToken,
-            connections[index].responses == 1
+            connections[index].isJustProven
         {
             connections.addresses.succeeded(
                 connections[index].address, slot: index, now: now.nanoseconds)
-        }
-        if meaning.connection != .none {
-            recordDrain(index, status: status, reason: reason, now: now)
         }
         switch meaning.connection {
         case .none:
             break
         case .close:
+            recordDrain(index, status: status, reason: reason, now: now)
             drain(index, now: now)
         case .drainAndReplace:
-            let text = reason.map { " \($0.text)" } ?? ""
-            run.record(
-                connections.trouble(
-                    index, "the last response is \(status)\(text)", step: .refused))
-            connections.addresses.failed(
-                connections[index].address, now: now.nanoseconds, retryAfter: retryAfter,
-                lasting: nil, isOutage: true, isRepeated: hadServerError, random: &random)
-            drain(index, now: now)
+            handleServerTrouble(
+                index, status: status, reason: reason, retryAfter: retryAfter,
+                isRepeated: hadServerError, now: now)
         }
         recordLongWait(index, status: status, reason: reason, retryAfter: retryAfter)
         let signal = writer.campaignSignal(for: meaning.campaign)
@@ -179,6 +172,48 @@ extension ReactorStateMachine where Records: ~Copyable {
             writer.topics == nil
                 ? .response(signal, status: status, reason: reason)
                 : .topicResponse(signal, status: status, reason: reason, topic: topic))
+    }
+
+    /// Handles a response that reports trouble of the server: pauses its address and replaces the
+    /// connection. If the row may be the cause, and the server processes other rows, only the row
+    /// waits.
+    private mutating func handleServerTrouble(
+        _ index: Int, status: UInt16, reason: Reason?, retryAfter: UInt64?, isRepeated: Bool,
+        now: Now
+    ) {
+        let text = reason.map { " \($0.text)" } ?? ""
+        run.record(
+            connections.trouble(index, "the last response is \(status)\(text)", step: .refused))
+        forgetRefusals(index)
+        let mayConcernRow = isRepeated && status >= 500 && reason != .shutdown
+        guard
+            connections[index].trust.recordServerError(
+                isRepeated: mayConcernRow, awaitsOthers: connections[index].openCount > 0)
+        else { return }
+        recordDrain(index, status: status, reason: reason, now: now)
+        var pause = retryAfter
+        if connections[index].trust.isProven, let asked = pause, asked >= settings.giveUpAfter {
+            // The server has processed other rows, so it is tested before the run gives up.
+            pause = settings.giveUpAfter / 2
+        }
+        pauseAddress(of: index, retryAfter: pause, isRepeated: isRepeated, now: now)
+    }
+
+    /// Pauses the address of a server in trouble, and replaces the connection.
+    private mutating func pauseAddress(
+        of index: Int, retryAfter: UInt64?, isRepeated: Bool, now: Now
+    ) {
+        connections.addresses.failed(
+            connections[index].address, now: now.nanoseconds, retryAfter: retryAfter,
+            lasting: nil, isOutage: true, isRepeated: isRepeated, random: &random)
+        drain(index, now: now)
+    }
+
+    /// Pauses the address of a connection that is in doubt, because its last request in flight got
+    /// no response.
+    mutating func endDoubt(_ index: Int, now: Now) {
+        assert(connections[index].trust.isInDoubt && connections[index].openCount == 0)
+        pauseAddress(of: index, retryAfter: nil, isRepeated: true, now: now)
     }
 
     /// Records that a server asked for a pause of `--give-up-after` or longer. If the run gives up,
@@ -268,7 +303,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
         // After an orderly end and at least one response, the connection is replaced at once. Any
         // other end causes a pause.
-        if code != .noError || connections[index].responses == 0 {
+        if code != .noError || connections[index].isUnproven {
             connections.addresses.failed(
                 connections[index].address, now: now.nanoseconds, retryAfter: nil, lasting: nil,
                 random: &random)

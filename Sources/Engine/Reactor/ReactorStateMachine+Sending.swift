@@ -259,6 +259,10 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     private mutating func unprovenBudget(_ index: Int, now: Now) -> Int {
+        if connections[index].trust.isInDoubt {
+            if connections[index].openCount == 0 { endDoubt(index, now: now) }
+            return 0
+        }
         let until = connections[index].trust.refusals.until
         if until > now.nanoseconds {
             admission.wake(at: until)
@@ -267,7 +271,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             if connections[index].openCount == 0 { connections.addresses.releaseTrial(index) }
             return 0
         }
-        guard connections[index].session.respondsToEach, connections[index].responses == 0 else {
+        guard connections[index].session.respondsToEach, connections[index].isUnproven else {
             return .max
         }
         // Without a row to send, the permission to test the address is left to other connections.
@@ -276,8 +280,10 @@ extension ReactorStateMachine where Records: ~Copyable {
             connections[index].address, slot: index, now: now.nanoseconds)
         {
         case .free: return .max
-        // One request is allowed. Its response decides whether more follow.
-        case .trial: return max(0, 1 - connections[index].openCount)
+        // A few requests are allowed. Their responses decide whether more follow.
+        case .trial:
+            let limit = connections.addresses.state(connections[index].address).trialLimit
+            return max(0, limit - connections[index].openCount)
         case .none(let until):
             if let until { admission.wake(at: until) }
             return 0
@@ -287,13 +293,13 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// Whether the next response on the connection shows if a server in trouble has recovered.
     @inline(__always)
     private func testsServer(_ index: Int) -> Bool {
-        connections[index].responses == 0 && run.resources.addressHealth.hasTrouble
+        connections[index].isUnproven && run.resources.addressHealth.hasTrouble
     }
 
     /// Releases the trial of an address if its connection has no row to send.
     mutating func releaseIdleTrial(_ index: Int, now: Now) {
         guard connections[index].phase == .open, connections[index].isReady,
-            connections[index].session.respondsToEach, connections[index].responses == 0,
+            connections[index].session.respondsToEach, connections[index].isUnproven,
             connections[index].openCount == 0, run.resources.addressHealth.hasTrouble,
             !hasRowReady(now)
         else { return }

@@ -9,17 +9,28 @@ struct Trust {
     /// Number of consecutive lost requests after which a connection gets no more requests.
     static let lossesLimit = 5
 
+    /// Number of consecutive server errors after which a connection gets no more requests until
+    /// another response arrives.
+    static let rowErrorsLimit = 16
+
+    /// Number of responses, except the first ones that are `rowErrors`.
     private(set) var responses: UInt64 = 0
+    /// Number of responses before the first counted one: server errors that may concern only their
+    /// rows.
+    private(set) var rowErrors: UInt64 = 0
     /// Time of the last response, monotonic nanoseconds; 0 before the first.
     private(set) var lastResponse: UInt64 = 0
     /// Number of consecutive requests that were reset or timed out.
     private var lossesInARow = 0
     /// Backoff of the connection after refused requests.
     private(set) var refusals: RefusalBackoff
-    /// Number of responses at the last refusal.
+    /// Number of responses at the last refusal, or when `isInDoubt` became true.
     private var responsesAtRefusal: UInt64 = 0
     /// Whether the limit for addresses in `LossyAddresses` applies to the connection.
     private(set) var mustProve = false
+    /// Number of consecutive server errors, and number of responses at the last one.
+    private var serverErrorsInARow = 0
+    private var responsesAtServerError: UInt64 = 0
 
     init(refusals: RefusalBackoff = RefusalBackoff()) { self.refusals = refusals }
 
@@ -27,7 +38,8 @@ struct Trust {
     @inline(__always)
     var isComplete: Bool { hasResponded && !mustProve }
 
-    /// Whether a response has come since the start or the last refusal.
+    /// Whether a response has come since the start or the last refusal, and the connection is not in
+    /// doubt.
     @inline(__always)
     var hasResponded: Bool { responses != responsesAtRefusal }
 
@@ -37,6 +49,42 @@ struct Trust {
         responses += 1
         lossesInARow = 0
         lastResponse = now
+    }
+
+    /// Whether a response was not a server error. Evaluated after server errors.
+    var isProven: Bool { responses + rowErrors > serverErrorsInARow }
+
+    /// Whether the responses to the requests in flight decide if the server is in trouble: all
+    /// responses were server errors, or many in a row. Until then, no further requests are sent.
+    var isInDoubt: Bool {
+        responses == responsesAtServerError
+            && serverErrorsInARow > (isProven ? Self.rowErrorsLimit : 0)
+    }
+
+    /// Records that the last response is a server error.
+    ///
+    /// If the row had such an error before, the row may be the cause. The error then concerns only
+    /// the row, unless there were many in a row, or no other responses at all. In these cases, the
+    /// other requests in flight decide.
+    ///
+    /// - Parameters:
+    ///   - isRepeated: Whether the row had a server error before.
+    ///   - awaitsOthers: Whether other requests are in flight.
+    /// - Returns: True if the error shows that the server is in trouble.
+    mutating func recordServerError(isRepeated: Bool, awaitsOthers: Bool) -> Bool {
+        assert(responses > 0, "the error is a response")
+        if responses - 1 != responsesAtServerError { serverErrorsInARow = 0 }
+        serverErrorsInARow += 1
+        responsesAtServerError = responses
+        guard isRepeated, awaitsOthers || !isInDoubt else { return true }
+        if !isProven {
+            responses -= 1
+            responsesAtServerError = responses
+            rowErrors += 1
+        }
+        // Any other response makes `hasResponded` true.
+        if isInDoubt { responsesAtRefusal = responses }
+        return false
     }
 
     /// Records a lost request.

@@ -34,6 +34,8 @@ struct ServerFacts {
 
     var addresses: [Int: Address] = [:]
     var rows: [Int: RowPause] = [:]
+    /// Rows with a server error.
+    var troubledRows: Set<Int> = []
     /// Rows with a response that reports the provider token as invalid.
     var invalidTokens: Set<Int> = []
     /// What reactors remember about refusals, for the next connection to an address.

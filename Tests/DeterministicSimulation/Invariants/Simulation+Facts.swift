@@ -19,6 +19,7 @@ extension Simulation {
             learnedRefusal(copy.link, row: copy.row, isSure: isSure)
         case .answered(let answer):
             links[copy.link].endedRequests += 1
+            links[copy.link].trial.ended += 1
             process.responses.append((index, clock, isSure))
             if answer.reason == "TooManyProviderTokenUpdates" { process.updatesRefusedAt = clock }
             learned(answer, copy, isSure: isSure)
@@ -75,14 +76,39 @@ extension Simulation {
         }
         if isSure { noteRowPause(answer, row: copy.row) }
         if answer.status >= 500 {
-            learnedTrouble(answer, id, isSure: isSure)
-        } else if isExpired {
-            learnedExpired(copy, isSure: isSure)
-        } else if links[id].responses == 1 {
-            learnedRecovery(links[id].address, isSure: isSure)
-        } else if !isSure {
-            learnedRecovery(links[id].address, isSure: false)
+            if isSure { links[id].serverErrorsInARow += 1 }
+            let isServers = isSure && !mayConcernRow(answer, copy)
+            process.facts.troubledRows.insert(copy.row)
+            if links[id].serverErrorsInARow > errorsLimit(id) {
+                links[id].doubtedSince = links[id].doubtedSince ?? clock
+            }
+            learnedTrouble(answer, id, isSure: isServers)
+            return
         }
+        let isFirst = !links[id].isProven
+        links[id].serverErrorsInARow = 0
+        links[id].doubtedSince = nil
+        links[id].isProven = true
+        if isExpired {
+            learnedExpired(copy, isSure: isSure)
+        } else if isFirst || !isSure {
+            // After server errors, the connection may not be in use any more.
+            learnedRecovery(links[id].address, isSure: isSure && links[id].responses == 1)
+        }
+    }
+
+    /// Number of consecutive server errors that may say nothing about the server: 16, but none on a
+    /// connection without any other response.
+    private func errorsLimit(_ id: Int) -> Int { links[id].isProven ? 16 : 0 }
+
+    /// Whether a server error may concern only its row: the row had a server error before, and there
+    /// were few errors in a row, or requests in flight may still get another response.
+    private func mayConcernRow(_ answer: ServerAnswer, _ copy: Journal.Copy) -> Bool {
+        let link = links[copy.link]
+        let mayAwaitOthers =
+            link.pendingSend != nil || taps[copy.link].requests.count > link.endedRequests
+        return process.facts.troubledRows.contains(copy.row) && answer.reason != "Shutdown"
+            && (mayAwaitOthers || link.serverErrorsInARow <= errorsLimit(copy.link))
     }
 
     /// A row that was refused for now must wait for as long as its response says, and at least for

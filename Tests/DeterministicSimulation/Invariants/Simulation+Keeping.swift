@@ -19,6 +19,9 @@ extension Simulation {
         if let (time, why) = links[id].noRequestsSince, time <= since {
             fail("link \(id) gets a request although \(why)")
         }
+        if let time = links[id].doubtedSince, time <= since {
+            fail("link \(id) gets a request although its last responses are server errors")
+        }
         // With a single connection, the connection is replaced as soon as the credentials were read
         // again.
         if isLonely, links[id].openedAt < process.reloadedAt,
@@ -43,8 +46,9 @@ extension Simulation {
         checkTrial(id, count: requests.count, since: since)
     }
 
-    /// After a server reported trouble, its address is left alone. Then one request on one new
-    /// connection tests it. Connections that had a response before are not new.
+    /// After a server reported trouble, its address is left alone. Then one new connection tests it:
+    /// with one request, and with at most twice as many after each failure, up to 16. Connections
+    /// that had a response before are not new.
     private func checkTrial(_ id: Int, count: Int, since: UInt64) {
         let number = links[id].address
         guard let address = process.facts.addresses[number], address.isOutage == true,
@@ -57,7 +61,9 @@ extension Simulation {
         links[id].trial.requests += count
         links[id].trial.last = clock
         let open = openTrials(id)
-        if open > 1 { fail("link \(id) tries address \(number) with \(open) requests at once") }
+        if open > min(1 << min(address.failuresMost, 4), 16) {
+            fail("link \(id) tries address \(number) with \(open) requests at once")
+        }
         for other in ownLinkIndices where other != id {
             let link = links[other]
             guard link.address == number, link.isOpenAtClient, link.responses == 0,

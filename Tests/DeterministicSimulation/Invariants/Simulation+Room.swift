@@ -77,7 +77,7 @@ extension Simulation {
     /// several connections wait for each other, one must not wait.
     private func legalWait(of id: Int) -> Bool {
         let link = links[id]
-        guard link.responses == 0, let address = process.facts.addresses[link.address],
+        guard !link.isProven, let address = process.facts.addresses[link.address],
             address.isOutage != false
         else { return false }
         // The client checks every 50 ms, and the news of a pause takes a moment.
@@ -85,7 +85,7 @@ extension Simulation {
         return ownLinkIndices.contains { other in
             let rival = links[other]
             guard other != id, rival.address == link.address, rival.isOpenAtClient,
-                rival.responses == 0
+                !rival.isProven
             else { return false }
             // The responses of a server that fell silent did not arrive, so the request is still in
             // flight.

@@ -78,6 +78,12 @@ struct Link {
     var bytesToldAt: UInt64 = 0
     /// Number of responses that the client received, and time at which it first received a GOAWAY.
     var responses = 0
+    /// Number of server errors since the last other response, a lower bound; and whether there may
+    /// have been another response at all.
+    var serverErrorsInARow = 0
+    var isProven = false
+    /// Time since when the connection gets no requests because of these errors.
+    var doubtedSince: UInt64?
     var goAwayToldAt: UInt64?
     /// Whether the client received a GOAWAY that it must have noticed.
     var hasSurelyGoneAway = false

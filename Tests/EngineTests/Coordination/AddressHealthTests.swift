@@ -70,6 +70,19 @@ import Testing
         }
     }
 
+    @Test func `Repeated server errors of a row raise the limit on requests of the next test`() {
+        var now = Self.start
+        for (limit, isRepeated) in [
+            (1, false), (2, true), (4, true), (8, true), (16, true), (16, true), (1, false),
+        ] {
+            fail(at: now, isOutage: true, isRepeated: isRepeated)
+            #expect(health.entry(address).trialLimit == limit)
+            now = health.entry(address).notBefore
+        }
+        health.succeeded(address, first, now: now)
+        #expect(health.entry(address).trialLimit == 1)
+    }
+
     @Test func `After a row that may be the cause, reactors with higher numbers test first`() {
         fail(at: Self.start, isOutage: true, isRepeated: true, reactor: first.reactor)
         let end = Self.start + second

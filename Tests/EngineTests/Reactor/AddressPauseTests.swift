@@ -100,8 +100,9 @@ struct AddressPauseTests {
         let run = try ScriptedRun(rows: 30)
         run.maxStreams = 1
         run.reply = { request in
-            let before = run.requests.count { $0.connection == request.connection }
-            return request.connection < 4 || before == 2 ? .status(503) : .status(status)
+            let isFirst = run.requests.count { $0.connection == request.connection } == 1
+            let isNewRow = run.requests(row: ScriptedRun.row(request)).count == 1
+            return request.connection < 4 || !isFirst && isNewRow ? .status(503) : .status(status)
         }
         run.run { run.links.count == 6 }
         let told = try #require(run.requests.last { $0.connection == 4 })

@@ -51,6 +51,50 @@ struct ConnectionPartsTests {
         #expect(broken == nil)
     }
 
+    // MARK: Trust
+
+    @Test func `After 17 server errors in a row, the requests in flight decide`() {
+        for decided in [true, false] {
+            var trust = Trust()
+            trust.recordResponse(now: 1)
+            for _ in 0..<16 {
+                trust.recordResponse(now: 2)
+                let isTrouble = trust.recordServerError(isRepeated: true, awaitsOthers: false)
+                #expect(!isTrouble && !trust.isInDoubt && trust.isComplete)
+            }
+            trust.recordResponse(now: 3)
+            let isTrouble = trust.recordServerError(isRepeated: true, awaitsOthers: !decided)
+            #expect(isTrouble == decided && trust.isInDoubt && trust.isComplete == decided)
+            trust.recordResponse(now: 4)
+            #expect(trust.isComplete && !trust.isInDoubt)
+        }
+    }
+
+    @Test func `A connection with only server errors is unproven until another response`() {
+        var trust = Trust()
+        for number in 1...20 {
+            trust.recordResponse(now: 1)
+            let isTrouble = trust.recordServerError(isRepeated: true, awaitsOthers: true)
+            #expect(!isTrouble && trust.isInDoubt && !trust.hasResponded)
+            #expect(trust.responses == 0 && trust.rowErrors == number)
+        }
+        var other = trust
+        other.recordResponse(now: 2)
+        #expect(other.responses == 1 && other.isComplete && !other.isInDoubt)
+        // The last request in flight decides.
+        trust.recordResponse(now: 2)
+        let isTrouble = trust.recordServerError(isRepeated: true, awaitsOthers: false)
+        #expect(isTrouble && !trust.isProven)
+    }
+
+    @Test func `The first server error of a row always shows trouble`() {
+        var trust = Trust()
+        trust.recordResponse(now: 1)
+        trust.recordResponse(now: 2)
+        let isTrouble = trust.recordServerError(isRepeated: false, awaitsOthers: true)
+        #expect(isTrouble && trust.isProven)
+    }
+
     // MARK: Liveness
 
     @Test func `A silent connection with open requests gets a PING and then counts as dead`() {

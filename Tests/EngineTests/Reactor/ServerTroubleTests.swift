@@ -225,27 +225,6 @@ struct ServerTroubleTests {
         #expect(last?.problem == "the last response is 503 ServiceUnavailable")
     }
 
-    @Test(arguments: [1, 4], [1, 2])
-    func `Rows that always get a server error do not delay the others`(
-        connections: Int, reactors: Int
-    ) throws {
-        let run = try ScriptedRun(rows: 8000, reactors: reactors, connections: connections)
-        run.maxStreams = 100
-        func isFaulty(_ row: Int) -> Bool { row % 1000 == 500 }
-        run.reply = { request in
-            isFaulty(ScriptedRun.row(request)) ? .status(500, "InternalServerError") : .status(200)
-        }
-        run.run()
-        let rows = try run.rows()
-        #expect(rows.count { $0.state == .accepted } == 7992)
-        #expect(rows.count { $0.state == .failed && $0.status == 500 && $0.attempts >= 5 } == 8)
-        let last = try #require(
-            run.requests.last { !isFaulty(ScriptedRun.row($0)) })
-        #expect(last.time < 60 * second, "\(last.time / second) s")
-        // A faulty row is tried for 30 minutes, `--retry-for`.
-        #expect(run.time < 40 * 60 * second, "\(run.time / second) s")
-    }
-
     @Test func `A reactor without a row for the trial leaves it to another`() throws {
         let run = try ScriptedRun(rows: 400, reactors: 2, connections: 1)
         // One reactor's rows wait for 40 s, but for one, whose response speaks of an outage after a
