@@ -44,6 +44,8 @@ struct FaultPlan {
     var answerDelay: UInt64 = 20 * millisecond
     var busy = 0.0
     var trouble = 0.0
+    /// One token in this many always gets a server error; 0: none.
+    var faultyTokens: UInt64 = 0
     var refused = 0.0
     var resetStream = 0.0
     var silentStream = 0.0
@@ -141,6 +143,12 @@ struct FaultPlan {
     /// and another waits in vain. It uses no random numbers.
     mutating func addFullServers(seed: UInt64, process: Int, reactors: Int) {
         if reactors > 1, (seed / 7 + UInt64(process)) % 6 == 1 { connectionsMost = reactors - 1 }
+    }
+
+    /// In a few seeds, some tokens always get a server error. It uses no random numbers.
+    mutating func addFaultyTokens(seed: UInt64, process: Int) {
+        guard (seed / 11 + UInt64(process)) % 8 == 4 else { return }
+        faultyTokens = [2, 3, 20, 100][Int(seed % 4)]
     }
 
     /// In a few seeds, name servers are silent. It uses no random numbers.

@@ -135,6 +135,7 @@ struct SimulationPlan {
                 return faults
             }
             faults.addWrongSetting(seed: seed, process: process)
+            faults.addFaultyTokens(seed: seed, process: process)
             faults.addSilentNames(seed: seed, process: process)
             faults.addSlowList(seed: seed, process: process)
             faults.addFullServers(seed: seed, process: process, reactors: reactorCount)

@@ -1,3 +1,5 @@
+import BroadsideSupport
+
 /// An act of a server, some time after the bytes that caused it.
 enum ServerAct {
     case answer(stream: Int32)
@@ -103,6 +105,12 @@ extension FaultPlan {
     static let tooManyTokens = ServerAnswer(status: 429, reason: "TooManyProviderTokenUpdates")
     static let earlyAnswer = ServerAnswer(status: 413, reason: "PayloadTooLarge")
 
+    /// Whether a token always gets a server error.
+    private func isFaulty(_ token: [UInt8]) -> Bool {
+        faultyTokens > 0
+            && token.reduce(UInt64(0)) { splitmix64($0 ^ UInt64($1)) } % faultyTokens == 0
+    }
+
     /// Decides what a server does with a request.
     func fate(
         token: [UInt8], copy: Int, authorization: [UInt8]?, random: inout SimulationRandom
@@ -135,6 +143,9 @@ extension FaultPlan {
                     : ServerAnswer(
                         status: 503, reason: random.pick(["ServiceUnavailable", "Shutdown"]),
                         retryAfter: after))
+        }
+        if isFaulty(token) {
+            return .answer(ServerAnswer(status: 500, reason: "InternalServerError"))
         }
         if random.chance(credential) {
             return .answer(
