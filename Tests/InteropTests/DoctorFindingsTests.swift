@@ -94,6 +94,21 @@ struct DoctorFindingsTests {
         #expect(try failure(found).hasPrefix("credential"))
     }
 
+    @Test(arguments: [
+        ("SubscriptionKey_ABC123DEFG.p8", "in-app purchases"),
+        ("ApiKey_ABC123DEFG.p8", "App Store Connect"),
+    ])
+    func `doctor reports a key file that Apple names for another use`(name: String, use: String)
+        throws
+    {
+        let server = try LocalAPNs()
+        let key = "\(campaign.directory.path)/\(name)"
+        try FileManager.default.copyItem(atPath: campaign.authority.authKey, toPath: key)
+        #expect(chmod(key, 0o600) == 0)
+        let found = try doctor(server.endpoint, ["--auth-key", key])
+        #expect(found.output.contains("is a key for \(use)"), "\(found.output)")
+    }
+
     @Test func `doctor reports a key or certificate of the other environment`() throws {
         let byKey = try RecordingServer("reason", ["--reason", "BadEnvironmentKeyIdInToken"])
         let key = try doctor(byKey.endpoint)

@@ -111,6 +111,11 @@ package enum Credential: Sendable {
                 "the file name of --auth-key \(path) says key ID \(named), but "
                     + "--key-id says \(keyID): one of them is wrong")
         }
+        if let path = source.path, let use = otherUse(path) {
+            warnings.append(
+                "by its file name, --auth-key \(path) is a key for \(use), which APNs refuses: name an "
+                    + "APNs key, AuthKey_XXXXXXXXXX.p8")
+        }
         return .key(
             try readKey(source, printed, &warnings), keyID: keyID, teamID: teamID)
     }
@@ -191,6 +196,15 @@ package enum Credential: Sendable {
         guard name.hasPrefix("AuthKey_"), name.hasSuffix(".p8") else { return nil }
         let identifier = String(name.dropFirst(8).dropLast(3))
         return ProviderTokenClaims.isIdentifier(identifier) ? identifier : nil
+    }
+
+    /// What another key from Apple is for, by the name that Apple gives its file; nil for other
+    /// names.
+    private static func otherUse(_ path: String) -> String? {
+        let name = path.pieces(at: "/").last ?? ""
+        guard name.hasSuffix(".p8") else { return nil }
+        if name.hasPrefix("SubscriptionKey_") { return "in-app purchases" }
+        return name.hasPrefix("ApiKey_") ? "App Store Connect" : nil
     }
 
     private static func readCertificate(
