@@ -160,10 +160,10 @@ extension MalformedCall {
             ], says: ["--removed and --output", "use different files"]),
         .init(
             ["prune", "--in-place"], says: ["unknown option --in-place", "write --output FILE"]),
-        .init(["tokens", "@list"], says: ["/list'", "check, dedupe"]),
+        .init(["tokens", "@list"], says: ["unknown word '/", "check, dedupe"]),
         .init(["tokens", "check", "@list"], says: ["did you mean --tokens /", "/list?"]),
         .init(["tokens", "check", "--tokens", "@utf16"], says: ["UTF-16", "iconv"]),
-        .init(["payload", "@fits"], says: ["/fits'", "check"]),
+        .init(["payload", "@fits"], says: ["unknown word '/", "check"]),
         .init(["payload", "check", "@fits"], says: ["did you mean --payload /", "/fits?"]),
         .init(
             ["payload", "check", "--payload", "@directory"],
