@@ -101,7 +101,7 @@ package final class RunPasses {
         earlyEnd = cause
     }
 
-    /// Whether the pass ends early and the run goes on. The operator may then still make requests.
+    /// Whether the pass ends early and the run continues. The operator may then still make requests.
     var endsEarly: Bool { earlyEnd != nil && requests.stop == nil }
 
     /// Whether another pass may follow a pass that has ended.
