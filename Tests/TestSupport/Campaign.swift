@@ -42,7 +42,7 @@ package enum Broadside {
             """
         let finished = try Subprocess(
             "timeout",
-            try ["\(limit)", Tool.path(of: "python3"), "-B", "-c", script, peak, path()]
+            try ["\(limit)", Tool.path(of: "python3"), "-BS", "-c", script, peak, path()]
                 + arguments, in: directory
         ).wait(limit: limit + 10)
         guard let bytes = try Int(String(contentsOfFile: peak, encoding: .utf8)) else {

@@ -24,10 +24,11 @@ package final class RecordingServer {
         let identity = try identity ?? TestAuthority.shared().localhost
         directory = try TemporaryDirectory()
         record = "\(directory.path)/record"
+        // Python starts faster without its packages.
+        let command = try python.map { [$0] } ?? [Tool.path(of: "python3"), "-S"]
         process = try Subprocess(
             "timeout",
-            [
-                "300", python ?? Tool.path(of: "python3"),
+            ["300"] + command + [
                 "\(Tool.packageRoot)/Tests/Servers/\(script)",
                 "--certificate", identity.certificate, "--key", identity.key, "--record", record,
                 "--behaviour", behaviour,
