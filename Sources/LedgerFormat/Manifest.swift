@@ -141,10 +141,10 @@ public struct Manifest: Codable, Hashable, Sendable {
         self.listPath = listPath
     }
 
-    /// Records the hash of the whole list if the ledger keeps tokens. In a ledger without tokens,
-    /// the hash of a list with a single row would identify the row's token.
-    public mutating func record(listHash hash: String?) {
-        if identity.keepsTokens { listHash = hash }
+    /// Records the hash of the whole list. Without tokens, a ledger has no hash of a list with a
+    /// single row, because that hash would identify the row's token.
+    public mutating func record(listHash hash: String?, hasSeveralRows: Bool) {
+        if identity.keepsTokens || hasSeveralRows { listHash = hash }
     }
 
     /// Maximum number of time zones that are recorded.

@@ -260,8 +260,10 @@ extension LedgerDirectory {
     ///
     /// - Throws: Exit code 7.
     package func refuseOldCopy(_ manifest: Manifest) throws(BroadsideError) {
-        guard let here = try parentFolder(manifest) else { return }
-        _ = try newestClaim(here: here, try attemptRecord(manifest), manifest)
+        try withFolder { () throws(BroadsideError) in
+            guard let here = try parentFolder(manifest) else { return }
+            _ = try newestClaim(here: here, try attemptRecord(manifest), manifest)
+        }
     }
 
     /// Returns the number of the newest claim; 0 if there is none.

@@ -43,6 +43,14 @@ extension TokenList {
         return hash.text()
     }
 
+    /// Whether the list has more than one row.
+    package func hasSeveralRows() throws(BroadsideError) -> Bool {
+        let source = try ListSource(self)
+        var rows = 0
+        while rows < 2, let chunk = try source.next(rowLimit: 2) { rows += chunk.rowCount }
+        return rows > 1
+    }
+
     /// Refuses a list with more rows than the ledger can number.
     ///
     /// - Parameter count: Rows read so far.

@@ -121,6 +121,28 @@ struct EndpointOptionTests {
         }
     }
 
+    /// The proxy is a closed port, so that nothing is sent.
+    @Test func `A campaign for one of Apple's servers is not continued on the other one`() throws {
+        let (production, sandbox) = ("api.push.apple.com", "api.sandbox.push.apple.com")
+        let options =
+            calls[0].filter { $0 != "--dry-run" } + credential
+            + ["--ledger", campaign.ledger, "--proxy", "http://127.0.0.1:1"]
+            + ["--give-up-after", "1s"]
+        let begun = try run(options, ["--endpoint", sandbox, "--resume-or-begin"])
+        #expect(begun.exitCode == 1, "\(begun.errors)")
+        for more in [[], ["--endpoint", production], ["--environment", "production"]] {
+            let refused = try run(options, more + ["--resume"])
+            #expect(
+                refused.exitCode == 2
+                    && refused.errors.contains(
+                        "the environment was development, now it is production"),
+                "\(more): \(refused.errors)")
+        }
+        let same = try run(options, ["--environment", "development", "--resume"])
+        #expect(
+            same.exitCode == 1 && same.errors.contains("gave up on \(sandbox)"), "\(same.errors)")
+    }
+
     @Test
     func `channel and broadcast go to the server of the campaign file, or to its environment`()
         throws

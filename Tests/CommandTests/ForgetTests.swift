@@ -476,6 +476,35 @@ struct ForgetTests {
         #expect(judged.exitCode == 0, "\(judged.output.prefix(2_000))\(judged.errors)")
     }
 
+    @Test func `A resume after an erasure skips the rows that the first start skipped`() throws {
+        let server = try LocalAPNs()
+        let history = "\(campaign.directory.path)/history"
+        let half = try campaign.directory.write(
+            (200..<400).map { token($0) + "\n" }.joined(), to: "half")
+        #expect(
+            try campaign.send(to: server.endpoint, ["--tokens", half, "--ledger", history]).exitCode
+                == 0)
+        let options = ["--tokens", "-", "--cap", "1/7d", "--history", history]
+        let first = try Broadside.run(
+            campaign.arguments(to: server.endpoint, options + ["--limit", "100"]),
+            in: campaign.directory, input: campaign.list)
+        #expect(first.exitCode == 0, "\(first.errors)")
+        _ = try forgetAndJudge(campaign.ledger, devices([3, 4]))
+        // Another ledger is in the place of the one that the search has read.
+        try FileManager.default.removeItem(atPath: history)
+        let one = try campaign.directory.write(token(0) + "\n", to: "one")
+        #expect(
+            try campaign.send(to: server.endpoint, ["--tokens", one, "--ledger", history]).exitCode
+                == 0)
+        let rest = try Broadside.run(
+            campaign.arguments(to: server.endpoint, options + ["--resume"]),
+            in: campaign.directory, input: "/dev/null")
+        #expect(rest.exitCode == 0, "\(rest.errors)")
+        let rows = try campaign.export()
+        #expect(rows[200...].allSatisfy { $0.state == "skipped" })
+        #expect(rows[5..<200].allSatisfy { $0.state == "accepted" })
+    }
+
     // MARK: What is refused
 
     @Test func `A list of devices that is empty or has a bad row is refused and changes nothing`()

@@ -86,6 +86,43 @@ struct KeepTokensTests {
         #expect(!manifest.contains("listHash") && manifest.contains("keepTokens"))
     }
 
+    @Test(arguments: ["100 later rows", "the ledger of a cap"])
+    func `A resume notices a changed list, and skips the rows that the first start skipped`(
+        change: String
+    ) throws {
+        let history = "\(campaign.directory.path)/history"
+        let half = try campaign.directory.write(
+            (150..<300).map { campaign.tokens.token($0) + "\n" }.joined(), to: "half.txt")
+        let accepting = try LocalAPNs()
+        let earlier = try campaign.send(
+            to: accepting.endpoint, ["--tokens", half, "--ledger", history])
+        #expect(earlier.exitCode == 0, "\(earlier.errors)")
+        let more = option + ["--cap", "1/7d", "--history", history]
+        let first = try campaign.send(to: accepting.endpoint, more + ["--limit", "100"])
+        #expect(first.exitCode == 0, "\(first.errors)")
+        if change == "100 later rows" {
+            let rows = (0..<300).map { campaign.tokens.token($0 < 200 ? $0 : 499 - $0) + "\n" }
+            try rows.joined().write(toFile: campaign.list, atomically: true, encoding: .utf8)
+            let refused = try campaign.send(to: accepting.endpoint, more + ["--resume"])
+            #expect(
+                refused.exitCode == 2 && refused.errors.contains("the list's content differs"),
+                "\(refused.errors)")
+            return
+        }
+        // The accepted rows are gone from the folder of earlier ledgers.
+        try FileManager.default.removeItem(atPath: history)
+        let empty = try Broadside.run(
+            campaign.arguments(
+                to: accepting.endpoint, ["--ledger", history, "--to", campaign.tokens.token(0)],
+                without: ["tokens"]), in: campaign.directory)
+        #expect(empty.exitCode == 0, "\(empty.errors)")
+        let second = try campaign.send(to: accepting.endpoint, more + ["--resume"])
+        #expect(second.exitCode == 0, "\(second.errors)")
+        let rows = try campaign.export()
+        #expect(rows[..<150].allSatisfy { $0.state == "accepted" })
+        #expect(rows[150...].allSatisfy { $0.state == "skipped" })
+    }
+
     @Test
     func `prune, --skip-dead and --history refuse such a ledger, and a resume needs the option`()
         throws

@@ -54,6 +54,8 @@ struct LedgerCopyTests {
         try send(20)
         let refused = try send(30, ledger: copy, exitCode: 7)
         #expect(refused.errors.contains("is an old copy"), "\(refused.errors)")
+        let planned = try send(30, ledger: copy, exitCode: 7, more: ["--dry-run"])
+        #expect(planned.errors.contains("is an old copy"), "\(planned.errors)")
         #expect(refused.errors.contains("/ledger (/"), "\(refused.errors)")
         #expect(try requestCount() == 20)
         try send(60)

@@ -74,7 +74,7 @@ extension SendOptions {
                 skipsDead: !deadDirectories.isEmpty,
                 deadForMilliseconds: deadForMilliseconds,
                 registeredColumn: deadDirectories.isEmpty ? nil : registeredColumn, cap: cap,
-                topic: topic, environment: environment.rawValue),
+                topic: topic, environment: tokenEnvironment.rawValue),
             directories, own: ledger)
     }
 

@@ -9,6 +9,9 @@ extension SendOptions {
         return Self.appleEnvironment(ofEndpoint: endpoint)
     }
 
+    /// Environment of the campaign's device tokens: that of Apple's server, if `endpoint` names one.
+    var tokenEnvironment: Endpoints.Environment { appleEnvironment ?? environment }
+
     /// Apple's environment of an endpoint, by its host; nil for other servers.
     package static func appleEnvironment(ofEndpoint text: String) -> Endpoints.Environment? {
         parseEndpoint(text).flatMap { Endpoints.environment(ofHost: $0.host) }

@@ -71,7 +71,9 @@ final class LedgerSession {
                 // Skips and parts were determined from the whole list, so they are valid for this
                 // list only.
                 if search != nil || part != .wholeList {
-                    manifest.record(listHash: try list.contentHash())
+                    manifest.record(
+                        listHash: try list.contentHash(),
+                        hasSeveralRows: try list.hasSeveralRows())
                 }
             } catch {
                 // The campaign has begun, though nothing was sent: a resume can continue it.
@@ -124,11 +126,14 @@ final class LedgerSession {
             skips = nil
             return
         }
-        // If the list's content is not known, the rows to skip are searched for again.
-        skips = try Self.skips(
-            search, manifest, directory, list, isNew: manifest.listHash == nil)
+        // If the list's content is not known, the rows to skip are searched for again. The ledger's
+        // own copy of standard input does not change, but an erasure removes its hash.
+        let isKnown =
+            manifest.listHash != nil || plan.isOfStandardInput && index.chunkCount > 0
+        skips = try Self.skips(search, manifest, directory, list, isNew: !isKnown)
         if search != nil, manifest.listHash == nil {
-            manifest.record(listHash: try list.contentHash())
+            manifest.record(
+                listHash: try list.contentHash(), hasSeveralRows: try list.hasSeveralRows())
         }
         try directory.save(manifest)
     }
@@ -182,9 +187,12 @@ final class LedgerSession {
         if let difference = difference(manifest.identity, identity, in: directory, plan.options) {
             throw otherCampaign(directory, difference, plan.options)
         }
-        let earlier = try EarlierRuns(directory, manifest, plan, rows: rows.rows())
+        let rows = try rows.rows()
+        let earlier = try EarlierRuns(directory, manifest, plan, rows: rows)
         try earlier.check(list, in: directory)
-        if !manifest.isFinished || !plan.options.retry.isEmpty {
+        let isOver = manifest.isFinished && !manifest.extendsBeyond(limit: rows.limit)
+        if !isOver || !plan.options.retry.isEmpty {
+            try directory.refuseOldCopy(manifest)
             try ZoneDatabase().check(zonesOfCampaign: manifest.zones ?? [])
         }
         return earlier
@@ -318,7 +326,7 @@ final class LedgerSession {
             priority: Int(plan.headers.priority.rawValue),
             expiration: plan.options.expiration?.text,
             collapseID: plan.options.collapseID,
-            environment: plan.options.environment.rawValue,
+            environment: plan.options.tokenEnvironment.rawValue,
             shard: plan.options.shard?.identity(of: list), part: plan.options.part,
             campaignID: plan.options.campaignID.map { hexadecimal($0) },
             suppressSHA256: skips?.suppressSHA256,
@@ -397,7 +405,9 @@ final class LedgerSession {
         manifest.counters.connections += statistics.connectionsOpened
         if let rows { manifest.rowCount = rows }
         if let listByteCount { manifest.identity.listByteCount = listByteCount }
-        if let listHash { manifest.record(listHash: listHash) }
+        if let listHash {
+            manifest.record(listHash: listHash, hasSeveralRows: manifest.rowCount ?? 0 > 1)
+        }
         manifest.endEpoch(lengths: lengths, isFinished: isFinished, stop: stop)
         try directory.save(manifest)
     }
