@@ -6,10 +6,11 @@ extension StopAdvice.Circumstances {
     init(_ plan: Plan, _ session: LedgerSession, _ summary: Summary, wasAnswered: Bool) {
         self.init(
             wasAnswered: wasAnswered, hasEndpoint: plan.options.endpoint != nil,
-            environment: plan.options.environment.rawValue,
+            environment: plan.options.tokenEnvironment.rawValue,
             isBinary: plan.options.wireProtocol == .binary, ledger: session.directory.path,
             command: plan.options.command, openStates: summary.openStates)
         hasDoubt = summary.inDoubt > 0
+        reachedCount = summary.reachedCount
         hasProxy = plan.route.proxy != nil
         credential = StopAdvice.CredentialKind(plan.credential)
         hasRowTopics = plan.namesTopics

@@ -104,7 +104,7 @@ struct LikelyGuess {
             "write --cap N/D with --history DIR, such as --cap 3/7d"),
         .init(
             "webhook slack callback on-complete on-finish", "hook",
-            "write --hook COMMAND, such as a curl call to the webhook; the command reads each event as JSON"
+            "write --hook COMMAND, such as a script that calls the webhook; the command reads each event as JSON"
         ),
         .init("key-command", "auth-key-command", "write --auth-key-command COMMAND"),
         .init(

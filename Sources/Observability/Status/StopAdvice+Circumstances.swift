@@ -23,6 +23,7 @@ extension StopAdvice.Circumstances {
             ledger: isHere ? ledger : absolutePath(ledger), command: command,
             openStates: summary?.openStates ?? [])
         hasDoubt = summary.map { $0.inDoubt > 0 } ?? false
+        reachedCount = summary?.reachedCount ?? 0
         hasProxy = command?.value("proxy") != nil
         isBroadcast = manifest.identity.isBroadcast
         credential =
@@ -37,6 +38,9 @@ extension Summary {
     package var openStates: [RowState] {
         [.failed, .unknown].filter { counts[$0] > 0 }
     }
+
+    /// Number of devices that have or may have got the notification.
+    package var reachedCount: UInt64 { accepted + unknown + inDoubt }
 
     /// Warning that a complete campaign reached no device, with the reason; nil if it reached a
     /// device.

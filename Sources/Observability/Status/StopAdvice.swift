@@ -42,6 +42,8 @@ package struct StopAdvice {
         var command: RunCommand?
         /// The states `failed` and `unknown`, if there are rows in them.
         var openStates: [RowState] = []
+        /// Number of devices that have or may have got the notification.
+        package var reachedCount: UInt64 = 0
         /// Whether rows are in doubt. This includes rows that a run should have sent again but did
         /// not settle.
         package var hasDoubt = false
@@ -229,9 +231,19 @@ package struct StopAdvice {
     }
 
     /// Text that names what the campaign needs to begin again with other options. A night needs
-    /// another `--name`, because the path of its ledger consists of its name and date.
+    /// another `--name`, because the path of its ledger consists of its name and date. The new
+    /// campaign must leave out devices that this one has reached.
     private var newLedger: String {
-        circumstances.command?.nightDate == nil ? "a new ledger" : "a night under another --name"
+        let name =
+            circumstances.command?.nightDate == nil
+            ? "a new ledger" : "a night under another --name"
+        return switch circumstances.reachedCount {
+        case 0: name
+        case 1: "\(name) (with --suppress for the device that may have got this campaign)"
+        case let count:
+            "\(name) (with --suppress for the \(grouped(count)) devices that may have got this "
+                + "campaign)"
+        }
     }
 
     private mutating func resume(
@@ -267,8 +279,11 @@ package struct StopAdvice {
             add("start the broadcast again with --retry \(names) to send it again", nil)
             return
         }
+        let doubt =
+            circumstances.openStates.contains(.unknown)
+            ? ", although unknown rows may have arrived already" : ""
         add(
-            "\(again) --retry \(names) sends them again",
+            "\(again) --retry \(names) sends them again\(doubt)",
             resuming?.with("retry", names))
     }
 
@@ -337,6 +352,13 @@ package struct StopAdvice {
     /// run with the same options would be refused as well.
     private mutating func afterRefusal(_ refusal: StopCause.Refusal?) {
         if refusal?.status == LengthRequired.status {
+            guard circumstances.reachedCount == 0 else {
+                // A new ledger would send to the devices that have been reached, too.
+                return resume(
+                    Self.lengthRequired + "; rows refused so far stay rejected, and \(again) sends "
+                        + "those that remain"
+                ) { $0.withFlag("content-length") }
+            }
             add(
                 Self.lengthRequired + "; rows refused so far stay rejected, so begin a new ledger",
                 circumstances.command?.beginningAnew(ledger: circumstances.ledger)

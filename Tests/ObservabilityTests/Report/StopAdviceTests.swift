@@ -332,6 +332,37 @@ import Testing
         #expect(cause.message.hasPrefix("\(subject) refuses some of the topics"))
     }
 
+    @Test(arguments: [0, 1, 1_200] as [UInt64])
+    func `Advice to begin anew leaves out the devices that were reached`(count: UInt64) {
+        var circumstances = StopAdvice.Circumstances(
+            wasAnswered: true, hasEndpoint: true, environment: "production", isBinary: false,
+            ledger: "tonight", command: Self.command)
+        circumstances.reachedCount = count
+        let devices = [0: "", 1: "the device", 1_200: "the 1,200 devices"][count]!
+        for refusal in [
+            Self.refusal(.badExpirationDate, 400, isCredential: false),
+            Self.refusal(.badDeviceToken, 400, isCredential: false),
+        ] {
+            let advice = StopAdvice(.refused(refusal), circumstances)
+            #expect(
+                advice.steps[0].text.contains("with --suppress for \(devices) that may have got")
+                    == (count > 0), "\(advice.steps)")
+        }
+        // The server's requirement can be met by a resume, which sends no row again.
+        let advice = StopAdvice(
+            .refused(Self.refusal(.badPath, 411, isCredential: false)), circumstances)
+        let command = advice.steps[0].command ?? ""
+        #expect(command.hasSuffix(" --content-length"))
+        #expect(command.contains("--ledger tonight --resume") == (count > 0), "\(command)")
+    }
+
+    @Test(arguments: [RowState.failed, .unknown])
+    func `Advice to send unknown rows again says that they may have arrived`(state: RowState) {
+        let line = Self.advice(.complete, open: [state]).lastLine ?? ""
+        #expect(line.contains("sends them again"))
+        #expect(line.contains("may have arrived already") == (state == .unknown), "\(line)")
+    }
+
     @Test func `A run without a recorded end gets advice about what may have ended it`() {
         let advice = StopAdvice(
             outcome: nil, message: nil,
