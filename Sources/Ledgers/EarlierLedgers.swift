@@ -131,6 +131,11 @@ package struct EarlierLedgers {
         _ ledger: Ledger, into verdicts: EarlierVerdicts
     ) throws(BroadsideError) {
         let directory = ledger.directory
+        if ledger.questions.contains(.accepted), directory.isInUse {
+            warnings.print(
+                "\(ledger.path): another run is sending with this ledger, and --cap does not count "
+                    + "what that run sends from now on")
+        }
         directory.patience.endsOnSignals = true
         let (manifest, segments) = try directory.segments(knownTo: ledger.manifest)
         do throws(LedgerError) {

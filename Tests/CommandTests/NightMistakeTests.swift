@@ -70,6 +70,11 @@ struct NightMistakeTests {
         let retry = ["--retry", "unknown"]
         let none = try nights.run(retry, at: (2, "20:00"))
         #expect(none.exitCode == 2 && none.errors.contains("no night has begun"), "\(none.errors)")
+        // A script's variable is empty.
+        for text in ["", ",", "failed,"] {
+            let empty = try nights.run(["--retry", text], at: (2, "20:00"))
+            #expect(empty.exitCode == 2 && empty.errors.contains("--retry ''"), "\(empty.errors)")
+        }
         #expect(try nights.run(at: (2, "20:00")).exitCode == 0)
         // The date is forgotten on the next morning, or is mistyped.
         for (more, time) in [

@@ -88,6 +88,15 @@ struct NightTests {
     {
         let server = try RecordingServer()
         let nights = try Nights(rows: Self.rows, endpoint: server.endpoint)
+        let few = try nights.run(["--limit", "5"], at: (1, "19:50"))
+        #expect(few.exitCode == 0, "\(few.errors)")
+        let same = try nights.run(["--limit", "5", "--dry-run"], at: (1, "19:55"))
+        #expect(same.errors.contains("is not sent again; the next night"), "\(same.errors)")
+        let others = try nights.run(["--dry-run"], at: (1, "19:55"))
+        #expect(
+            others.errors.contains("the night of \(nights.date(1)) would continue")
+                && others.output.contains("to send      \(Self.rows - 5)\n"),
+            "\(others.errors) \(others.output)")
         #expect(try nights.run(Self.cutShort, at: (1, "20:00")).exitCode == 3)
         let sent = try nights.statistics(1).accepted
         let rest = try nights.run(["--dry-run"], at: (1, "20:05"))

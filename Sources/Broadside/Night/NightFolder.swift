@@ -1,3 +1,4 @@
+internal import BroadsideLedgerFormat
 import BroadsideLedgers
 import BroadsideObservability
 internal import BroadsidePolicy
@@ -67,8 +68,8 @@ struct NightFolder {
                 throw .usage(
                     "name",
                     "'\(name)' can't be the name of a folder for ledgers: write "
-                        + "it without '/', without a dot at its start, and without "
-                        + "invisible characters")
+                        + "it without '/', without a dot at its start, without blanks "
+                        + "at its start or end, and without invisible characters")
             }
             return name
         }
@@ -91,18 +92,33 @@ struct NightFolder {
 
     private static func isFolderName(_ name: String) -> Bool {
         !name.isEmpty && name.utf8.count <= nameByteLimit && !name.hasPrefix(".")
+            && !name.first!.isWhitespace && !name.last!.isWhitespace
             && !name.unicodeScalars.contains { $0 == "/" || ForeignText.isInvisible($0) }
     }
 
     /// Creates the folder durably if it does not exist.
     func make() throws(BroadsideError) {
-        guard SystemCall.mkdir(path, 0o755) == 0 || errno == EEXIST else {
+        if SystemCall.mkdir(path, 0o755) == 0 {
+            warnOfSimilarName()
+        } else if errno != EEXIST {
             throw .file(option: "ledgers", path, errno: errno, "name a folder to write to")
         }
         guard syncFolder(parent) else {
             throw BroadsideError(
                 "\(parent) can't be synced: \(describe(errno: errno))", exitCode: ExitCode.disk)
         }
+    }
+
+    /// Warns if the folder is new, and another campaign's name differs only in upper and lower case.
+    private func warnOfSimilarName() {
+        let similar = (SystemCall.names(inDirectory: parent) ?? []).filter {
+            $0 != name && $0.lowercased() == name.lowercased()
+        }
+        guard let other = similar.min() else { return }
+        standardErrorLine(
+            "broadside: warning: '\(name)' is a new campaign, which goes to its whole list, although "
+                + "\(parent) has nights of '\(printable(other))': if it is the same campaign, stop "
+                + "this start, and write --name as before")
     }
 
     func ledger(_ date: NightDate) -> String { "\(path)/\(date)" }
@@ -123,6 +139,31 @@ struct NightFolder {
             dates.append(date)
         }
         return dates.sorted()
+    }
+
+    /// Refuses a ledger of another night that was copied or moved to this night's path. Without this
+    /// check, the night would count as sent.
+    func refuseMisplaced(_ date: NightDate, _ history: NightHistory) throws(BroadsideError) {
+        guard history[date]?.state != .begun, let own = manifest(of: date) else { return }
+        let copied = try ledgerDates().first { other in
+            other != date && manifest(of: other)?.campaignNumber == own.campaignNumber
+        }
+        // If the ledger was moved, the night on which it began has none.
+        let begun = NightDate(localDayOf: own.firstStartedAtMilliseconds)
+        let moved = begun.flatMap { begun in
+            begun != date && history[begun]?.state == .begun && manifest(of: begun) == nil
+                ? begun : nil
+        }
+        guard let other = copied ?? moved else { return }
+        throw .usage(
+            "ledgers",
+            "\(ledger(date)) is the ledger of the night of \(other), so nothing is sent: move it to "
+                + "\(copied == nil ? ledger(other) : "another folder")")
+    }
+
+    /// Manifest of a night's ledger; nil if there is none, or if it can't be read.
+    private func manifest(of date: NightDate) -> Manifest? {
+        try? LedgerDirectory.unlocked(ledger(date)).readManifest()
     }
 
     /// Refuses to begin a night if the folder of all campaigns has a ledger whose name is the
@@ -221,19 +262,28 @@ struct NightFolder {
         return paths.count == 2 ? paths.map { printable($0) }.joined(separator: ", ") : nil
     }
 
-    /// Writes the page about a night from its ledger, if no run has written one. A failure does not
-    /// affect the exit code.
+    /// Writes the page about a night from its ledger, if the latest run has not written one, because
+    /// it was killed or its disk was full. A failure does not affect the exit code.
     func writeMissingPage(of date: NightDate) {
         let path = ledger(date)
         do throws(BroadsideError) {
             guard try LedgerDirectory.isBegunLedger(path) else { return }
             let file = "\(path)/\(LedgerDirectory.pageName)"
-            guard try !fileExists(file) else { return }
+            guard !Self.isUpToDate(file, of: path) else { return }
             let page = try LedgerReader(path: path).reportPage(isOurs: true)
             try LedgerDirectory.writePage(page, into: path)
         } catch {
             warn(error)
         }
+    }
+
+    /// Whether a page was written after the ledger's manifest, which each run writes when it begins
+    /// and when it ends.
+    private static func isUpToDate(_ page: String, of ledger: String) -> Bool {
+        guard let written = SystemCall.status(page)?.st_mtim,
+            let changed = SystemCall.status("\(ledger)/\(LedgerDirectory.manifestName)")?.st_mtim
+        else { return false }
+        return (changed.tv_sec, changed.tv_nsec) <= (written.tv_sec, written.tv_nsec)
     }
 
     /// Writes the page about all nights after the night of a date has ended.

@@ -125,6 +125,7 @@ struct NightCall {
         try refuseLost(date, history)
         try refuseOtherCampaign(date, history)
         try folder.refuseElsewhere(date)
+        try folder.refuseMisplaced(date, history)
         try checkBeginning(date, history)
         if options.send.isDryRun {
             try folder.checkOthers(than: date, hasCap: options.send.cap != nil, mayRun: true)
@@ -174,9 +175,11 @@ struct NightCall {
         options.send.opensNoConnection ? "nothing would be sent" : "nothing is sent"
     }
 
+    /// Whether a night is finished, and these options send no further rows of it.
     private func isOver(_ date: NightDate, _ history: NightHistory) -> Bool {
         if history[date]?.state == .removed { return true }
-        return (try? LedgerReader(path: folder.ledger(date)).isFinished) ?? false
+        guard let reader = try? LedgerReader(path: folder.ledger(date)) else { return false }
+        return reader.isFinished && !reader.manifest.extendsBeyond(limit: options.send.limit)
     }
 
     // MARK: The night
@@ -195,6 +198,7 @@ struct NightCall {
         try refuseLost(date, history)
         try refuseOtherCampaign(date, history)
         try folder.refuseElsewhere(date)
+        try folder.refuseMisplaced(date, history)
         try checkBeginning(date, history)
         // The start is noted even if it is then refused because another night is running. A repeat
         // after midnight thus still belongs to this date.
@@ -438,7 +442,7 @@ struct NightCall {
         let (send, known) = (send(of: date), reader.manifest.identity)
         var own = known
         send.rules.record(in: &own)
-        return send.environment.rawValue == known.environment && send.topic == known.topic
+        return send.tokenEnvironment.rawValue == known.environment && send.topic == known.topic
             && send.pushType.rawValue == known.pushType && send.split == known.split
             && own.filter == known.filter && send.part == known.part
             && send.campaignID.map { hexadecimal($0) } == known.campaignID

@@ -4,7 +4,7 @@ package import BroadsideSupport
 /// Returns the states that `--retry` names, such as `failed,unknown`.
 package func reopenedStates(_ text: String) throws(BroadsideError) -> ReopenedStates {
     var states: ReopenedStates = []
-    for name in text.split(separator: ",") {
+    for name in text.split(separator: ",", omittingEmptySubsequences: false) {
         switch name {
         case "failed": states.insert(.failed)
         case "unknown": states.insert(.unknown)

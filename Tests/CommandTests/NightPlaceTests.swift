@@ -1,0 +1,110 @@
+import BroadsideTestSupport
+import Foundation
+import Testing
+
+/// What `broadside night` finds in its folders: ledgers of other nights, names that look alike, old pages.
+@Suite(.timeLimit(.minutes(60)))
+struct NightPlaceTests {
+    private static let rows = 60
+    private let files = FileManager.default
+    private let server: RecordingServer
+    private let nights: Nights
+
+    init() throws {
+        server = try RecordingServer()
+        nights = try Nights(rows: Self.rows, endpoint: server.endpoint)
+    }
+
+    private func requestCount() throws -> Int {
+        try server.answers().count
+    }
+
+    @Test(arguments: [false, true])
+    func `A ledger of another night at a night's path is refused, and nothing is sent`(
+        isMoved: Bool
+    ) throws {
+        #expect(try nights.run(at: (1, "20:00")).exitCode == 0)
+        if isMoved {
+            try files.moveItem(atPath: nights.ledger(1), toPath: nights.ledger(2))
+        } else {
+            try files.copyItem(atPath: nights.ledger(1), toPath: nights.ledger(2))
+        }
+        for more in [["--dry-run"], []] {
+            let refused = try nights.run(more, at: (2, "20:00"))
+            #expect(refused.exitCode == 2 && refused.output.isEmpty, "\(refused)")
+            #expect(
+                refused.errors.contains(
+                    "\(nights.ledger(2)) is the ledger of the night of \(nights.date(1)), so nothing "
+                        + "is sent: move it to \(isMoved ? nights.ledger(1) : "another folder")"),
+                "\(refused.errors)")
+        }
+        let place = isMoved ? nights.ledger(1) : "\(nights.campaign.directory.path)/elsewhere"
+        try files.moveItem(atPath: nights.ledger(2), toPath: place)
+        #expect(try nights.run(at: (2, "20:05")).exitCode == 0)
+        #expect(try requestCount() == 2 * Self.rows)
+    }
+
+    @Test func `A name with blanks around it is refused, and one that looks alike is a warning`()
+        throws
+    {
+        #expect(try nights.run(["--name", "Evening"], at: (1, "20:00")).exitCode == 0)
+        for name in ["Evening ", " Evening", "Evening\u{a0}"] {
+            let refused = try nights.run(["--name", name], at: (1, "20:05"))
+            #expect(refused.exitCode == 2 && refused.errors.contains("blanks"), "\(refused.errors)")
+        }
+        #expect(try requestCount() == Self.rows)
+        let similar = try nights.run(["--name", "evening"], at: (1, "20:05"))
+        #expect(similar.exitCode == 0)
+        #expect(
+            similar.errors.contains("warning: 'evening' is a new campaign")
+                && similar.errors.contains("nights of 'Evening'"), "\(similar.errors)")
+        let again = try nights.run(["--name", "evening"], at: (2, "20:05"))
+        #expect(
+            again.exitCode == 0 && !again.errors.contains("is a new campaign"), "\(again.errors)")
+    }
+
+    @Test func `A page that is older than its ledger is written again by the next start`() throws {
+        let first = try nights.run(["--deadline", "1s", "--rate", "20"], at: (1, "20:00"))
+        #expect(first.exitCode == 3, "\(first.errors)")
+        let page = "\(nights.ledger(1))/report.html"
+        let old = try String(contentsOfFile: page, encoding: .utf8)
+        #expect(old.contains("rows are left"))
+        #expect(try nights.run(at: (1, "20:10")).exitCode == 0)
+        let new = try String(contentsOfFile: page, encoding: .utf8)
+        // As if the disk had been full when the second run ended.
+        try old.write(toFile: page, atomically: true, encoding: .utf8)
+        try files.setAttributes(
+            [.modificationDate: Date(timeIntervalSinceNow: -86_400 * 400)], ofItemAtPath: page)
+        let finished = try nights.run(at: (1, "20:20"))
+        #expect(finished.errors.contains("is finished: nothing is sent"), "\(finished.errors)")
+        let written = try String(contentsOfFile: page, encoding: .utf8)
+        #expect(!written.contains("rows are left") && !new.contains("rows are left"))
+        #expect(written.contains("\(Self.rows)"))
+    }
+
+    @Test func `--cap warns of a ledger whose run is still sending`() throws {
+        let campaign = nights.campaign
+        let history = "\(campaign.directory.path)/history"
+        try files.createDirectory(atPath: history, withIntermediateDirectories: false)
+        let sending = try Broadside.start(
+            campaign.arguments(
+                to: server.endpoint, ["--ledger", "\(history)/first", "--rate", "5"]),
+            in: campaign.directory)
+        try sending.wait {
+            let names = (try? campaign.directory.names(in: "\(history)/first")) ?? []
+            return names.contains { $0.hasPrefix("segment") }
+        }
+        let cap = ["--cap", "1/1d", "--history", history]
+        let other = try campaign.send(
+            to: server.endpoint, cap + ["--ledger", "\(history)/second", "--limit", "20"])
+        #expect(other.exitCode == 0)
+        #expect(
+            other.errors.contains("\(history)/first: another run is sending with this ledger"),
+            "\(other.errors)")
+        sending.send(signal: SIGTERM)
+        #expect(try sending.wait().exitCode == 3)
+        let later = try campaign.send(
+            to: server.endpoint, cap + ["--ledger", "\(history)/third", "--limit", "20"])
+        #expect(later.exitCode == 0 && !later.errors.contains("another run"), "\(later.errors)")
+    }
+}
