@@ -2,8 +2,8 @@ import BroadsideSupport
 
 /// Evidence that a connection is alive and that its server lets it send.
 struct Liveness {
-    /// A PING is sent if no bytes arrive for this long while requests are open. If no bytes arrive
-    /// for the same time after that, the connection is dead. This second period starts when the
+    /// A PING is sent if no bytes arrive for this long while requests are open, and before the next
+    /// request if none are. If no bytes arrive for the same time after that, the connection is dead. This second period starts when the
     /// PING is queued. It does not wait for the socket to accept the PING, so that unsent rows move
     /// to another connection sooner.
     static let silenceLimit: UInt64 = 10 * second
@@ -34,6 +34,12 @@ struct Liveness {
         assert(now >= lastReceived, "time does not go back")
         lastReceived = now
     }
+
+    /// Whether a PING was sent and its reply was not noticed yet.
+    var isAsked: Bool { pingSent != nil }
+
+    /// Whether no bytes have arrived for so long that requests must wait for a sign of life.
+    func isSilent(now: UInt64) -> Bool { now - min(now, lastReceived) > Self.silenceLimit }
 
     mutating func recordPing(now: UInt64) {
         assert(pingSent == nil, "a second PING would extend the wait for the first")

@@ -21,6 +21,11 @@
     /// nanoseconds. If a request was added to the buffer after this time, all its bytes are still
     /// in the buffer.
     private(set) var handedOver: UInt64 = 0
+    /// Value of `handedOver` before the latest send began.
+    private var handedOverBefore: UInt64 = 0
+    /// Time at which a send failed, monotonic nanoseconds; nil if none did. Nothing is sent after
+    /// that.
+    private(set) var failedAt: UInt64?
 
     init(capacity: Int) {
         self.capacity = capacity
@@ -38,6 +43,7 @@
         precondition(!isSending)
         clear()
         handedOver = now
+        failedAt = nil
     }
 
     /// Ends a connection's use of the buffer. The driver must not be using any of the bytes.
@@ -48,6 +54,13 @@
         sealedCount = 0
         sentCount = 0
         waitingSince = nil
+    }
+
+    /// Records that a send failed. None of its bytes and of those that wait was or will be sent.
+    mutating func fail(now: UInt64) {
+        clear()
+        handedOver = handedOverBefore
+        failedAt = now
     }
 
     /// Number of bytes that may still be appended.
@@ -78,6 +91,7 @@
         guard !isSending else { return nil }
         assert(sentCount < sealedCount, "there is something to send")
         isSending = true
+        handedOverBefore = handedOver
         handedOver = now
         // SAFETY: sealed and unsent bytes, which do not change while `isSending`.
         return unsafe UnsafeRawBufferPointer(

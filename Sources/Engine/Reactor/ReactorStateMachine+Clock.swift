@@ -12,6 +12,10 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// too long. Other checks detect a silent peer earlier.
     static var writeLimit: UInt64 { 30 * second }
 
+    /// Maximum time for receiving the server's last bytes after a send failed. They and the end of
+    /// the connection usually have arrived by then.
+    static var lastBytesLimit: UInt64 { 2 * second }
+
     /// Checks everything that depends on elapsed time.
     mutating func scan(_ now: Now) {
         run.checkTokenAge()
@@ -74,6 +78,9 @@ extension ReactorStateMachine where Records: ~Copyable {
             if age > Self.connectLimit { failSilent(index, "no connection within 15 s", now: now) }
         case .flushing:
             if age > Self.flushLimit { beginClose(index, now: now) }
+        case .open where hasFailedToSend(index, now: now),
+            .draining where hasFailedToSend(index, now: now):
+            failSilent(index, "it accepts no more data", now: now)
         case .open where isWriteOverdue(index, now: now),
             .draining where isWriteOverdue(index, now: now):
             failSilent(index, "written data was not sent within 30 s", now: now)
@@ -99,6 +106,11 @@ extension ReactorStateMachine where Records: ~Copyable {
     private func isWriteOverdue(_ index: Int, now: Now) -> Bool {
         guard let since = connections[index].outbox.waitingSince else { return false }
         return now.nanoseconds > since && now.nanoseconds - since > Self.writeLimit
+    }
+
+    private func hasFailedToSend(_ index: Int, now: Now) -> Bool {
+        guard let failed = connections[index].outbox.failedAt else { return false }
+        return now.nanoseconds - failed > Self.lastBytesLimit
     }
 
     /// Processes the outcomes that follow from elapsed time alone: a request got no response in
@@ -129,11 +141,15 @@ extension ReactorStateMachine where Records: ~Copyable {
         let isAwaited = connections[index].openCount > 0
         switch connections[index].liveness.verdict(isAwaited: isAwaited, now: now.nanoseconds) {
         case .alive: break
-        case .silent:
-            if connections[index].isReady, connections[index].session.ping(now.nanoseconds) {
-                connections[index].liveness.recordPing(now: now.nanoseconds)
-            }
-        case .dead: failSilent(index, "no response to PING within 10 s", now: now)
+        case .silent: askForSign(index, now: now)
+        case .dead:
+            failSilent(index, "no response to PING within 10 s", now: now)
+            return
+        }
+        if connections[index].isReady, connections[index].session.respondsToEach,
+            connections[index].liveness.isSilent(now: now.nanoseconds)
+        {
+            connections[index].trust.awaitSign()
         }
     }
 

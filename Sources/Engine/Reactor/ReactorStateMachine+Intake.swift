@@ -9,6 +9,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     mutating func received(connection index: Int, bytes: RawSpan, now: Now) {
         guard connections[index].isListening else { return }
         connections[index].liveness.recordReceived(now: now.nanoseconds)
+        connections[index].trust.recordSign()
         connections[index].isSaturated = false
         recordStall(now)
         var offset = 0
@@ -109,21 +110,32 @@ extension ReactorStateMachine where Records: ~Copyable {
         connections[index].isSaturated = false
         guard connections[index].isListening else { return }
         guard result > 0 else {
-            if connections[index].session.handleUnwritable() {
-                connections[index].outbox.clear()
-                connections[index].enter(.draining, now: now.nanoseconds)
-                return
-            }
-            if endsInOrder(index) {
-                beginClose(index, now: now)
-                return
-            }
-            let errno = Int32(truncatingIfNeeded: -result)
-            fail(index, connections.troubleAtEnd(index, errno: errno), isLasting: false, now: now)
+            stopSending(index, errno: Int32(truncatingIfNeeded: -result), now: now)
             return
         }
         if let since = connections[index].outbox.recordSent(result, now: now.nanoseconds) {
             restartResponseClocks(index, since: since, now: now)
+        }
+    }
+
+    /// Sends nothing more on a connection on which a send failed. If the server ended the connection
+    /// while requests were on their way to it, its last responses and its GOAWAY arrived before that
+    /// end. They are received until the end of the connection follows them.
+    private mutating func stopSending(_ index: Int, errno: Int32, now: Now) {
+        if connections[index].session.handleUnwritable() {
+            connections[index].outbox.clear()
+            connections[index].enter(.draining, now: now.nanoseconds)
+            return
+        }
+        if endsInOrder(index) {
+            beginClose(index, now: now)
+            return
+        }
+        switch connections[index].phase {
+        case .open, .draining:
+            connections[index].outbox.fail(now: now.nanoseconds)
+        case .idle, .connecting, .handshaking, .flushing, .closing:
+            fail(index, connections.troubleAtEnd(index, errno: errno), isLasting: false, now: now)
         }
     }
 

@@ -18,6 +18,10 @@ extension ReactorStateMachine where Records: ~Copyable {
         case .handshaking:
             break
         case .open, .draining, .flushing:
+            guard connections[index].outbox.failedAt == nil else {
+                if endsInOrder(index) { beginClose(index, now: now) }
+                return
+            }
             while stageRecord(index, now: now) {}
             if connections[index].phase == .draining,
                 connections[index].openCount == 0
@@ -139,6 +143,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             admission.waitForRate(of: connections[index].rateLimiter, now: now.nanoseconds)
             return
         }
+        if connections[index].trust.awaitsSign { return requestSign(index, now: now) }
         budget = min(budget, paced)
         connections[index].limitedBy = .cpu
         let written = writeRequests(index, budget: budget, now: now)
@@ -152,6 +157,22 @@ extension ReactorStateMachine where Records: ~Copyable {
         if written == paced {
             admission.waitForRate(of: connections[index].rateLimiter, now: now.nanoseconds)
         }
+    }
+
+    /// Sends a PING instead of requests to a server that has been silent for long.
+    @inline(never)
+    private mutating func requestSign(_ index: Int, now: Now) {
+        connections[index].limitedBy = .retry
+        askForSign(index, now: now)
+        connections[index].session.writeControl(with: &writer)
+    }
+
+    /// Sends a PING, unless the reply to one is awaited.
+    mutating func askForSign(_ index: Int, now: Now) {
+        guard !connections[index].liveness.isAsked, connections[index].isReady,
+            connections[index].session.ping(now.nanoseconds)
+        else { return }
+        connections[index].liveness.recordPing(now: now.nanoseconds)
     }
 
     // MARK: Requests
@@ -191,6 +212,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             admission.limiter.allowance(now: now.nanoseconds) > 0,
             connections[index].rateLimiter.allowance(now: now.nanoseconds) > 0
         else { return }
+        if connections[index].trust.awaitsSign { return requestSign(index, now: now) }
         updateAuthorization()
         connections[index].session.prepareParts(&writer)
         defer { writer.finish() }

@@ -28,6 +28,9 @@ struct Trust {
     private var responsesAtRefusal: UInt64 = 0
     /// Whether the limit for addresses in `LossyAddresses` applies to the connection.
     private(set) var mustProve = false
+    /// Whether requests wait until the server sends anything, because it has been silent for long.
+    /// The network may have forgotten the connection: then all requests would be lost.
+    private(set) var awaitsSign = false
     /// Number of consecutive server errors, and number of responses at the last one.
     private var serverErrorsInARow = 0
     private var responsesAtServerError: UInt64 = 0
@@ -112,6 +115,13 @@ struct Trust {
         refusals = RefusalBackoff()
         return true
     }
+
+    /// Records that the server has been silent for long.
+    mutating func awaitSign() { awaitsSign = true }
+
+    /// Records that the server sent something.
+    @inline(__always)
+    mutating func recordSign() { awaitsSign = false }
 
     /// Sets whether the connection's address is in `LossyAddresses`.
     mutating func requireProof(_ isLossy: Bool) { mustProve = isLossy }

@@ -155,9 +155,9 @@ extension Simulation {
         links[id].lastSendDone = clock
         if let errno = links[id].sendError {
             links[id].pendingSend = nil
-            // A connection to a gateway stays open for an error response. The bytes after the
-            // failed send are never sent.
-            if plan.gateway != nil { links[id].endedWhileSending = true }
+            // The connection stays open for what the server sent before. The bytes after the failed
+            // send are never sent.
+            links[id].endedWhileSending = true
             deliver(
                 .completion(.sent(connection: links[id].slot, result: -Int(errno))),
                 to: reactor(of: id))
@@ -330,6 +330,9 @@ extension Simulation {
         guard links[id].isOpenAtServer else { return }
         links[id].isOpenAtServer = false
         guard !links[id].isSilent else { return }
+        // Bytes that arrive at the server from now on cause a reset, which may fail a send before
+        // the client has read what the server sent.
+        if plan.gateway == nil, random.chance(0.3) { links[id].sendError = errno == 0 ? 32 : errno }
         let arrival = errno == 0 ? arrivalAtClient(id) : clock + links[id].latency
         events.insert(.endToClient(link: id, errno: errno), at: arrival)
     }
