@@ -17,7 +17,7 @@ public struct ReasonBody: Sendable, Equatable {
     /// Whether the body was a complete JSON object.
     var isWellFormed: Bool
     /// Whether the body has the text of a reason, known or unknown.
-    var hasReason: Bool { textRange.map { !$0.isEmpty } ?? false }
+    package var hasReason: Bool { textRange.map { !$0.isEmpty } ?? false }
 
     /// Parses a body, in practice at most 512 bytes, without allocation.
     public static func parse(_ body: RawSpan) -> ReasonBody {

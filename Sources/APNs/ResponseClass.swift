@@ -5,12 +5,12 @@
 ///
 ///     class             responses                                row            connection campaign
 ///     accepted          200                                      accepted       -          accepted
-///     dead token        410, ExpiredToken                        rejected       -          deadToken
+///     dead token        410 with a reason, ExpiredToken          rejected       -          deadToken
 ///     bad token         BadDeviceToken                           rejected       -          badDeviceToken
 ///     wrong topic       DeviceTokenNotForTopic                   rejected       -          wrongTopicToken
 ///     bad row           MissingDeviceToken                       rejected       -          deadToken
 ///     too large         413                                      rejected       -          refusesPayload
-///     bad request       other 400, 411, 431, other reasons       rejected       -          refusesRequest
+///     bad request       other 400, 410, 411, 431, other reasons  rejected       -          refusesRequest
 ///     not from APNs     3xx, 401, 407, other 4xx, no reason      remains        -          refusesCredential
 ///     credential        403, TopicDisallowed                     remains        (close)    refusesCredential
 ///     token invalid     InvalidProviderToken                     retry, remains -          refusesCredential
@@ -145,7 +145,7 @@ public struct ResponseClass: Sendable, Equatable {
     ///
     /// - 200 always accepts.
     /// - Any other 2xx leaves the outcome unknown: the notification may be in delivery.
-    /// - 410 always means an invalid token.
+    /// - 410 with any reason means an invalid token.
     /// - 502 and 504 also leave the outcome unknown. A gateway forwarded the request, but "received
     ///   an invalid response", or none in time (RFC 9110 sections 15.6.3 and 15.6.5).
     /// - Any other 5xx is a server failure, so that a failing server settles no row.
@@ -165,7 +165,7 @@ public struct ResponseClass: Sendable, Equatable {
         switch status {
         case 200: return .accepted
         case _ where isStrangeSuccess(status): return .strangeSuccess
-        case 410: return .rejected
+        case 410: return body.hasReason ? .rejected : .badRequest
         case 502, 504: return .lostBehind
         // RFC 9110 section 15: a status outside 100 to 599 is treated as a 5xx.
         case 500...: return .serverTrouble

@@ -30,7 +30,7 @@ import Testing
         check(200, nil, (.accepted, .none, .accepted))
         check(200, .shutdown, (.accepted, .none, .accepted))
         check(410, .unregistered, (.rejected, .none, .deadToken))
-        check(410, nil, (.rejected, .none, .deadToken))
+        check(410, nil, (.rejected, .none, .refusesRequest))
         check(400, .expiredToken, (.rejected, .none, .deadToken))
         check(400, .badDeviceToken, (.rejected, .none, .badDeviceToken))
         check(400, .deviceTokenNotForTopic, (.rejected, .none, .wrongTopicToken))

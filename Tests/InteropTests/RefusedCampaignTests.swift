@@ -39,6 +39,19 @@ struct RefusedCampaignTests {
         #expect(summary.rejected == 30 && summary.remaining == 1970, "\(summary)")
     }
 
+    /// As a web server in place of a relay that is gone would respond.
+    @Test(arguments: [[], ["--canary", "50"]])
+    func `A server that responds 410 without a reason stops the run`(more: [String]) throws {
+        let server = try RecordingServer("reason", ["--reason", "", "--status", "410"])
+        let campaign = try Campaign(rows: 2000)
+        let sent = try campaign.send(
+            to: server.endpoint, ["--connections", "2", "--summary", "-"] + more)
+        #expect(sent.exitCode == 4, "\(sent.errors)")
+        #expect(sent.errors.contains("is this APNs?"), "\(sent.errors)")
+        let summary = try SendSummary(json: sent.output)
+        #expect(summary.rejected == 50 && summary.remaining == 1950, "\(summary)")
+    }
+
     @Test(arguments: ["BadTopic", "DeviceTokenNotForTopic", "BadDeviceToken"])
     func `A wrong setting stops the run although other responses are between refusals`(
         reason: String

@@ -116,7 +116,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             preconditionFailure("200 is handled before")
         case .rejected:
             // A dead token is no evidence about the campaign.
-            if status != 410 { metrics.canaryReport.refused += 1 }
+            if status != 410 || !body.hasReason { metrics.canaryReport.refused += 1 }
             settleRejected(tag, status: status, body: body, connection: index, now: now)
         case .remainUnsettled:
             leaveUnsettled(tag, now: now)

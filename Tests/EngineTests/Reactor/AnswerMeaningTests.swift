@@ -78,7 +78,7 @@ struct AnswerMeaningTests {
             Case(410, "Unregistered", .rejected, .stays, .goesOn),
             Case(410, "ExpiredToken", .rejected, .stays, .goesOn),
             Case(400, "ExpiredToken", .rejected, .stays, .goesOn),
-            Case(410, nil, .rejected, .stays, .goesOn),
+            Case(410, nil, .rejected, .stays, .refused),
             Case(410, "NewReason", .rejected, .stays, .goesOn),
             // Of a payload that all rows have.
             Case(413, "PayloadTooLarge", .rejected, .stays, .refused),
