@@ -31,9 +31,10 @@ struct RunShape: Equatable {
     ) {
         let chosen = Self.chooseConnections(options, listByteCount: listByteCount)
         connections = options.connections ?? chosen
-        let reactors =
+        let reactors = min(
             options.reactors
-            ?? Self.chooseReactors(options, listByteCount: listByteCount, cores: cores)
+                ?? Self.chooseReactors(options, listByteCount: listByteCount, cores: cores),
+            Self.reactorsMost(rate: options.rate))
         // The run does not grow if the operator has set connections, or streams, which also
         // determine the number of requests in flight. The gateway's protocol has no limits that
         // could be a bottleneck.
@@ -77,6 +78,12 @@ struct RunShape: Equatable {
         if listByteCount < middlingListByteCount { return 1 }
         if let rate = options.rate, rate.last <= 100_000 { return 1 }
         return max(1, min(cores / 2, 8))
+    }
+
+    /// Limit on reactors of a run with a rate. The rate permits a burst of its requests in 10 ms. Each
+    /// reactor may send one request at any time, so more reactors would exceed this burst.
+    private static func reactorsMost(rate: SendRate?) -> Int {
+        rate.map { max(1, Int(min($0.last / 100, 1_000))) } ?? .max
     }
 
     /// Human-readable description, to append to the number of connections.

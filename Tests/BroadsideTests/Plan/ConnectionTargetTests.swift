@@ -45,6 +45,13 @@ import Testing
         #expect(asked.reactors == 3 && asked.reactorsAtFirst == 3 && asked.connections == 4)
         let fixed = shape(cores: 12) { $0.connections = 4 }
         #expect(fixed.reactors == 4 && fixed.reactorsAtFirst == 4)
+        // All reactors together keep to the burst of the rate.
+        for (rate, most) in [(0.001, 1), (99, 1), (100, 1), (250, 2), (800, 8)] {
+            let slow = shape(cores: 12) {
+                ($0.rate, $0.connections, $0.reactors) = (SendRate(rate), 8, 8)
+            }
+            #expect(slow.reactors == most, "\(rate)")
+        }
     }
 
     @Test func `New connections go to the reactors with the fewest`() {
