@@ -36,6 +36,15 @@ package struct EarlierLedgers {
         var manifest: Manifest
         var questions: EarlierQuestions
         var byteCount: UInt64
+
+        /// Order of the copies of a ledger: the newest has the greatest value.
+        ///
+        /// The smaller of two copies is the older one, and the larger one has all of its records,
+        /// unless claims show the opposite: a newer attempt may have written nothing yet, and a
+        /// repair may add records.
+        var order: (Int, UInt64) { (oldCopy == nil ? 1 : 0, byteCount) }
+
+        var oldCopy: OldCopy? { directory.oldCopy(manifest) }
     }
 
     private let rules: EarlierVerdicts.Rules
@@ -258,15 +267,7 @@ package struct EarlierLedgers {
                     continue
                 }
                 let all = ledgers[index].questions.union(questions)
-                // The smaller of two copies is the older one. The larger one has all of its
-                // records. A newer attempt may have written nothing yet.
-                let known = ledgers[index]
-                if ledger.byteCount > known.byteCount
-                    || ledger.byteCount == known.byteCount
-                        && known.directory.oldCopy(known.manifest) != nil
-                {
-                    ledgers[index] = ledger
-                }
+                if ledger.order > ledgers[index].order { ledgers[index] = ledger }
                 ledgers[index].questions = all
             }
         }
@@ -278,16 +279,18 @@ package struct EarlierLedgers {
     /// Refuses a ledger that is an old copy if a cap counts its acceptances, because those of the
     /// newer copy are missing. Warns if the ledger only reports dead tokens.
     private func checkCopy(_ ledger: Ledger) throws(Unreadable) {
-        guard let copy = ledger.directory.oldCopy(ledger.manifest) else { return }
+        guard let copy = ledger.oldCopy else { return }
         guard ledger.questions.contains(.accepted) else {
             warnings.print("--skip-dead \(copy.warning)")
             return
         }
+        let next =
+            copy.isMerged ? "merge the originals again and put the result" : "put the newest copy"
         throw Unreadable(
             error: BroadsideError(
                 option: "history",
-                "\(copy.problem), so --cap can't count the rows that it sent: put the newest copy in "
-                    + "the place of this one, or move this one out of the folder",
+                "\(copy.problem), so --cap can't count the rows that it sent: \(next) in the place of "
+                    + "this one, or move this one out of the folder",
                 exitCode: ExitCode.inUse))
     }
 

@@ -286,6 +286,8 @@ extension LedgerDirectory {
         let copy = try LedgerDirectory.create(target, marker: LedgerDirectory.originName)
         try copy.markAsCopy(of: self)
         for segment in try segments() { try copyFile(segment.name, to: target) }
+        // With the record, a reader of the copy notices if a run continues the original.
+        if try fileExists("\(path)/\(Self.epochName)") { try copyFile(Self.epochName, to: target) }
         try copyFile("manifest.json", to: target)
         try copy.syncDirectory()
     }

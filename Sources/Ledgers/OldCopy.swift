@@ -8,12 +8,16 @@ package struct OldCopy {
     /// Directory in which the newer attempt started; nil if it is the old copy's own path, is
     /// unknown, or no longer exists.
     let newer: String?
+    /// Whether `ledger merge` made the old copy.
+    let isMerged: Bool
 
     /// - Parameters:
     ///   - path: The old copy.
     ///   - claims: Folder with the claim of the newer attempt.
     ///   - number: Number of that claim.
-    init(of path: String, _ claims: ClaimFolder, _ number: UInt32) {
+    ///   - isMerged: Whether `ledger merge` made the old copy.
+    init(of path: String, _ claims: ClaimFolder, _ number: UInt32, isMerged: Bool = false) {
+        self.isMerged = isMerged
         var other: String?
         if case .claim(_, let ledger, _) = claims.read(number) { other = ledger }
         let isHere = other == absolutePath(path)
@@ -26,9 +30,11 @@ package struct OldCopy {
 
     /// Warning for a command that reads the old copy.
     package var warning: String {
-        "\(problem), so rows that it sent are missing here: "
-            + (newer == nil
-                ? "put the newest copy back, if it still exists" : "read the newer copy")
+        let advice =
+            isMerged
+            ? "merge the originals again"
+            : newer == nil ? "put the newest copy back, if it still exists" : "read the newer copy"
+        return "\(problem), so rows that it sent are missing here: \(advice)"
     }
 }
 
@@ -36,26 +42,34 @@ extension LedgerDirectory {
     /// Returns the finding that claims show this ledger to be an old copy; nil if they do not show
     /// it, or can't be read. Changes nothing.
     ///
-    /// A ledger made by `ledger merge` or `ledger repair` is not checked: it is a copy on purpose.
+    /// No run claims a merged ledger, so the result for its own manifest is nil. The copies in it
+    /// have the records of their originals, and so has a ledger that `ledger repair` made.
     package func oldCopy(_ manifest: Manifest) -> OldCopy? {
         guard manifest.shards == nil else { return nil }
         return try? withFolder { () throws(BroadsideError) -> OldCopy? in
-            guard let (claims, number) = try newerClaim(manifest), try origin() == nil,
-                try !fileExists("\(path)/\(Self.repairedName)"), !isInUse
+            let isMerged = try origin() != nil
+            guard let (claims, number) = try newerClaim(manifest, isMerged: isMerged), !isInUse
             else { return nil }
-            return OldCopy(of: path, claims, number)
+            return OldCopy(of: path, claims, number, isMerged: isMerged)
         }
     }
 
     /// Returns a claim that a newer copy of this ledger made; nil if there is none.
+    ///
+    /// - Parameter isMerged: Whether `ledger merge` made this ledger, so that no run makes a claim
+    ///   beside it.
     private func newerClaim(
-        _ manifest: Manifest
+        _ manifest: Manifest, isMerged: Bool
     ) throws(BroadsideError) -> (claims: ClaimFolder, number: UInt32)? {
-        guard let here = try parentFolder(manifest) else { return nil }
         let own = try attemptRecord(manifest)
-        var folders = [here]
-        if let own, own.parent != here.path, let before = try folder(at: own.parent, manifest),
-            !before.isSame(as: here)
+        var folders: [ClaimFolder] = []
+        if !isMerged {
+            guard let here = try parentFolder(manifest) else { return nil }
+            folders.append(here)
+        }
+        if let own, own.parent != folders.first?.path,
+            let before = try folder(at: own.parent, manifest),
+            folders.first?.isSame(as: before) != true
         {
             folders.append(before)
         }
@@ -82,7 +96,9 @@ extension LedgerDirectory {
         let numbers = try claims.numbers()
         guard let newest = numbers.max() else { return nil }
         guard let own = try attemptRecord(manifest) else {
-            return missingRecord(claims, newest) == nil ? newest : nil
+            // A repaired ledger without a record was made from a ledger that had lost its record.
+            let isRepaired = try fileExists("\(path)/\(Self.repairedName)")
+            return !isRepaired && missingRecord(claims, newest) == nil ? newest : nil
         }
         if let foreign = numbers.filter(own.isForeign).max() { return foreign }
         guard let nonce = own.nonce(of: newest),
@@ -93,8 +109,14 @@ extension LedgerDirectory {
 }
 
 extension LedgerReader {
-    /// Warning that this ledger is an old copy; nil if claims do not show it.
-    package var oldCopyWarning: String? { directory.oldCopy(manifest)?.warning }
+    /// Warning that this ledger, or a copy in this merged ledger, is an old copy; nil if claims do
+    /// not show it.
+    package var oldCopyWarning: String? {
+        for ledger in ledgers {
+            if let copy = ledger.directory.oldCopy(ledger.manifest) { return copy.warning }
+        }
+        return nil
+    }
 
     /// Prints a warning if claims show that this ledger is an old copy.
     package func warnIfOldCopy() {

@@ -117,6 +117,72 @@ struct LedgerCopyTests {
         try send(60)
         try files.removeItem(atPath: ledger)
         try files.moveItem(atPath: "\(place)/backup", toPath: ledger)
+        try expectOldCopy(ledger, named: ledger)
+        let next = ["--ledger", "\(place)/next"]
+        let sent = try campaign.send(to: server.endpoint, next + ["--skip-dead", ledger])
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        #expect(sent.errors.contains("warning: --skip-dead \(ledger) is an old copy"))
+    }
+
+    @Test func `A repaired ledger is an old copy once the original has continued`() throws {
+        let repaired = "\(campaign.directory.path)/repaired"
+        #expect(try campaign.ledger("repair", ["--output", repaired]).exitCode == 0)
+        try expectNewest(repaired)
+        try send(60)
+        try expectOldCopy(repaired, named: repaired)
+        // A repair may add segments, so that the old copy is longer.
+        try Data(count: 1 << 20).write(to: URL(filePath: "\(repaired)/segment-0099-00"))
+        let capped = try campaign.send(
+            to: server.endpoint,
+            [
+                "--ledger", "\(campaign.directory.path)/next", "--cap", "1/1d", "--history",
+                repaired, "--history", campaign.ledger,
+            ])
+        #expect(capped.exitCode == 0, "\(capped.errors)")
+        #expect(try server.tally(campaign.tokens).isExact)
+    }
+
+    @Test(arguments: ["shard", "part"])
+    func `A merged ledger is an old copy once a run has continued an original`(
+        division: String
+    ) throws {
+        let place = try folder("originals")
+        let id = division == "part" ? ["--campaign-id", "0123456789abcdef"] : []
+        func send(_ number: Int, _ limit: Int) throws {
+            // The lists of two parts must differ.
+            let tokens = DeviceTokens(seed: campaign.tokens.seed, count: 60 + number)
+            let list =
+                division == "part"
+                ? try campaign.directory.write(tokens.list(), to: "list-\(number).txt")
+                : campaign.list
+            try self.send(
+                limit, ledger: "\(place)/\(number)",
+                more: ["--\(division)", "\(number)/2", "--tokens", list] + id)
+        }
+        try send(1, 100)
+        try send(2, 5)
+        let merged = "\(campaign.directory.path)/merged"
+        let made = try Broadside.run(
+            ["ledger", "merge", "--output", merged, "\(place)/1", "\(place)/2"],
+            in: campaign.directory)
+        #expect(made.exitCode == 0, "\(made.errors)")
+        try expectNewest(merged)
+        try send(2, 100)
+        try expectOldCopy(merged, named: "\(merged)/\(division)-0002")
+    }
+
+    /// A command that reads the ledger does not warn.
+    private func expectNewest(_ ledger: String) throws {
+        let read = try Broadside.run(
+            ["ledger", "stats", "--ledger", ledger], in: campaign.directory)
+        #expect(read.exitCode == 0 && read.errors.isEmpty, "\(read.errors)")
+    }
+
+    /// Commands that read the ledger warn once about an old copy, and `--cap` refuses it.
+    ///
+    /// - Parameter copy: The old copy: the ledger, or one of the copies in a merged ledger.
+    private func expectOldCopy(_ ledger: String, named copy: String) throws {
+        let place = campaign.directory.path
         let page = "\(place)/page.html"
         let token = campaign.tokens.token(0)
         for words in [
@@ -130,18 +196,16 @@ struct LedgerCopyTests {
             let read = try Broadside.run(words, in: campaign.directory)
             #expect(read.exitCode == 0, "\(words): \(read.errors)")
             #expect(
-                read.errors.split(separator: "\n").count { $0.contains("is an old copy") } == 1,
+                read.errors.split(separator: "\n").count { $0.contains("\(copy) is an old copy") }
+                    == 1,
                 "\(words): \(read.errors)")
         }
-        let next = ["--ledger", "\(place)/next"]
         let capped = try campaign.send(
-            to: server.endpoint, next + ["--cap", "1/1d", "--history", ledger])
+            to: server.endpoint,
+            ["--ledger", "\(place)/next", "--cap", "1/1d", "--history", ledger])
         #expect(capped.exitCode == 7 && capped.errorLines.count == 1, "\(capped.errors)")
-        #expect(capped.errors.contains("--history \(ledger) is an old copy"), "\(capped.errors)")
+        #expect(capped.errors.contains("--history \(copy) is an old copy"), "\(capped.errors)")
         #expect(!files.fileExists(atPath: "\(place)/next"))
-        let sent = try campaign.send(to: server.endpoint, next + ["--skip-dead", ledger])
-        #expect(sent.exitCode == 0, "\(sent.errors)")
-        #expect(sent.errors.contains("warning: --skip-dead \(ledger) is an old copy"))
     }
 
     /// What a crash leaves before the claim, and behind it before that is noted.

@@ -115,17 +115,35 @@ struct ClaimTests {
         #expect(found.newer == nil && found.warning.hasSuffix("if it still exists"), "\(found)")
     }
 
-    @Test func `A ledger that was moved, merged or repaired does not look like an old copy`() throws
-    {
+    @Test(arguments: ["repaired", "copy-of"])
+    func `A merged or repaired ledger is old once the original has started again`(
+        marker: String
+    ) throws {
         #expect(try start("one/ledger") == 0)
-        for name in ["other/repaired", "other/merged"] { try copy("one/ledger", to: name) }
-        try Data().write(to: URL(filePath: "\(directory.path)/other/repaired/repaired"))
-        try Data("\(directory.path)/one/ledger\n".utf8).write(
-            to: URL(filePath: "\(directory.path)/other/merged/copy-of"))
-        #expect(try start("one/ledger") == 0)
-        for name in ["other/repaired", "other/merged"] {
+        // Earlier versions merged ledgers without their record, and a damaged ledger may lack it.
+        for name in ["one/copy", "other/copy", "one/unrecorded", "other/unrecorded"] {
+            try copy("one/ledger", to: name)
+            try Data("\(directory.path)/one/ledger\n".utf8).write(
+                to: URL(filePath: "\(directory.path)/\(name)/\(marker)"))
+            if name.hasSuffix("unrecorded") {
+                try files.removeItem(atPath: "\(directory.path)/\(name)/epoch")
+            }
             #expect(try oldCopy(name)?.problem == nil)
         }
+        #expect(try start("one/ledger") == 0)
+        for name in ["one/copy", "other/copy"] {
+            let found = try #require(try oldCopy(name))
+            #expect(found.newer?.hasSuffix("/one/ledger") == true, "\(found)")
+            let advice = marker == "copy-of" ? "merge the originals again" : "read the newer copy"
+            #expect(found.warning.hasSuffix("missing here: \(advice)"), "\(found)")
+        }
+        for name in ["one/unrecorded", "other/unrecorded"] {
+            #expect(try oldCopy(name)?.problem == nil)
+        }
+    }
+
+    @Test func `A ledger that was moved does not look like an old copy`() throws {
+        #expect(try start("one/ledger") == 0)
         try files.moveItem(
             atPath: "\(directory.path)/one/ledger", toPath: "\(directory.path)/other/moved")
         #expect(try oldCopy("other/moved")?.problem == nil)
