@@ -65,6 +65,12 @@ package struct Night {
         return false
     }
 
+    /// Records that another night is counted, and this copy of it is not.
+    mutating func markAsCopy(of other: Night) {
+        content = .copy(of: other.path)
+        (next, pagePaths) = (nil, [])
+    }
+
     /// Latest valid start: the last millisecond of the year 9999. An edited manifest can contain a
     /// later time.
     static let latestStart: UInt64 = 253_402_300_799_999

@@ -19,14 +19,33 @@ public struct NightsReport {
             try SignalWatch.stopIfRequested()
             nights.append(try Night.read(path, isOurs: path == own))
         }
-        nights = Self.sorted(Self.markingCopies(Self.withoutMerged(nights)))
+        nights = Self.sorted(Self.withoutMerged(Self.markingCopies(nights)))
     }
 
     /// Removes shards and parts that are also in a merged ledger, because the merged ledger already
-    /// counts their rows.
+    /// counts their rows. If all of them are here, and a run has started in one since the merge, the
+    /// merged ledger is marked as a copy instead.
+    ///
+    /// - Parameter nights: Nights with their copies marked.
     static func withoutMerged(_ nights: [Night]) -> [Night] {
-        let merged = nights.reduce(into: Set<String>()) { $0.formUnion($1.mergedKeys) }
-        return nights.filter { night in night.key.map { !merged.contains($0) } ?? true }
+        var marked = nights
+        var merged: Set<String> = []
+        for (index, night) in nights.enumerated() where !night.isCopy {
+            let originals = nights.filter { original in
+                original.figures != nil && original.key.map(night.mergedKeys.contains) == true
+            }
+            let newest = originals.max {
+                $0.lastStartedAtMilliseconds < $1.lastStartedAtMilliseconds
+            }
+            if let newest, newest.lastStartedAtMilliseconds > night.lastStartedAtMilliseconds,
+                Set(originals.compactMap(\.key)) == night.mergedKeys
+            {
+                marked[index].markAsCopy(of: newest)
+            } else {
+                merged.formUnion(night.mergedKeys)
+            }
+        }
+        return marked.filter { night in night.key.map { !merged.contains($0) } ?? true }
     }
 
     /// Value that all copies of a ledger share: its parts or shards, and its first start.
@@ -59,8 +78,7 @@ public struct NightsReport {
             guard let identity = Identity(night), let original = counted[identity],
                 original != index
             else { continue }
-            marked[index].content = .copy(of: nights[original].path)
-            (marked[index].next, marked[index].pagePaths) = (nil, [])
+            marked[index].markAsCopy(of: nights[original])
         }
         return marked
     }

@@ -263,6 +263,27 @@ import Testing
         #expect(left.map(\.path) == ["nights/0", "nights/2"])
     }
 
+    @Test
+    func `A merged ledger is a copy if its shards are here and one continued after the merge`() {
+        var nights = (0..<3).map { Self.night($0) }
+        for (index, start) in [20, 10, 30].enumerated() {
+            nights[index].lastStartedAtMilliseconds = Self.start + UInt64(start)
+        }
+        nights[0].mergedKeys = ["a 0 1", "b 0 2"]
+        (nights[1].key, nights[2].key) = ("a 0 1", "b 0 2")
+        for order in [[0, 1, 2], [2, 1, 0]] {
+            let left = NightsReport.withoutMerged(order.map { nights[$0] })
+            #expect(left.filter { !$0.isCopy }.map(\.path).sorted() == ["nights/1", "nights/2"])
+            #expect(
+                left.first(where: \.isCopy)?.json([]).object.contains(#""copy_of":"nights/2""#)
+                    == true)
+        }
+        // Without one of the shards, only the merged ledger has all rows.
+        #expect(NightsReport.withoutMerged([nights[0], nights[2]]).map(\.path) == ["nights/0"])
+        nights[2].lastStartedAtMilliseconds = nights[0].lastStartedAtMilliseconds
+        #expect(NightsReport.withoutMerged(nights).map(\.path) == ["nights/0"])
+    }
+
     @Test func `Of copies of a ledger, the one with the latest run counts, then the longest`()
         throws
     {
