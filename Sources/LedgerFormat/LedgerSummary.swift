@@ -7,7 +7,7 @@ public struct LedgerSummary: Sendable {
     /// rows beyond the limit that were never sent.
     public private(set) var reservedRowCount: UInt64 = 0
     /// Reserved rows beyond the limit of the latest run.
-    private(set) var beyondLimitCount: UInt64 = 0
+    public private(set) var beyondLimitCount: UInt64 = 0
     /// Rows rejected with 410: dead tokens.
     public private(set) var goneCount: UInt64 = 0
     /// Rows that are invalid because their device was erased from the ledger's list before a run

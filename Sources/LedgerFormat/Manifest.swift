@@ -216,6 +216,15 @@ public struct Manifest: Codable, Hashable, Sendable {
         (end ?? rowCount).map { rows.count(upTo: $0) + ledger.beyondLimitCount }
     }
 
+    /// Number of the campaign's rows; nil if only the ledger shows it. An earlier run may have sent
+    /// rows beyond the limit of the latest run.
+    public var knownRowCount: UInt64? {
+        guard let rowCount, epochs.allSatisfy({ $0.rowsLimit ?? .max <= rows.end }) else {
+            return nil
+        }
+        return rows.count(upTo: rowCount)
+    }
+
     /// Records the row limit of a run before the run starts.
     public mutating func look(upTo limit: UInt64?) {
         if extendsBeyond(limit: limit) {

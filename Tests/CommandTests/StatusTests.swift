@@ -81,6 +81,27 @@ struct StatusTests {
         #expect(try status(["ledger"], in: directory).output.contains("100% of 3,000"))
     }
 
+    @Test func `status counts rows that an earlier run sent beyond the limit of the latest run`()
+        throws
+    {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 3000)
+        func state() throws -> Line? {
+            try lines(status(["--json", "ledger"], in: campaign.directory))["ledger"]
+        }
+        let process = try Broadside.start(
+            campaign.arguments(to: server.endpoint, ["--rate", "200"]), in: campaign.directory)
+        try process.wait { try state()?.settled ?? 0 > 60 }
+        process.send(signal: SIGINT)
+        #expect(try process.wait(limit: 60).exitCode == 3)
+        let sent = try campaign.statistics().accepted
+        #expect(
+            try campaign.send(to: server.endpoint, ["--resume", "--limit", "20"]).exitCode == 0)
+        let line = try #require(try state())
+        #expect(line.state == "complete" && sent > 60, "\(line)")
+        #expect(line.rows == UInt64(sent) && line.settled == UInt64(sent), "\(line)")
+    }
+
     @Test func `status counts failed and unknown rows of a finished campaign`() throws {
         let stalled = try RecordingServer("stall")
         let campaign = try Campaign(rows: 300)

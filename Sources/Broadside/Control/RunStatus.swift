@@ -148,16 +148,19 @@ public struct RunStatus: Sendable {
             state = running.phase.flatMap(State.init(rawValue:)) ?? .stopping
             return
         }
-        progress.rows = reader.manifest.rowCount.map { reader.manifest.rows.count(upTo: $0) }
         if reader.directory.isInUse {
             state = .busy
+            progress.rows = reader.manifest.knownRowCount
             return
         }
         warning = reader.oldCopyWarning
-        if reader.isFinished, reader.manifest.epochs.last?.stop?.cause?.isAbort != true {
+        let isAborted = reader.ledgers.contains {
+            $0.manifest.epochs.last?.stop?.cause?.isAbort == true
+        }
+        if reader.isFinished, !isAborted, let rows = reader.manifest.knownRowCount {
             // All rows are settled, so counting them is unnecessary.
             state = .complete
-            progress.settled = progress.rows
+            (progress.rows, progress.settled) = (rows, rows)
             (progress.failed, progress.unknown) = try reader.openRows()
             return
         }

@@ -453,7 +453,8 @@ extension LedgerSession {
             campaign: hexadecimal(campaign), name: manifest.name, labels: manifest.labels ?? [:],
             acceptsBySilence: manifest.identity.acceptsBySilence,
             split: manifest.identity.split, earlier: kept,
-            rows: manifest.rows, knownEnd: manifest.rowCount ?? passes.waves?.zones.endRow,
+            rows: manifest.rows, beyondLimitCount: earlier.beyondLimitCount,
+            knownEnd: manifest.rowCount ?? passes.waves?.zones.endRow,
             listByteCount: source.list.byteCount,
             wantedConnections: plan.shape.connections, earlierPasses: passes.earlierWork(now))
     }

@@ -22,6 +22,8 @@ package struct RunSampler {
         var earlier: RowCounts
         /// Selection of the list's rows that belong to the campaign.
         var rows = CampaignRows()
+        /// Number of further rows that earlier runs sent, beyond the limit of `rows`.
+        var beyondLimitCount: UInt64
         /// Number of the row after the campaign's last one, if an earlier run found the end of the
         /// list.
         var knownEnd: UInt64?
@@ -34,7 +36,7 @@ package struct RunSampler {
         package init(
             campaign: String, name: String? = nil, labels: [String: String] = [:],
             acceptsBySilence: Bool = false, split: ArmSplit? = nil, earlier: RowCounts,
-            rows: CampaignRows = CampaignRows(),
+            rows: CampaignRows = CampaignRows(), beyondLimitCount: UInt64 = 0,
             knownEnd: UInt64? = nil,
             listByteCount: UInt64? = nil, wantedConnections: Int,
             earlierPasses: RunSnapshot.EarlierPasses = .init()
@@ -46,6 +48,7 @@ package struct RunSampler {
             self.split = split
             self.earlier = earlier
             self.rows = rows
+            self.beyondLimitCount = beyondLimitCount
             self.knownEnd = knownEnd
             self.listByteCount = listByteCount
             self.wantedConnections = wantedConnections
@@ -203,7 +206,8 @@ package struct RunSampler {
     }
 
     private mutating func takeRows(upTo end: UInt64) {
-        snapshot.rows = max(context.rows.count(upTo: end), snapshot.counts.settled)
+        let rows = context.rows.count(upTo: end) + context.beyondLimitCount
+        snapshot.rows = max(rows, snapshot.counts.settled)
     }
 }
 

@@ -112,6 +112,17 @@ import Testing
         #expect(text.contains("\nbroadside_run_seconds 10.0\n"))
     }
 
+    @Test func `Rows that earlier runs sent beyond the limit belong to the rows of a run`() {
+        var earlier = RowCounts()
+        earlier[.accepted] = 40
+        let sampler = RunSampler(
+            RunSampler.Context(
+                campaign: "", earlier: earlier, rows: CampaignRows(limit: 200),
+                beyondLimitCount: 32, knownEnd: 200, wantedConnections: 1),
+            start: Now(nanoseconds: 0, wallMilliseconds: 0))
+        #expect(sampler.snapshot.rows == 232)
+    }
+
     @Test func `The list's rows are estimated until its end is read`() {
         var sampler = RunSampler(
             RunSampler.Context(
