@@ -164,6 +164,9 @@ struct PartTests {
         let ledgers = [1, 2].map(lists.ledger)
         let result = try lists.run(["ledger", "merge", "--output", merged] + ledgers)
         #expect(result.exitCode == 0, "\(result.errors)")
+        let status = try lists.run(["status", "--json", merged]).output
+        #expect(
+            status.contains(#""rows":200,"rows_estimated":false,"settled":200,"#), "\(status)")
         for ledger in ledgers { try FileManager.default.removeItem(atPath: ledger) }
         #expect(try lists.rows(merged).map(\.line) == Array(1...130) + Array(1...70))
     }
