@@ -95,11 +95,13 @@ struct StatusTests {
         process.send(signal: SIGINT)
         #expect(try process.wait(limit: 60).exitCode == 3)
         let sent = try campaign.statistics().accepted
+        let start = try #require(try state()?.started_at_ms)
         #expect(
             try campaign.send(to: server.endpoint, ["--resume", "--limit", "20"]).exitCode == 0)
         let line = try #require(try state())
         #expect(line.state == "complete" && sent > 60, "\(line)")
         #expect(line.rows == UInt64(sent) && line.settled == UInt64(sent), "\(line)")
+        #expect(line.started_at_ms == start, "the campaign's start, not that of its latest run")
     }
 
     @Test func `status counts failed and unknown rows of a finished campaign`() throws {

@@ -34,6 +34,7 @@ public struct RunStatus: Sendable {
     private var campaign: String?
     private var name: String?
     private var labels: [String: String] = [:]
+    /// Time of the campaign's first start, milliseconds since 1970; nil if the ledger can't be read.
     private var startedAtMilliseconds: UInt64?
     private var progress = Progress()
     /// Error that makes the ledger unreadable; nil if it can be read.
@@ -141,8 +142,7 @@ public struct RunStatus: Sendable {
         campaign = reader.campaign
         name = reader.name
         labels = reader.manifest.labels ?? [:]
-        startedAtMilliseconds =
-            reader.ledgers.compactMap(\.manifest.epochs.last?.startedAtMilliseconds).max()
+        startedAtMilliseconds = reader.manifest.firstStartedAtMilliseconds
         if let running {
             progress = running
             state = running.phase.flatMap(State.init(rawValue:)) ?? .stopping

@@ -8,9 +8,9 @@ enum StatusCommand {
         summary: "list runs: state, progress, rate, bottleneck, time left",
         usage: "[DIR...] [--json]",
         discussion: """
-            Prints one line per ledger: what its run is doing now, or how the last run ended. Each DIR
-            is a ledger, or a directory with ledgers below it (default: the current
-            directory). It works for every run and changes nothing.
+            Prints one line per ledger: what its run is doing now, or how the last run ended, and when
+            the campaign's first run started. Each DIR is a ledger, or a directory with ledgers below
+            it (default: the current directory). It works for every run and changes nothing.
 
             running      rows are being sent
             paused       by broadside control; resume continues
