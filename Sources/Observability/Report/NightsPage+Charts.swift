@@ -24,7 +24,7 @@ extension NightsPage {
                 "list", "Rows of the list", unit: "rows",
                 course.map { $0.figures.rows.map { Double($0) } }, words: { grouped(UInt64($0)) }),
             chart(
-                "dead", "Share of dead tokens", unit: "% of settled rows", color: "dead",
+                "dead", "Share of dead tokens", unit: "% of sent rows", color: "dead",
                 course.map { $0.figures.deadShare.map { $0 * 100 } },
                 words: { Self.share($0 / 100) }),
             chart(

@@ -254,6 +254,10 @@ import Testing
         }
     }
 
+    @Test func `The chart of dead tokens has shares of the sent rows`() {
+        #expect(Self.html([Self.night(0), Self.night(1)]).contains(">% of sent rows</text>"))
+    }
+
     @Test func `A shard that is also in a merged ledger is not a night of its own`() {
         var (merged, shard, other) = (Self.night(0), Self.night(1), Self.night(2))
         merged.mergedKeys = ["a 0 1", "b 0 2"]
