@@ -27,6 +27,7 @@ extension Night {
         for state in RowState.settledStates {
             line.add(state.name, figures?.counts[state])
         }
+        line.add("in_doubt", figures?.counts[.inDoubt])
         line.add("remaining", figures?.remaining)
         line.add("dead", figures?.dead)
         line.add("running_seconds", figures?.runningSeconds, places: 3)

@@ -15,8 +15,9 @@ struct OutcomeShares {
         case rejected
         case skipped
         case invalid
-        /// Rows that failed, are unknown, or are in doubt.
+        /// Rows that failed or are unknown.
         case undecided
+        case inDoubt
         case remaining
 
         var name: String {
@@ -28,6 +29,7 @@ struct OutcomeShares {
             case .skipped: "skipped"
             case .invalid: "invalid"
             case .undecided: "failed or unknown"
+            case .inDoubt: "in doubt"
             case .remaining: "remaining"
             }
         }
@@ -54,7 +56,7 @@ struct OutcomeShares {
             .accepted: summary.accepted, .dead: dead, .badToken: bad,
             .rejected: summary.rejected - dead - bad, .skipped: summary.skipped,
             .invalid: summary.invalid,
-            .undecided: summary.failed &+ summary.unknown &+ summary.inDoubt,
+            .undecided: summary.failed &+ summary.unknown, .inDoubt: summary.inDoubt,
             .remaining: remaining - min(remaining, summary.inDoubt),
         ]
         all = counts.values.reduce(0, &+)
@@ -77,7 +79,7 @@ struct OutcomeShares {
         case .accepted, .dead, .skipped, .invalid: false
         case .badToken: hasManyBadTokens
         case .rejected, .undecided: true
-        case .remaining: !isInProgress
+        case .inDoubt, .remaining: !isInProgress
         }
     }
 

@@ -103,7 +103,7 @@ extension ReportPage {
         switch part {
         case .accepted: "good"
         case .dead: "dead"
-        case .badToken: outcome.needsDecision(part) ? "bad" : "other"
+        case .badToken, .inDoubt: outcome.needsDecision(part) ? "bad" : "other"
         case .rejected, .undecided: part == .rejected ? "second" : "bad"
         case .skipped: "skipped"
         case .invalid: "invalid"

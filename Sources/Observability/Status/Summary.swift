@@ -342,10 +342,10 @@ public struct Summary: Sendable, Encodable {
             + "again with --on-lost resend\n"
     }
 
-    /// Text after the number of rows in doubt. No record shows how many of them were sent.
+    /// Text after the number of rows in doubt. No record shows how many of them were sent. A run
+    /// also reserves rows before it sends them, and keeps them reserved while it is paused.
     private var inDoubtText: String {
-        if outcome == .running { return " of them, being sent right now" }
-        return remaining == nil ? "" : " of them"
+        (remaining == nil ? "" : " of them") + (outcome == .running ? ", reserved by the run" : "")
     }
 
     /// Advice for rows that a relay rejected because they have no content-length; nil if there are

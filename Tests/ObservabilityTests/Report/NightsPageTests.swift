@@ -222,6 +222,7 @@ import Testing
         #expect(
             decoded[1]["rows"] as? Int == 6_000 && decoded[1]["outcome"] as? String == "complete")
         #expect(decoded[2]["started_at"] as? String == "2026-11-21T12:36:02.000Z")
+        #expect(decoded[2]["in_doubt"] as? Int == 0)
         #expect(Set(decoded.map { Set($0.keys) }).count == 1)
     }
 
@@ -269,7 +270,7 @@ import Testing
 
     @Test
     func `A merged ledger is a copy if its shards are here and one continued after the merge`() {
-        var nights = (0..<3).map { Self.night($0) }
+        var nights = (0..<UInt64(3)).map { Self.night($0) }
         for (index, start) in [20, 10, 30].enumerated() {
             nights[index].lastStartedAtMilliseconds = Self.start + UInt64(start)
         }

@@ -407,6 +407,18 @@ import Testing
         #expect(ReportPage(data: Self.data()).bar.isEmpty)
     }
 
+    @Test func `Rows in doubt need a decision only if no run is active`() {
+        var data = Self.data(.stopped, accepted: 8, remaining: 2)
+        data.summary.counts[.inDoubt] = 2
+        for isActive in [false, true] {
+            data.isInProgress = isActive
+            let page = ReportPage(data: data)
+            let key = "key k-\(isActive ? "other" : "bad")"
+            #expect(page.bar.contains("\(key)\"></span><b>2</b> in doubt"), "\(page.bar)")
+            #expect(page.outcome.decisions.isEmpty == isActive)
+        }
+    }
+
     @Test func `Shares of dead and bad tokens are shares of the rows that were sent`() {
         var data = Self.data(accepted: 78, rejected: 22, invalid: 200, skipped: 50)
         data.summary.counts.reasons.add(text: "Unregistered", count: 20)

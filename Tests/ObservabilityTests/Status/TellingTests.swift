@@ -295,6 +295,13 @@ import Testing
         summary.take(telemetry, run: 1)
         #expect(summary.countsText.contains("in doubt    300 of them\n"), "\(summary.countsText)")
         #expect(summary.doubtAdvice?.contains("may have been sent") == true)
+        // A run may be paused, so that none of them is in flight.
+        summary.outcome = .running
+        summary.take(counts, rows: nil)
+        #expect(
+            summary.countsText.contains("in doubt    300, reserved by the run\n"),
+            "\(summary.countsText)")
+        #expect(summary.doubtAdvice == nil)
     }
 
     @Test func `The log has a limited number of lines per second and counts the rest`() throws {
