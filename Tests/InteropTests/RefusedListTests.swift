@@ -24,6 +24,27 @@ struct RefusedListTests {
         _ = try other.finish()
     }
 
+    @Test(arguments: ["BadDeviceToken", "DeviceTokenNotForTopic", "Unregistered"], [20, 101])
+    func `A campaign of which only the first row is accepted says so if all others are foreign`(
+        reason: String, rows: Int
+    ) throws {
+        let server = try RecordingServer(
+            "reason-after-first", ["--reason", reason, "--status", "400"])
+        let campaign = try Campaign(rows: rows)
+        for more in [["--connections", "1"], ["--resume"]] {
+            let sent = try campaign.send(to: server.endpoint, more)
+            #expect(sent.exitCode == 0, "\(sent.errors)")
+            let warning =
+                "warning: almost no device got this campaign: APNs refused \(rows - 1) of the "
+                + "\(rows) rows that were sent (\(rows - 1) \(reason)): check --environment and "
+                + "--topic"
+            #expect(sent.errors.contains(warning) == (reason != "Unregistered"), "\(sent.errors)")
+        }
+        let short = try Campaign(rows: 19)
+        let sent = try short.send(to: server.endpoint, ["--connections", "1"])
+        #expect(sent.exitCode == 0 && sent.errors.isEmpty, "\(sent.errors)")
+    }
+
     @Test func `A campaign that skipped most rows and whose others are dead names both`() throws {
         let server = try LocalAPNs(["--unregistered", "1"])
         let campaign = try Campaign(rows: 20)

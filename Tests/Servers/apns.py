@@ -312,6 +312,12 @@ def reason(self, stream, path, count):
     return self.json(stream, self.options.status, {"reason": self.options.reason})
 
 
+def reason_after_first(self, stream, path, count):
+    """The same for all rows but the first, as for a list that begins with a device of one's own."""
+    row = int(path.split("/")[-1][8:16], 16)
+    return self.accept(stream) if row == 0 else reason(self, stream, path, count)
+
+
 def reason_between(self, stream, path, count):
     """The same, but now and then one that says nothing of the campaign."""
     row = int(path.split("/")[-1][8:16], 16)
@@ -431,7 +437,7 @@ def busy_then_closed(self, stream, path, count):
 
 BEHAVIOURS = {function.__name__.replace("_", "-"): function for function in (
     plain, empty_data, body, identified, size_update, no_size_update, in_pieces, verdicts, forbidden, reason,
-    reason_between, stray_once, goaway_reason, refused, goaway_above, goaway_twice, goaway_calm, stall, reset,
+    reason_after_first, reason_between, stray_once, goaway_reason, refused, goaway_above, goaway_twice, goaway_calm, stall, reset,
     lost, busy_then_closed)}
 
 

@@ -42,9 +42,11 @@ extension Summary {
     /// Number of devices that have or may have got the notification.
     package var reachedCount: UInt64 { accepted + unknown + inDoubt }
 
-    /// Warning that a complete campaign reached no device, with the reason; nil if it reached a
-    /// device.
-    package var emptyHandedWarning: String? { allSkippedWarning ?? allRefusedWarning }
+    /// Warning that a complete campaign reached no device, or almost none because of wrong tokens,
+    /// with the reason; nil for any other campaign.
+    package var emptyHandedWarning: String? {
+        allSkippedWarning ?? allRefusedWarning ?? foreignTokensWarning
+    }
 
     /// Warning: all rows that could be sent were skipped; nil if a row was sent or may still be
     /// sent.
@@ -98,7 +100,8 @@ extension Summary {
         let names = refused.prefix(3).map { "\(grouped($0.value)) \($0.key)" }
         let advice =
             switch refused.first?.key {
-            case "BadDeviceToken", "DeviceTokenNotForTopic": "check --environment and --topic"
+            case let reason? where Self.foreignTokenReasons.contains(reason):
+                Self.foreignTokenAdvice
             case "Unregistered" where skipsMost, "ExpiredToken" where skipsMost:
                 "check \(Self.cause(of: skips))"
             case "Unregistered", "ExpiredToken":
@@ -112,6 +115,29 @@ extension Summary {
         let others = skipsMost ? ", and \(grouped(skipped)) rows were skipped" : ""
         return "broadside: warning: no device got this campaign: APNs refused \(rows) "
             + "that \(rejected == 1 ? "was" : "were") sent\(listed)\(others): \(advice)"
+    }
+
+    /// Reasons for tokens of another environment or app, as APNs writes them.
+    private static var foreignTokenReasons: [String] {
+        [Reason.badDeviceToken, .deviceTokenNotForTopic].map(\.text)
+    }
+
+    private static var foreignTokenAdvice: String { "check --environment and --topic" }
+
+    /// Warning: APNs refused more than 90% of at least 20 rows that were sent, because their tokens
+    /// belong to another environment or app; nil otherwise. The first rows may be the operator's
+    /// own devices, so that the guard `--abort-after` does not stop such a run.
+    private var foreignTokensWarning: String? {
+        let foreign = Self.foreignTokenReasons.compactMap { name in
+            reasons[name].map { (name: name, count: $0) }
+        }
+        let refused = foreign.reduce(0) { $0 + $1.count }
+        let sent = accepted + rejected + failed + unknown
+        guard remaining == 0, sent >= 20, refused * 10 > sent * 9 else { return nil }
+        let names = foreign.map { "\(grouped($0.count)) \($0.name)" }.joined(separator: ", ")
+        return "broadside: warning: almost no device got this campaign: APNs refused "
+            + "\(grouped(refused)) of the \(grouped(sent)) rows that were sent (\(names)): "
+            + Self.foreignTokenAdvice
     }
 
     /// Number of rows per open state, as text; nil if there are none.
