@@ -80,10 +80,10 @@ public enum StopCause: Sendable, Hashable {
             self.isCredential = isCredential
         }
 
-        /// Whether the refusal came from a server that is not APNs. APNs refuses a credential with
-        /// 403, with a known reason, or with a GOAWAY, and this response has none of them.
+        /// Whether the refusal came from a server that is not APNs. APNs states a reason for each
+        /// refusal of a credential, in its response or in a GOAWAY.
         public var isFromOtherServer: Bool {
-            isCredential && reason == nil && status != 403 && status != 0
+            isCredential && reason == nil && status != 0
         }
 
         /// Text such as `403 InvalidProviderToken`; only the reason if it came with a GOAWAY.

@@ -101,7 +101,7 @@ struct RefusedCampaignTests {
         #expect(try sound.tally(campaign.tokens).total == 470)
     }
 
-    @Test(arguments: [302, 401, 404], [5, 500])
+    @Test(arguments: [302, 401, 403, 404], [5, 500])
     func `A server other than APNs leaves all rows, and --resume at the right one sends them`(
         status: Int, rows: Int
     ) throws {

@@ -284,7 +284,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [302, 401, 404] as [UInt16])
+    @Test(arguments: [302, 401, 403, 404] as [UInt16])
     func `A response that APNs never sends is advised to resume at the right endpoint`(
         status: UInt16
     ) {
@@ -298,7 +298,8 @@ import Testing
             #expect(cause.message.contains("\(status) without a known reason"))
             #expect(!cause.message.contains("credential"))
         }
-        #expect(!Self.refusal(nil, 403).isFromOtherServer)
+        #expect(!Self.refusal(.forbidden).isFromOtherServer)
+        #expect(!Self.refusal(nil, 0).isFromOtherServer)
         #expect(!Self.refusal(.topicDisallowed, 400).isFromOtherServer)
         #expect(!Self.refusal(nil, 404, isCredential: false).isFromOtherServer)
     }
