@@ -68,6 +68,11 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable {
     }
 }
 
+extension ErrorCode: CustomStringConvertible {
+    /// Name in RFC 9113 section 7, or the number of an unknown code.
+    public var description: String { name?.description ?? "error \(rawValue)" }
+}
+
 /// Violation that ends the connection (RFC 9113 section 5.4.1).
 public struct ConnectionError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The code in our GOAWAY.
@@ -83,7 +88,7 @@ public struct ConnectionError: Error, Sendable, Equatable, CustomStringConvertib
 
     /// The code and the message in one line.
     public var description: String {
-        "\(code.name?.description ?? "error \(code.rawValue)"): \(message)"
+        "\(code): \(message)"
     }
 
     /// Whether both errors have the same code and message.

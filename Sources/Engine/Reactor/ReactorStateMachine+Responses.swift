@@ -288,7 +288,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             run.record(
                 connections.trouble(index, "GOAWAY with reason \(reason.text)", step: .refused))
         } else if code != .noError {
-            var trouble = connections.trouble(index, "GOAWAY with error \(code)", step: .refused)
+            var trouble = connections.trouble(index, "GOAWAY \(code)", step: .refused)
             run.record(trouble)
             trouble.kind = .protocol
             if code.isProtocolError { recordProtocolError(index, trouble, now: now) }

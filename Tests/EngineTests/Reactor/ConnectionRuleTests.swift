@@ -58,23 +58,29 @@ struct ConnectionRuleTests {
         #expect(try run.rows().allSatisfy { $0.state == .accepted && $0.attempts == 1 })
     }
 
-    @Test(arguments: [(0 as UInt32, false), (2, true), (11, true)])
+    @Test(
+        arguments: [
+            (0, nil), (2, "INTERNAL_ERROR"), (11, "ENHANCE_YOUR_CALM"),
+        ] as [(UInt32, String?)])
     func `GOAWAY before a response, or with an error, replaces the connection after a pause`(
-        code: UInt32, isAnswered: Bool
+        code: UInt32, error: String?
     ) throws {
         let run = try patientRun(rows: 2)
         run.run { run.requests.count == 2 }
         let before = run.time
         run.reply = { _ in .status(200) }
-        if isAnswered { accept(1, on: 0, of: run) }
+        if error != nil { accept(1, on: 0, of: run) }
         run.say(ScriptedServer.goAway(lastStream: 1, code: code, reason: nil), on: 0)
         run.run { run.links.count == 2 }
         let pause = run.links[1].begun - before
         #expect(pause >= second / 4 * 3 && pause <= second + Self.slack)
         // What the end of the run names if no response comes any more.
         let trouble = run.coordinator.lastTrouble?.message
-        #expect(
-            (trouble?.contains("GOAWAY with error") ?? false) == (code != 0), "\(trouble ?? "")")
+        if let error {
+            #expect(trouble?.hasSuffix("GOAWAY \(error)") == true, "\(trouble ?? "")")
+        } else {
+            #expect(trouble?.contains("GOAWAY") != true, "\(trouble ?? "")")
+        }
     }
 
     @Test(arguments: LostResponsePolicy.allCases)
