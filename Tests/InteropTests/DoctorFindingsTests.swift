@@ -83,6 +83,15 @@ struct DoctorFindingsTests {
         #expect(!found.output.contains("overloaded"))
     }
 
+    @Test func `doctor reports a provider token that did not arrive`() throws {
+        let server = try RecordingServer("reason", ["--reason", "MissingProviderToken"])
+        let found = try doctor(server.endpoint)
+        #expect(found.exitCode == 4, "\(found.output)")
+        let words = try failure(found)
+        #expect(words.contains("removes the header authorization"), "\(words)")
+        #expect(!words.contains("certificate"), "\(words)")
+    }
+
     @Test func `doctor reports a key file named after another key ID`() throws {
         let server = try LocalAPNs()
         let key = "\(campaign.directory.path)/AuthKey_ABC123DEFX.p8"

@@ -1,5 +1,6 @@
 internal import BroadsideAPNs
 import BroadsideEngine
+import BroadsideObservability
 
 /// Judges credential and topic by the response to a request with an impossible device token.
 enum DoctorVerdict {
@@ -81,6 +82,8 @@ enum DoctorVerdict {
             )
         case .badCertificate:
             return ("credential", "the certificate is revoked, or is not a provider certificate")
+        case .missingProviderToken where credential.kind == .providerToken:
+            return ("credential", StopAdvice.missingToken)
         case .missingProviderToken:
             return (
                 "credential",

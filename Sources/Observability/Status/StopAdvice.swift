@@ -395,6 +395,9 @@ package struct StopAdvice {
         case .badCertificate:
             doctor("use a --certificate that is neither expired nor revoked; doctor checks it")
             afterFixing()
+        case .missingProviderToken where circumstances.credential != .certificate:
+            doctor("\(Self.missingToken); doctor checks this without sending to a device")
+            afterFixing()
         default:
             doctor(
                 "use a credential that is valid for this topic and environment; doctor checks it "
@@ -411,6 +414,11 @@ package struct StopAdvice {
                 text: "these rows remain to be sent: run the same command line with the right "
                     + "--endpoint and --resume to send them", command: nil))
     }
+
+    /// Advice about MissingProviderToken if requests have a provider token.
+    package static let missingToken =
+        "the provider token was sent but did not arrive: a proxy or relay in between removes the "
+        + "header authorization"
 
     /// Advice about InvalidProviderToken, which has several causes.
     private var invalidToken: String {

@@ -269,6 +269,12 @@ import Testing
         }
     }
 
+    @Test func `A provider token that did not arrive is not blamed on the credential`() {
+        let text = Self.advice(.refused(Self.refusal(.missingProviderToken))).steps[0].text
+        #expect(text.contains("removes the header authorization"), "\(text)")
+        #expect(!text.contains("use a credential"), "\(text)")
+    }
+
     @Test(arguments: [RowState.failed, .unknown])
     func `Advice about a broadcast names only options that broadcast has`(state: RowState) {
         var circumstances = StopAdvice.Circumstances(
