@@ -53,6 +53,9 @@ public struct NotificationHeaders: Sendable, Equatable {
         public enum Kind: Sendable, Equatable {
             /// The push type requires a provider token, but the credential is a certificate.
             case needsProviderToken(PushType)
+            /// The push type requires an MDM push certificate, but the credential is a provider
+            /// token.
+            case needsManagementCertificate
             /// Requests with a provider token require a topic.
             case topicMissing
             /// The topic contains a placeholder, which is not replaced in headers.
@@ -91,7 +94,7 @@ public struct NotificationHeaders: Sendable, Equatable {
         /// The invalid header.
         public var field: Field {
             switch kind {
-            case .needsProviderToken: .pushType
+            case .needsProviderToken, .needsManagementCertificate: .pushType
             case .topicMissing, .topicIsTemplate, .topicMalformed, .topicLacksSuffix,
                 .topicIsNotForManagement, .topicOfOtherType, .topicIsAppNumber,
                 .topicHasPrefix:
@@ -113,8 +116,11 @@ public struct NotificationHeaders: Sendable, Equatable {
 
     private func topicProblems(credential: Credential) -> [Problem] {
         var problems: [Problem] = []
-        if credential == .certificate, pushType.rules.credential == .providerToken {
-            problems.append(error(.needsProviderToken(pushType)))
+        switch (credential, pushType.rules.credential) {
+        case (.certificate, .providerToken): problems.append(error(.needsProviderToken(pushType)))
+        case (.providerToken, .managementCertificate):
+            problems.append(error(.needsManagementCertificate))
+        default: break
         }
         guard let topic else {
             if credential == .providerToken { problems.append(error(.topicMissing)) }

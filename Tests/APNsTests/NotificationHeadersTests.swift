@@ -9,7 +9,7 @@ import Testing
         headers.validate(credential: credential).filter(\.isError).map(\.field)
     }
 
-    @Test func `A topic is one bundle ID, without spaces, commas or the suffix of a push type`() {
+    @Test func `A topic is one bundle ID, and a push type has to fit topic and credential`() {
         #expect(errors(NotificationHeaders(topic: "com.example.MyApp")) == [])
         #expect(errors(NotificationHeaders()) == [.topic])
         #expect(errors(NotificationHeaders(), .certificate) == [])
@@ -23,6 +23,9 @@ import Testing
             topic: "com.example.MyApp.push-type.liveactivity", pushType: .liveActivity)
         #expect(activity.validate(credential: .providerToken).isEmpty)
         #expect(errors(activity, .certificate) == [.pushType])
+        let management = NotificationHeaders(topic: "com.apple.mgmt.External.x", pushType: .mdm)
+        #expect(errors(management, .certificate) == [])
+        #expect(errors(management) == [.pushType])
     }
 
     @Test(arguments: [

@@ -71,6 +71,11 @@ extension MalformedRequest {
         .init(
             ["--push-type", "background", "--priority", "10", "--payload-check", "off"],
             says: ["--priority", "background"]),
+        .init(
+            [
+                "--push-type", "mdm", "--topic", "com.apple.mgmt.External.x", "--payload-check",
+                "off",
+            ], says: ["--push-type", "MDM push certificate only"]),
         .init(["--expiration", "+5"], says: ["--expiration '+5'", "+2h"]),
         .init(["--expiration", "tomorrow"], says: ["--expiration 'tomorrow'"]),
         .init(["--collapse-id", ""], says: ["--collapse-id"]),

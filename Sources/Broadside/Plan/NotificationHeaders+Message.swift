@@ -20,6 +20,8 @@ extension NotificationHeaders.Problem {
         switch kind {
         case .needsProviderToken(let type):
             "\(type.rawValue) works with a provider token only: add --auth-key"
+        case .needsManagementCertificate:
+            "mdm works with an MDM push certificate only: use --certificate instead of a key or token"
         case .topicMissing: "is missing, but provider tokens need it: write the app's bundle ID"
         case .topicIsTemplate(let topic):
             "'\(topic)' has a placeholder: name one topic, because only broadside send and "
