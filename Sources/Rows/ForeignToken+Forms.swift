@@ -146,6 +146,14 @@ extension ForeignToken {
             && isLongToken(groups.joined().map { $0 })
     }
 
+    /// Whether a word is a name, a colon and a device token. A registration token of Firebase has
+    /// other letters than hexadecimal digits after its colon.
+    static func isLabeled(_ word: [UInt8]) -> Bool {
+        guard let colon = word.firstIndex(of: UInt8(ascii: ":")), colon > 0 else { return false }
+        return word[..<colon].allSatisfy { isLetterOrDigit($0) || Array("-_".utf8).contains($0) }
+            && isLongToken(word[(colon + 1)...])
+    }
+
     /// Whether a text is an instance name, a colon, and far more characters than a device token
     /// has.
     static func isFirebase(_ word: [UInt8]) -> Bool {
@@ -251,6 +259,8 @@ extension ForeignToken {
             return "sed -E 's/^[[:space:]]*0[xX](\(digits))[[:space:]]*$/\\1/'"
         case .backslashed:
             return #"sed -E 's/^[[:space:]]*\\+x(\#(digits))[[:space:]]*$/\1/'"#
+        case .labeled:
+            return "sed -E 's/^[[:space:]]*[[:alnum:]_-]+:(\(digits))[[:space:]]*$/\\1/'"
         case .hyphenated: return Self.withoutSeparators("-")
         case .spaced: return Self.withoutSeparators("[ :]")
         case .bytesLiteral:

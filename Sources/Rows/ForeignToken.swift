@@ -16,6 +16,8 @@ public enum ForeignToken: Sendable, Hashable, CaseIterable {
     case prefixed
     /// A device token with the prefix `\x`, as PostgreSQL writes bytea.
     case backslashed
+    /// A device token with a name and a colon in front: `ios:c60f…`.
+    case labeled
     /// A device token with hyphens, as .NET's BitConverter writes bytes.
     case hyphenated
     /// A device token with blanks or colons between its digits.
@@ -76,7 +78,8 @@ public enum ForeignToken: Sendable, Hashable, CaseIterable {
         (.backslashed, isBackslashed), (.percentEncoded, isPercentEncoded), (.uuid, isUUID),
         (.several, isSeveral), (.hyphenated, { isGrouped($0, by: "-") }),
         (.spaced, { isGrouped($0, by: " ") || isGrouped($0, by: ":") }),
-        (.firebase, isFirebase), (.base64, isBase64), (.otherBase64, isOtherBase64),
+        (.labeled, isLabeled), (.firebase, isFirebase), (.base64, isBase64),
+        (.otherBase64, isOtherBase64),
         (.invisible, isAmongInvisible), (.spreadsheetText, isSpreadsheetText),
         (.roundedNumber, isRoundedNumber), (.optional, isOptional), (.tableRow, isTableRow),
     ]
@@ -106,6 +109,7 @@ public enum ForeignToken: Sendable, Hashable, CaseIterable {
         case .quoted: "device tokens in quotes"
         case .prefixed: "device tokens with 0x in front"
         case .backslashed: "device tokens with \\x in front (bytea of PostgreSQL)"
+        case .labeled: "device tokens with a name and a colon in front (ios:...)"
         case .hyphenated: "device tokens with hyphens"
         case .spaced: "device tokens with blanks or colons between their digits"
         case .bytesLiteral: "device tokens within b'...' (bytes of Python)"
@@ -167,6 +171,8 @@ public enum ForeignToken: Sendable, Hashable, CaseIterable {
         case .prefixed: ("remove 0x", "remove 0x from that column")
         case .backslashed:
             ("remove \\x", "select encode(COLUMN, 'hex') in its place")
+        case .labeled:
+            ("remove the text in front", "remove the text in front from that column")
         case .hyphenated: ("remove the hyphens", "remove the hyphens from that column")
         case .spaced: ("remove these", "remove these from that column")
         case .bytesLiteral:

@@ -85,6 +85,7 @@ struct ForeignList: CustomTestStringConvertible, Sendable {
         written("quotes.txt", says: ["in quotes"]) { "\"\($0)\"" },
         written("curly.txt", says: ["in quotes"]) { "“\($0)”" },
         written("prefix.list", says: ["remove 0x"]) { "0x\($0)" },
+        written("labels.txt", says: ["remove the text in front"]) { "ios:\($0)" },
         written("bytea.txt", says: ["bytea"]) { "\\x\($0)" },
         written("copied.txt", says: ["bytea"]) { "\\\\x\($0)" },
         written("python.txt", says: ["b'...'"]) { "b'\($0)'" },
