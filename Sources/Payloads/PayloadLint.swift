@@ -361,6 +361,11 @@ extension PayloadLint {
         if magic.kind != .string {
             error(magic.valueOffset, "'mdm' is \(magic.kind.description): it must be a string")
         }
+        if Self.isBlank(magic) {
+            warn(
+                magic.keyOffset,
+                "'mdm' is empty: devices ignore a push without the PushMagic of their enrollment")
+        }
         for member in document.members(of: []) where member.key != "mdm" {
             error(
                 member.keyOffset, "a push of type mdm contains 'mdm' only: remove '\(member.key)'")

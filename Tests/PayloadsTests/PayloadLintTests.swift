@@ -200,6 +200,7 @@ import Testing
         .init(#"{"notifications":3}"#, says: "has no 'aps': add it"),
         .init(#"{"payload":{"alert":"Hi"}}"#, says: "has no 'aps': add it"),
         .init(#"{"mdm":1}"#, .mdm, at: (1, 8), says: "'mdm' is a number"),
+        .init(#"{"mdm":" "}"#, .mdm, isError: false, at: (1, 2), says: "'mdm' is empty"),
         .init(#"{"aps":{"content-changed":false}}"#, .widgets, says: "content-changed"),
         .init(
             #"{"aps":{"encryptedData":"x","sessionIdentifier":"x","keyID":"x"}}"#, .accessory,
