@@ -112,6 +112,14 @@ public enum StopCause: Sendable, Hashable {
         }
     }
 
+    /// Whether the operator, or a deadline of the operator, ended the run.
+    public var isInterruption: Bool {
+        switch self {
+        case .signal, .control, .keyboard, .deadline: true
+        default: false
+        }
+    }
+
     /// Whether the run gave up: it could reach no server, or it got no response. The exit code is 1
     /// or 3.
     public var isGivingUp: Bool {

@@ -1,4 +1,5 @@
 import BroadsideTestSupport
+import Foundation
 import Testing
 
 /// Campaigns that APNs refuses as such, by `broadside simulate`.
@@ -119,6 +120,28 @@ struct RefusedCampaignTests {
         let resumed = try campaign.send(to: right.endpoint, options + ["--resume"])
         #expect(resumed.exitCode == 0, "\(resumed.errors)")
         #expect(try SendSummary(json: resumed.output).accepted == rows)
+    }
+
+    @Test(arguments: [("TooManyRequests", 429), ("", 421)])
+    func `A run that sends all rows again names the last refusal, in a notice and at its end`(
+        reason: String, status: Int
+    ) throws {
+        let server = try RecordingServer("reason", ["--reason", reason, "--status", "\(status)"])
+        let campaign = try Campaign(rows: 20)
+        let sending = try Broadside.start(
+            campaign.arguments(to: server.endpoint, ["--log", "text"]), in: campaign.directory)
+        let refusal =
+            "(last refusal: \(status) \(reason.isEmpty ? "without a known reason" : reason))"
+        try sending.wait {
+            (try? String(contentsOfFile: sending.errorsPath, encoding: .utf8))?
+                .contains("were sent again in the last 10 s \(refusal)") == true
+        }
+        sending.send(signal: SIGINT)
+        let sent = try sending.wait()
+        #expect(sent.exitCode == 3, "\(sent.errors)")
+        #expect(
+            sent.errors.contains("broadside: stopped by a signal \(refusal): --resume continues"),
+            "\(sent.errors)")
     }
 
     @Test

@@ -14,6 +14,9 @@ struct RunConclusion {
     let wasAnswered: Bool
     /// Whether APNs accepted any request of this process.
     private let anyAccepted: Bool
+    /// The last response that made the last pass send a row again; nil if a row was accepted after
+    /// it.
+    private let pushback: Pushback?
     /// Whether this process sent a request, or earlier runs may have sent a row.
     private let sentAnything: Bool
 
@@ -34,6 +37,7 @@ struct RunConclusion {
         self.isWhole = isWhole
         wasAnswered = coordinator.lastResponse != nil || passes.responses > 0
         anyAccepted = coordinator.anyAccepted || passes.statistics.counts[.accepted] > 0
+        pushback = coordinator.lastPushback.flatMap { $0.isOver ? nil : $0 }
         sentAnything =
             passes.statistics.requests > 0 || earlier.sent > 0 || earlier[.inDoubt] > 0
         // A stop request that came when the last row was in flight had no effect.
@@ -127,7 +131,10 @@ struct RunConclusion {
         }
         if cause == .complete, summary.openRowsText == nil { return summary.lengthAdvice }
         let what =
-            cause == .complete ? summary.openRowsText : cause.message(endpoint: plan.hostAndPort)
+            cause == .complete
+            ? summary.openRowsText
+            : cause.message(endpoint: plan.hostAndPort)
+                + (cause.isInterruption ? pushback?.text ?? "" : "")
         return what.map { $0 + (advice.lastLine.map { ": \($0)" } ?? "") }
     }
 }

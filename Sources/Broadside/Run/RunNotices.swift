@@ -128,10 +128,16 @@ struct RunNotices {
         let new = retries - reportedRetries
         reportedRetries = retries
         guard new > 0 else { return nil }
-        return RunEvent(
-            .retries,
-            "\(new) requests were sent again in the last \(Self.retriesInterval / second) s", now,
-            .counting(new))
+        var text = "\(new) requests were sent again in the last \(Self.retriesInterval / second) s"
+        var fields = RunEvent.Fields.counting(new)
+        if let pushback = coordinator.lastPushback,
+            pushback.nanoseconds + Self.retriesInterval > now.nanoseconds
+        {
+            text += pushback.text
+            fields.status = pushback.response.status
+            fields.reason = pushback.response.reason?.text
+        }
+        return RunEvent(.retries, text, now, fields)
     }
 
     /// Warns once per read that the list's disk hangs and blocks the run.
@@ -157,6 +163,11 @@ struct RunNotices {
                 + "too old: do other senders sign tokens with the same key?",
             milliseconds: now.wallMilliseconds)
     }
+}
+
+extension Pushback {
+    /// Text about the response, to append to a message.
+    var text: String { " (last refusal: \(response.text))" }
 }
 
 extension RunEvent {

@@ -107,10 +107,10 @@ extension RunCoordinator.State {
             switch signal {
             case .accepted(let count): record(accepted: count)
             case .response(let signal, let status, let reason):
-                record(signal, status: status, reason: reason)
+                record(signal, status: status, reason: reason, now)
             case .topicAccepted(let count, let topic): topics?.note(accepted: count, of: topic)
             case .topicResponse(let signal, let status, let reason, let topic):
-                record(signal, status: status, reason: reason, topic: topic)
+                record(signal, status: status, reason: reason, topic: topic, now)
             case .updatesRefused(let version, let giveUpAfter):
                 freezeRenewal(now, usedVersion: version, giveUpAfter: giveUpAfter)
             case .expired(let version, let connection):
@@ -169,6 +169,7 @@ extension RunCoordinator.State {
     private mutating func record(accepted count: Int) {
         anyAccepted = true
         updatesRefusedSince = nil
+        lastPushback?.isOver = true
         broken.noteAccepted()
         expiredOn.removeAll(keepingCapacity: true)
         var cause: RefusalGuard.Cause?
@@ -185,7 +186,7 @@ extension RunCoordinator.State {
     ///   topic stops only that topic, but a refused credential stops the run.
     private mutating func record(
         _ signal: ResponseClass.CampaignSignal, status: UInt16, reason: Reason?,
-        topic: UInt8? = nil
+        topic: UInt8? = nil, _ now: Now
     ) {
         let refusal = StopCause.Refusal(
             status: status, reason: reason, isCredential: signal == .refusesCredential)
@@ -195,7 +196,9 @@ extension RunCoordinator.State {
         switch signal {
         case .refusesRequest, .refusesPayload, .badDeviceToken, .wrongTopicToken:
             lastRejection = refusal
-        default: break
+        case .none, .renewProviderToken, .freezeRenewal, .pauseAddress:
+            lastPushback = Pushback(response: refusal, nanoseconds: now.nanoseconds)
+        case .accepted, .deadToken, .refusesCredential: break
         }
         if let topic {
             topics?.note(signal, refusal, of: topic)

@@ -45,6 +45,7 @@ package final class RunCoordinator: Sendable {
         var topics: TopicGuards?
         var lastTrouble: ConnectionTrouble?
         var lastRefusal: StopCause.Refusal?
+        var lastPushback: Pushback?
         /// The last response that rejected a row, except responses about dead tokens.
         var lastRejection: StopCause.Refusal?
         /// Counts connections that ended because the server violated the protocol.
@@ -169,6 +170,9 @@ package final class RunCoordinator: Sendable {
     /// The last response that refused the credential.
     package var lastRefusal: StopCause.Refusal? { state.withLock { $0.lastRefusal } }
 
+    /// The last response that made the run send its row again; nil if there was none.
+    package var lastPushback: Pushback? { state.withLock { $0.lastPushback } }
+
     /// The counts of the guards.
     package var refusalCounts: RefusalCounts {
         state.withLock { $0.topics?.counts ?? $0.guards.counts }
@@ -211,6 +215,15 @@ package final class RunCoordinator: Sendable {
         guard rows.areAllRefused else { return }
         state.withLock { $0.stop(.allRefused(rows: rows.refused, $0.lastRejection)) }
     }
+}
+
+/// A response after which its row is sent again.
+package struct Pushback: Sendable {
+    package let response: StopCause.Refusal
+    /// Time of the response, monotonic nanoseconds.
+    package let nanoseconds: UInt64
+    /// Whether a row was accepted after it.
+    package internal(set) var isOver = false
 }
 
 extension RunCoordinator.State {

@@ -72,6 +72,22 @@ import Testing
         #expect(second.directives.anyAccepted && second.directives.permits == 2)
     }
 
+    @Test func `The last response that makes a row be sent again is kept until a row is accepted`()
+    {
+        let run = coordinator()
+        var channel = RunChannel(run, reactor: 0)
+        channel.append(.response(.none, status: 429, reason: .tooManyRequests))
+        channel.append(.response(.pauseAddress, status: 503, reason: nil))
+        channel.append(.response(.deadToken, status: 410, reason: .unregistered))
+        channel.finishIteration(inFlight: 0, now)
+        #expect(run.lastPushback?.response.text == "503 without a known reason")
+        #expect(run.lastPushback?.nanoseconds == now.nanoseconds)
+        #expect(run.lastPushback?.isOver == false)
+        channel.append(.accepted(1))
+        channel.finishIteration(inFlight: 0, now)
+        #expect(run.lastPushback?.isOver == true)
+    }
+
     @Test func `The rate is divided among the reactors with rows`() {
         let run = coordinator()
         var (first, second) = (RunChannel(run, reactor: 0), RunChannel(run, reactor: 1))
