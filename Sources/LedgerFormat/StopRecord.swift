@@ -71,7 +71,7 @@ public struct StopRecord: Codable, Hashable, Sendable {
 
     private mutating func take(_ refusal: StopCause.Refusal) {
         status = refusal.status
-        reason = refusal.reason?.text
+        reason = refusal.reason?.text ?? refusal.unknownReason
         isCredential = refusal.isCredential
     }
 
@@ -118,10 +118,12 @@ public struct StopRecord: Codable, Hashable, Sendable {
     }
 
     private var refusal: StopCause.Refusal {
-        StopCause.Refusal(
+        var refusal = StopCause.Refusal(
             status: status ?? 0,
             reason: reason.flatMap { text in Reason.allCases.first { $0.text == text } },
             isCredential: isCredential ?? true)
+        if refusal.reason == nil { refusal.unknownReason = reason }
+        return refusal
     }
 }
 

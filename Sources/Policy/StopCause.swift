@@ -1,4 +1,5 @@
 public import BroadsideAPNs
+internal import BroadsideSupport
 
 /// Reason for the end of a run, decided where it occurs and stored with the ledger (`StopRecord`).
 /// `StopAdvice` has the advice for each.
@@ -69,6 +70,8 @@ public enum StopCause: Sendable, Hashable {
         public var status: UInt16
         /// Reason; nil if this version knows none for the response.
         public var reason: Reason?
+        /// Text of a reason that this version does not know; nil if there is none.
+        public var unknownReason: String?
         /// True if the credential is refused, or the server is not APNs; false if the request is
         /// refused.
         public var isCredential: Bool
@@ -83,7 +86,7 @@ public enum StopCause: Sendable, Hashable {
         /// Whether the refusal came from a server that is not APNs. APNs states a reason for each
         /// refusal of a credential, in its response or in a GOAWAY.
         public var isFromOtherServer: Bool {
-            isCredential && reason == nil && status != 0
+            isCredential && reason == nil && unknownReason == nil && status != 0
         }
 
         /// Text such as `403 InvalidProviderToken`; only the reason if it came with a GOAWAY.
@@ -91,7 +94,9 @@ public enum StopCause: Sendable, Hashable {
             let other =
                 status == LengthRequired.status
                 ? LengthRequired.reason : "without a known reason"
-            let words = reason?.text ?? other.description
+            let words =
+                reason?.text ?? unknownReason.map { printable($0, limit: 64) }
+                ?? other.description
             return status == 0 ? words : "\(status) \(words)"
         }
     }

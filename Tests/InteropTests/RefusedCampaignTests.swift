@@ -122,6 +122,27 @@ struct RefusedCampaignTests {
         #expect(try SendSummary(json: resumed.output).accepted == rows)
     }
 
+    @Test func `A reason that this version does not know is named, and shows that this is APNs`()
+        throws
+    {
+        let server = try RecordingServer(
+            "reason", ["--reason", "DeviceTokenRetired", "--status", "400"])
+        let campaign = try Campaign(rows: 100)
+        let sent = try campaign.send(to: server.endpoint, ["--abort-after", "30"])
+        #expect(sent.exitCode == 4, "\(sent.errors)")
+        #expect(
+            sent.errors.contains(
+                "refuses one request after another: 400 DeviceTokenRetired: look up"),
+            "\(sent.errors)")
+        #expect(!sent.errors.contains("is this APNs?"), "\(sent.errors)")
+        let path = "\(campaign.directory.path)/page.html"
+        let page = try Broadside.run(
+            ["report", "--ledger", campaign.ledger, "--output", path], in: campaign.directory)
+        #expect(page.exitCode == 0, "\(page.errors)")
+        let text = try String(contentsOfFile: path, encoding: .utf8)
+        #expect(text.contains("400 DeviceTokenRetired"))
+    }
+
     @Test(arguments: [("TooManyRequests", 429), ("", 421)])
     func `A run that sends all rows again names the last refusal, in a notice and at its end`(
         reason: String, status: Int

@@ -9,6 +9,12 @@ import Testing
 @Suite struct StopRecordTests {
     static let refusal = StopCause.Refusal(
         status: 403, reason: .invalidProviderToken, isCredential: true)
+    /// A refusal whose reason this version does not know.
+    private static let unknown: StopCause.Refusal = {
+        var refusal = StopCause.Refusal(status: 400, reason: nil, isCredential: false)
+        refusal.unknownReason = "NewReason"
+        return refusal
+    }()
 
     @Test(
         arguments: [
@@ -20,6 +26,7 @@ import Testing
             .refused(refusal),
             .refused(.init(status: 0, reason: .badCertificate, isCredential: true)),
             .refused(.init(status: 404, reason: nil, isCredential: false)),
+            .refused(unknown), .allRefused(rows: 3, unknown),
             .heldBack(rows: 7, refusal), .heldBack(rows: 7, nil),
             .allRefused(rows: 3, refusal), .allRefused(rows: 3, nil), .onlyBadTokens(refusal),
             .topicsRefused(detail: "a", refusal), .topicsRefused(detail: "a", nil),

@@ -2,6 +2,7 @@ import BroadsideEngine
 import BroadsideLedgerFormat
 import BroadsideLists
 import BroadsideObservability
+import BroadsidePolicy
 import BroadsideSupport
 
 /// Notices changes in a run that operators should read about, and creates one event per change. It
@@ -93,8 +94,13 @@ struct RunNotices {
             milliseconds: now.wallMilliseconds)
     }
 
+    /// Cause of the stop, with its reason as far as the reactors have reported it.
+    private var stopCause: StopCause? {
+        coordinator.stopCause?.naming(services.report.statistics.counts.reasons)
+    }
+
     private func stop(_ counts: RowCounts, _ now: Now) -> RunEvent {
-        let record = coordinator.stopCause.map {
+        let record = stopCause.map {
             StopRecord($0, wasAnswered: coordinator.lastResponse != nil)
         }
         var fields = RunEvent.Fields()
@@ -111,7 +117,7 @@ struct RunNotices {
             switch passes.earlyEnd {
             case .quietHours: "quiet hours have begun"
             case .nextWave: "the next wave is due"
-            case nil: coordinator.stopCause?.message ?? "stopped"
+            case nil: stopCause?.message ?? "stopped"
             }
         let inFlight = services.report.statistics.inFlight
         guard inFlight > 0, !coordinator.isStoppingAtOnce else { return cause }

@@ -524,6 +524,8 @@ package struct StopAdvice {
         case .badPath, .methodNotAllowed: "is this APNs? fix --endpoint"
         case nil where refusal?.status == 413:
             "make the payload shorter to meet this server's limit"
+        case nil where refusal?.unknownReason != nil:
+            "look up this reason, which this version does not know"
         case nil: "is this APNs? fix --endpoint, or the request's headers"
         default: "fix the request's headers"
         }
