@@ -61,10 +61,14 @@ extension ReactorStateMachine where Records: ~Copyable {
                 milliseconds: now.wallMilliseconds, fields: fields))
     }
 
-    /// Records a GOAWAY with the error's name and APNs' reason, if any.
+    /// Records a GOAWAY with the error's name, and with APNs' reason or any other text of the server.
     mutating func recordGoAway(_ index: Int, code: ErrorCode, reason: String?, now: Now) {
-        var text = code.name?.description ?? "error \(code.rawValue)"
-        if let reason { text += ", \(reason)" }
+        var text = "\(code)"
+        if let reason {
+            text += ", \(reason)"
+        } else if let other = connections[index].session.goAwayText {
+            text += ", '\(other)'"
+        }
         connections[index].tally.goAways += 1
         connections[index].tally.lastGoAway = text
         let isOrderly = code == .noError && connections[index].responses > 0

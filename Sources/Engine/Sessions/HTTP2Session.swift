@@ -1,6 +1,7 @@
 import BroadsideAPNs
 import BroadsideHPACK
 import BroadsideHTTP2
+import BroadsideSupport
 
 /// HTTP/2 of one connection: its state machine, and a mirror of the server's header table. Requests
 /// are encoded by the writer (`RequestWriter+HTTP2`) on streams that are opened here.
@@ -124,6 +125,11 @@ struct HTTP2Session: ~Copyable {
     var responseReason: ReasonBody { ReasonBody.parse(http.responseBody) }
 
     var goAwayReason: ReasonBody { ReasonBody.parse(http.goAwayDebugData) }
+
+    var goAwayText: String? {
+        let data = http.goAwayDebugData
+        return data.isEmpty ? nil : printable(String(decoding: [UInt8](data), as: UTF8.self))
+    }
 
     func retryAfter(from now: UInt64) -> UInt64? { http.retryAfter.seconds(from: now) }
 

@@ -209,6 +209,9 @@ struct ProtocolSession: ~Copyable {
         http2?.value.goAwayReason ?? ReasonBody.parse(RawSpan())
     }
 
+    /// Beginning of the debug data of the last GOAWAY, escaped for display; nil if there is none.
+    var goAwayText: String? { http2?.value.goAwayText }
+
     /// Seconds until the server accepts another request (Retry-After); nil if the server named no
     /// time.
     ///

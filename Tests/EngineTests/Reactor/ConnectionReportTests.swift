@@ -25,6 +25,21 @@ struct ConnectionReportTests {
         #expect(tally.goAways == 1 && tally.lastGoAway == text)
     }
 
+    @Test func `Text of a GOAWAY that is not a reason is in the log, bounded and escaped`() throws {
+        let run = try ScriptedRun(rows: 1)
+        run.reply = { _ in .silence }
+        run.run { run.requests.count == 1 }
+        let text = "Maximum active streams violated\n" + String(repeating: "x", count: 400)
+        run.say(
+            ScriptedServer.goAway(lastStream: run.requests[0].stream, code: 11, text: text), on: 0)
+        run.run { run.events.contains { $0.kind == .goAway } }
+        let event = try #require(run.events.first { $0.kind == .goAway })
+        #expect(
+            event.message.contains("ENHANCE_YOUR_CALM, 'Maximum active streams violated\\nxxx"),
+            "\(event.message)")
+        #expect(event.message.count < 300 && event.fields.reason == nil)
+    }
+
     @Test func `Requests in flight are reported, and no address as paused`() throws {
         let run = try ScriptedRun(rows: 3)
         run.reply = { _ in .silence }

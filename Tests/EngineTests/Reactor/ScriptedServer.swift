@@ -135,10 +135,13 @@ final class ScriptedServer {
     }
 
     static func goAway(lastStream: UInt32, code: UInt32, reason: String?) -> [UInt8] {
-        frame(
-            type: 7,
-            word(lastStream) + word(code)
-                + Array((reason.map { #"{"reason":"\#($0)"}"# } ?? "").utf8))
+        goAway(
+            lastStream: lastStream, code: code,
+            text: reason.map { #"{"reason":"\#($0)"}"# } ?? "")
+    }
+
+    static func goAway(lastStream: UInt32, code: UInt32, text: String) -> [UInt8] {
+        frame(type: 7, word(lastStream) + word(code) + Array(text.utf8))
     }
 
     /// An answer, as vector V19 of APNs' answers is made: literals without indexing, no Huffman.
