@@ -8,7 +8,7 @@ public struct Campaign: Sendable {
     /// Content of the notification. `{{name}}` in it stands for each row's value of the field
     /// `name`.
     public enum Payload: Sendable {
-        /// JSON of at most 4,096 bytes.
+        /// JSON. The limit is 4,096 bytes (5,120 for VoIP), without blanks between its tokens.
         case json(Data)
         /// File with the JSON.
         case file(URL)

@@ -53,7 +53,7 @@ public struct SendOptions: Sendable {
     public var payload: String?
     /// `COLUMN=DIR`: one payload file per value of a column.
     public var payloadBy: String?
-    /// The payload itself, instead of a file.
+    /// The payload itself, instead of a file. It is a template and is checked, like a file.
     public var payloadBytes: [UInt8]?
     /// Whether payloads are checked against Apple's rules.
     public var payloadCheck = PayloadCheckMode.error

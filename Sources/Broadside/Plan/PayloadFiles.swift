@@ -44,7 +44,7 @@ struct PayloadFiles {
         if let byValue = options.payloadBy {
             choice = try Self.choice(byValue, common: common, &reader)
         } else if let bytes = options.payloadBytes {
-            reader.add(constant: bytes)
+            _ = try reader.add(bytes, shownAs: InputName("--payload"))
         } else if common == nil, options.arms.allSatisfy({ $0.payload == nil }) {
             throw .usage("payload", "is missing: add --payload FILE")
         }
@@ -250,18 +250,21 @@ extension PayloadFiles {
             self.checks = checks
         }
 
-        mutating func add(constant bytes: [UInt8]) {
-            names.append("")
-            templates.append(PayloadSet(constant: bytes).templates[0])
-            identity += bytes
-        }
-
         mutating func add(
             _ path: String, shownAs name: InputName, isFromDirectory: Bool = false
         ) throws(BroadsideError) -> Int {
             try PayloadFiles.checkFile(path, shownAs: name)
             let payload = try readFile(
                 path, shownAs: name, limit: PayloadFiles.fileLimit, mustStay: true)
+            return try add(
+                payload, path, shownAs: name, isFromDirectory: isFromDirectory)
+        }
+
+        /// Adds a payload that is in memory.
+        mutating func add(
+            _ payload: [UInt8], _ path: String = "", shownAs name: InputName,
+            isFromDirectory: Bool = false
+        ) throws(BroadsideError) -> Int {
             byteCount += payload.count
             guard byteCount <= PayloadFiles.directoryLimit else {
                 throw .request(

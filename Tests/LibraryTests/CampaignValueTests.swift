@@ -1,0 +1,55 @@
+import Broadside
+import BroadsideSimulatorTesting
+import Foundation
+import Testing
+
+/// Values of a campaign and of its options, as a program sets them.
+@Suite(.timeLimit(.minutes(10)))
+struct CampaignValueTests {
+    private let apns: SimulatedAPNs
+
+    init() throws { apns = try SimulatedAPNs() }
+
+    /// Starts a campaign after a change; returns the error.
+    private func failure(
+        _ change: (inout Campaign, inout RunOptions) -> Void
+    ) async -> CampaignError? {
+        var campaign = apns.campaign(rows: 10)
+        var options = RunOptions(server: apns.server)
+        change(&campaign, &options)
+        do throws(CampaignError) {
+            let run = try await Broadside.start(
+                campaign, ledger: apns.file("refused"), options: options)
+            run.stopAtOnce()
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test
+    func `A payload in memory is filled in for each row and loses its blanks`() async throws {
+        var campaign = apns.campaign(rows: 3)
+        campaign.payload = .json(Data("{\n \"aps\": {\"alert\": \"Number {{number}}\"} }\n".utf8))
+        let run = try await Broadside.start(
+            campaign, ledger: apns.file("ledger"), options: .init(server: apns.server))
+        #expect(try await run.result.counts.accepted == 3)
+        let received = apns.control("received")
+        for number in 0..<3 {
+            #expect(received.contains(#"{"aps":{"alert":"Number \#(number)"}}"#))
+        }
+    }
+
+    @Test(arguments: [
+        "", "hello", #"{"aps":{"alert":"Hello"}} and more"#, #"{"aps":{"alert":1}}"#, #"{"x":1}"#,
+        #"{"aps":{"alert":"\#(String(repeating: "x", count: 5_000))"}}"#,
+        #"{"aps":{"alert":"Hello {{nome}}"}}"#,
+    ])
+    func `A payload in memory that must not be sent is refused`(text: String) async throws {
+        let error = try #require(
+            await failure { campaign, _ in campaign.payload = .json(Data(text.utf8)) })
+        #expect(error.code == .invalid)
+        #expect(error.message.contains(text.contains("nome") ? "nome" : "Campaign.payload"))
+        #expect(apns.stop().requests == 0)
+    }
+}
