@@ -52,4 +52,38 @@ struct CampaignValueTests {
         #expect(error.message.contains(text.contains("nome") ? "nome" : "Campaign.payload"))
         #expect(apns.stop().requests == 0)
     }
+
+    private static let wrongOptions:
+        [(property: String, change: @Sendable (inout RunOptions) -> Void)] = [
+            ("RunOptions.rate", { $0.rate = 0 }), ("RunOptions.rate", { $0.rate = -1 }),
+            ("RunOptions.rate", { $0.rate = .nan }),
+            ("RunOptions.connections", { $0.connections = 0 }),
+            ("RunOptions.connections", { $0.connections = .max }),
+            ("RunOptions.reactors", { $0.reactors = -1 }),
+            ("RunOptions.reactors", { $0.reactors = .max }),
+            ("RunOptions.maxAttempts", { $0.maxAttempts = 0 }),
+            ("RunOptions.canary", { $0.canary = -1 }), ("RunOptions.limit", { $0.limit = 0 }),
+            ("RunOptions.requestTimeout", { $0.requestTimeout = .zero }),
+            ("RunOptions.giveUpAfter", { $0.giveUpAfter = .seconds(-1) }),
+            ("SendOptions.maxBadTokens", { $0.configure = { $0.maxBadTokens = -1 } }),
+            ("SendOptions.abortAfter", { $0.configure = { $0.abortAfter = 0 } }),
+            ("SendOptions.maxStreams", { $0.configure = { $0.maxStreams = -1 } }),
+            ("SendOptions.ratePerConnection", { $0.configure = { $0.ratePerConnection = .nan } }),
+        ]
+
+    @Test
+    func `A value that the command line would refuse is refused with its property`() async throws {
+        for (property, change) in Self.wrongOptions {
+            let error = try #require(await failure { _, options in change(&options) })
+            #expect(error.code == .invalid && error.property == property, "\(error.message)")
+        }
+        for name in ["", "two\nlines", String(repeating: "n", count: 201)] {
+            let error = try #require(await failure { campaign, _ in campaign.name = name })
+            #expect(error.code == .invalid && error.property == "Campaign.name")
+        }
+        let error = try #require(
+            await failure { campaign, _ in campaign.expiration = .after(.max) })
+        #expect(error.code == .invalid && error.property == "Campaign.expiration")
+        #expect(apns.stop().requests == 0)
+    }
 }

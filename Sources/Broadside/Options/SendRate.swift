@@ -13,7 +13,7 @@ public struct SendRate: Equatable, Sendable, ExpressibleByIntegerLiteral,
     /// are sent is not included.
     public let riseNanoseconds: UInt64
 
-    /// Creates a constant rate.
+    /// Creates a constant rate. A run refuses a rate that is not above 0.
     public init(_ perSecond: Double) {
         self.init(perSecond, perSecond, 0)
     }
@@ -74,7 +74,6 @@ public struct SendRate: Equatable, Sendable, ExpressibleByIntegerLiteral,
     }
 
     private init(_ first: Double, _ last: Double, _ riseNanoseconds: UInt64) {
-        assert(first > 0 && first <= last, "a rate does not fall")
         self.first = first
         self.last = last
         self.riseNanoseconds = riseNanoseconds

@@ -51,6 +51,7 @@ public enum CampaignRun {
     private static func run(
         _ options: SendOptions, _ stage: inout Stage
     ) throws(BroadsideError) -> Int32 {
+        try options.checkValues()
         let options = try checkTokens(options)
         try checkLedger(options)
         guard options.tokens == .file(ListBytes.standardInput), !options.opensNoConnection else {

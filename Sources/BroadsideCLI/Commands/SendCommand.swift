@@ -157,14 +157,14 @@ enum SendCommand {
         title: "How fast",
         options: [
             .integer(
-                "connections", 1...10_000, \.connections,
+                "connections", SendOptions.connectionsRange, \.connections,
                 "connections in all (default: 4, or 1 for short lists and slow rates; up to 64 "
                     + "if more are faster)"),
             .integer(
-                "max-streams", 1...100_000, \.maxStreams,
+                "max-streams", SendOptions.maxStreamsRange, \.maxStreams,
                 "at most N requests in flight per connection; the server's limit always applies"),
             .integer(
-                "reactors", 1...256, \.reactors,
+                "reactors", SendOptions.reactorsRange, \.reactors,
                 "event-loop threads (default: 1, and more if that is faster)"),
             .sendRate(
                 "rate", \.rate,
@@ -187,7 +187,7 @@ enum SendCommand {
         title: "When things go wrong",
         options: [
             .integer(
-                "max-attempts", 1...1000, \.maxAttempts,
+                "max-attempts", SendOptions.maxAttemptsRange, \.maxAttempts,
                 "a row ends as failed after N attempts, but not before --retry-for has passed"),
             .duration(
                 "retry-for", \.retryFor,
@@ -203,7 +203,7 @@ enum SendCommand {
                 "stop after this time without a response; pauses and long waits for --rate do not count"
             ),
             .integer(
-                "abort-after", 1...1_000_000, \.abortAfter,
+                "abort-after", SendOptions.abortAfterRange, \.abortAfter,
                 "stop after N refusals in a row; until the first success at most N requests are in flight"
             ),
             .percentage(
@@ -214,7 +214,7 @@ enum SendCommand {
                 "stop when more than P percent of the rows read so far are invalid; checked for the first 1,000 rows before anything is sent, then every 10,000 rows and at the end; 100: never stop"
             ),
             .integer(
-                "canary", 1...1_000_000, \.canary,
+                "canary", SendOptions.canaryRange, \.canary,
                 "send N rows first, and wait for their responses; if the file is not compressed, these rows are spread over it"
             ),
             .percentage(
@@ -250,14 +250,7 @@ enum SendCommand {
                 "name", .text, "TEXT",
                 "name of the campaign, shown in report, metrics, log and summary"
             ) { (text, options) throws(BroadsideError) in
-                guard !text.isEmpty, text.utf8.count <= SendOptions.nameByteLimit,
-                    !text.unicodeScalars.contains(where: ForeignText.isInvisible)
-                else {
-                    throw .usage(
-                        "name",
-                        "takes 1 to \(SendOptions.nameByteLimit) bytes without control characters: "
-                            + "write a short text")
-                }
+                try SendOptions.checkName(text)
                 options.name = text
             },
             FleetOptions.label,

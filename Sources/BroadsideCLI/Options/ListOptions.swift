@@ -42,7 +42,7 @@ enum ListOptions {
     ]
 
     static let limit = Option<SendOptions>.integer(
-        "limit", 1...(1 << 40), \.limit, "only the first N rows")
+        "limit", SendOptions.limitRange, \.limit, "only the first N rows")
 
     static let whichRows = OptionGroup<SendOptions>(
         title: "Which rows",

@@ -205,13 +205,10 @@ struct ParsedArguments {
         return Int(groups.joined())
     }
 
-    /// Upper bound on numbers: more requests per second than any machine can send.
-    private static let largestNumber = 1e9
-
     /// Returns a number above zero.
     func positiveNumber(_ name: String) throws(BroadsideError) -> Double? {
         guard let text = string(name) else { return nil }
-        guard let value = decimalNumber(text), value > 0, value <= Self.largestNumber else {
+        guard let value = decimalNumber(text), SendOptions.rateRange.contains(value) else {
             throw .usage(
                 name,
                 "'\(text)' is not a number above 0 and up to 1,000,000,000: write it like 5000")
@@ -224,7 +221,7 @@ struct ParsedArguments {
         guard let text = string(name) else { return nil }
         guard text.contains("..") else { return try positiveNumber(name).map { SendRate($0) } }
         do throws(SendRate.Problem) {
-            return try SendRate(text, in: .leastNonzeroMagnitude...Self.largestNumber)
+            return try SendRate(text, in: SendOptions.rateRange)
         } catch {
             throw .usage(name, error.message)
         }
@@ -233,7 +230,8 @@ struct ParsedArguments {
     /// Returns a percentage from 0 to 100.
     func percentage(_ name: String) throws(BroadsideError) -> Double? {
         guard let text = string(name) else { return nil }
-        guard let value = decimalNumber(text), value >= 0, value <= 100 else {
+        guard let value = decimalNumber(text), SendOptions.percentageRange.contains(value)
+        else {
             throw .usage(
                 name, "'\(text)' is not a percentage from 0 to 100: write the number alone, like 20"
             )
