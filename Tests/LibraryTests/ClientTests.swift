@@ -151,6 +151,12 @@ struct ClientTests {
         #expect(await property { $0.token = "abc" } == "Push.token")
         #expect(await property { $0.payload = Data(count: 5_000) } == "Push.payload")
         #expect(await property { $0.topic = "a b" } == "Push.topic")
+        let longTopic = String(repeating: "a", count: 20_000)
+        #expect(await property { $0.topic = longTopic } == "Push.topic")
+        for seconds in [Double.infinity, .nan, 1e20] {
+            let date = Date(timeIntervalSince1970: seconds)
+            #expect(await property { $0.expiration = date } == "Push.expiration")
+        }
         #expect(
             await property { $0.collapseID = String(repeating: "c", count: 65) }
                 == "Push.collapseID")

@@ -19,6 +19,10 @@ final class PushRequest: @unchecked Sendable {
     /// Maximum number of requests for one push. A request is repeated if the server did not process
     /// it or the provider token had expired.
     static let attemptsLimit = 5
+    /// Maximum number of bytes of a topic. With it, all header fields fit into one frame.
+    static let topicByteLimit = 255
+    /// Times from here on, in the year 5138, are no expirations; seconds since 1970.
+    static let expirationLimit = 1e11
 
     let id: UUID
     let payload: [UInt8]
@@ -50,12 +54,17 @@ final class PushRequest: @unchecked Sendable {
                 .invalid, property: "Push.payload",
                 "the payload has \(push.payload.count) bytes: pass JSON of 1 to \(limit) bytes")
         }
+        guard push.topic.utf8.count <= Self.topicByteLimit else {
+            throw CampaignError(
+                .invalid, property: "Push.topic",
+                "the topic has \(push.topic.utf8.count) bytes: pass at most \(Self.topicByteLimit)")
+        }
+        let expiration = try push.expiration.map { (date) throws(CampaignError) in
+            try Self.seconds(date)
+        }
         let headers = NotificationHeaders(
             topic: push.topic, pushType: push.pushType, priority: push.priority,
-            expirationUnixSeconds: push.expiration.map {
-                UInt64(max(0, $0.timeIntervalSince1970))
-            },
-            collapseID: push.collapseID)
+            expirationUnixSeconds: expiration, collapseID: push.collapseID)
         for problem in headers.validate(credential: credential) where problem.isError {
             let error = problem.asError
             throw CampaignError(
@@ -77,12 +86,21 @@ final class PushRequest: @unchecked Sendable {
         add(.topic, push.topic)
         add(.pushType, headers.pushType.rawValue)
         add(.identifier, push.id.uuidString.lowercased())
-        add(
-            .expiration,
-            push.expiration.map { "\(UInt64(max(0, $0.timeIntervalSince1970)))" })
+        add(.expiration, expiration.map { "\($0)" })
         add(.collapseIdentifier, push.collapseID)
         add(.priority, "\(headers.priority.rawValue)")
         self.fields = fields
+    }
+
+    /// Value of apns-expiration for a time.
+    private static func seconds(_ date: Date) throws(CampaignError) -> UInt64 {
+        let seconds = date.timeIntervalSince1970
+        guard seconds < expirationLimit else {
+            throw CampaignError(
+                .invalid, property: "Push.expiration",
+                "the expiration is \(seconds) s after 1970: pass a time before the year 5000")
+        }
+        return UInt64(max(0, seconds))
     }
 
     /// Fields in the order in which they are sent.
