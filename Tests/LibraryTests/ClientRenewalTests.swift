@@ -152,6 +152,8 @@ struct ClientRenewalTests {
     // MARK: Proxy
 
     private func error(_ options: ClientOptions) async throws -> CampaignError? {
+        var options = options
+        options.timeout = .seconds(3)
         let client = try await Client(credential: key(authority.authKey), options: options)
         let error = await #expect(throws: CampaignError.self) { try await client.send(push()) }
         await client.close()

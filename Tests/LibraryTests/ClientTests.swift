@@ -129,7 +129,7 @@ struct ClientTests {
     func `A push to a server that is not there says so`() async throws {
         let apns = try SimulatedAPNs()
         apns.stop()
-        let client = try await Self.client(apns)
+        let client = try await Self.client(apns) { $0.timeout = .seconds(2) }
         let error = await #expect(throws: CampaignError.self) {
             try await client.send(Self.push(1, apns))
         }

@@ -4,17 +4,19 @@ internal import Synchronization
 /// Limits new connections to ten in any second, over all reactors and addresses. If a server ended
 /// each connection early, reconnecting without this limit would flood the server, and Apple would
 /// treat that as an attack.
-final class ConnectRateLimiter: Sendable {
+package final class ConnectRateLimiter: Sendable {
     /// The start times of the last connections, monotonic nanoseconds, oldest first.
     private let begun = Mutex<[UInt64]>([])
 
     /// Maximum number of new connections in any second.
     static let limit = 10
 
+    package init() {}
+
     /// Tries to reserve one of the connection attempts that are permitted per second.
     ///
     /// - Returns: nil if reserved; otherwise the earliest time to retry.
-    func reserve(now: UInt64) -> UInt64? {
+    package func reserve(now: UInt64) -> UInt64? {
         begun.withLock { begun in
             if begun.count == Self.limit {
                 let free = begun[0] + second

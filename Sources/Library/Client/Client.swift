@@ -82,9 +82,8 @@ public final class Client: Sendable {
     /// - Throws: If there is no response. After `CampaignError.Code.responseLost` and after a
     ///   cancelled task, the device may have the notification; after any other error, it does not.
     public func send(_ push: Push) async throws(CampaignError) -> PushResponse {
-        let (deadline, isFar) = Clock.now().nanoseconds.addingReportingOverflow(timeout)
         let request = try PushRequest(
-            push, credential: kind, deadline: isFar ? .max : deadline)
+            push, credential: kind, timeout: timeout, now: Clock.now().nanoseconds)
         let outcome = await withTaskCancellationHandler { () -> PushRequest.Outcome in
             await withCheckedContinuation {
                 (task: CheckedContinuation<PushRequest.Outcome, Never>) in

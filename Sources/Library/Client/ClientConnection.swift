@@ -17,11 +17,20 @@ internal import Glibc
 @safe final class ClientConnection {
     /// Outcome of a push.
     enum Outcome {
-        case response(PushRequest, status: UInt16, ReasonBody, reason: String?, uniqueID: UUID?)
+        case response(PushRequest, Response)
         /// The server did not act on the push.
         case notProcessed(PushRequest)
         /// The push was sent, but no response will come.
         case lost(PushRequest)
+    }
+
+    /// The server's response to a push.
+    struct Response {
+        let status: UInt16
+        let body: ReasonBody
+        let reason: String?
+        let uniqueID: UUID?
+        let retryAfter: RetryAfter
     }
 
     private enum Phase {
@@ -36,6 +45,8 @@ internal import Glibc
     private static var idleInterval: UInt64 { 600 * second }
     /// Limit on bytes that wait for the socket. Above it, no further requests are written.
     private static let outputLimit = 1 << 18
+    /// Time for which the client still reads after it could not send, nanoseconds.
+    private static var lastReadInterval: UInt64 { 2 * second }
     private static let plaintextByteCount = 32_768
     /// Maximum plaintext that one call encrypts, bytes.
     private static let sealedAtOnce = 4 * TLSSession.recordLimit
@@ -55,6 +66,13 @@ internal import Glibc
     /// Encrypted records. The socket has taken the first `sentCount` bytes.
     private var ciphertext: [UInt8] = []
     private var sentCount = 0
+    /// Number of bytes of frames that were encrypted.
+    private var sealedCount = 0
+    /// For each part of `ciphertext` that has frames: the offset of its first byte in all frames,
+    /// and in `ciphertext`.
+    private var sealedParts: [(frames: Int, ciphertext: Int)] = []
+    /// Time at which the socket refused to send; nil if it has not, monotonic nanoseconds.
+    private var sendFailedAt: UInt64?
     private var room = [UInt8](repeating: 0, count: 65_536)
     private let openedAt: UInt64
     private var heardAt: UInt64
@@ -64,7 +82,8 @@ internal import Glibc
     private(set) var isDraining = false
     /// Whether the connection was ever open for requests.
     private(set) var wasOpen = false
-    private var hasResponded = false
+    private(set) var hasResponded = false
+    private var hasGoAway = false
     /// Reason why the connection ended; nil if it ended in an orderly way.
     private(set) var failure: String?
 
@@ -111,7 +130,11 @@ internal import Glibc
     var isConnecting: Bool { phase != .open && phase != .closed }
     var inFlight: Int { requests.count }
     /// Whether requests may begin now or later.
-    var isUsable: Bool { phase == .open && !isDraining && http.isUsable }
+    var isUsable: Bool {
+        phase == .open && !isDraining && sendFailedAt == nil && http.isUsable
+    }
+    /// Whether the connection has failed, and was not about to end anyway.
+    var isTrouble: Bool { failure != nil && !(isDraining && hasResponded) }
 
     /// Whether all streams that the server permits are in use. False before the first response,
     /// because the limit is lower until then.
@@ -120,7 +143,8 @@ internal import Glibc
     /// Events of the socket to wait for.
     var wantedEvents: Int16 {
         if phase == .connecting { return Int16(POLLOUT) }
-        return Int16(POLLIN) | (sentCount < ciphertext.count ? Int16(POLLOUT) : 0)
+        let isBlocked = sendFailedAt == nil && sentCount < ciphertext.count
+        return Int16(POLLIN) | (isBlocked ? Int16(POLLOUT) : 0)
     }
 
     /// Returns the outcomes since the last call.
@@ -139,7 +163,7 @@ internal import Glibc
     // MARK: Requests
 
     /// Writes a request; returns false if there is no room for it now.
-    func send(_ request: PushRequest, authorization: [UInt8]?) -> Bool {
+    func send(_ request: PushRequest, authorization: [UInt8]?, now: UInt64) -> Bool {
         let count = request.payload.count
         guard isUsable, plaintext.count + ciphertext.count - sentCount < Self.outputLimit else {
             return false
@@ -158,6 +182,7 @@ internal import Glibc
         }
         assert(requests[tag] == nil, "a tag belongs to one request")
         requests[tag] = request
+        request.respondBy = now.addingClamped(request.timeout)
         nextTag &+= 1
         return true
     }
@@ -168,6 +193,7 @@ internal import Glibc
         assert(count <= request.payload.count, "no more is sent than there is")
         assert(request.attempts < PushRequest.attemptsLimit, "a push is sent so often at most")
         request.streamID = streamID
+        request.offset = sealedCount + plaintext.count
         request.attempts += 1
         mirror.limit(capacity: Int(http.headerTableSize))
         let block = RequestBlockEncoder.encode(
@@ -215,8 +241,9 @@ internal import Glibc
         if isConnecting, now - openedAt >= Self.patience {
             return fail("no connection within \(Self.patience / second) s")
         }
+        if let sendFailedAt, now >= sendFailedAt + Self.lastReadInterval { return close() }
         guard phase == .open else { return }
-        for (tag, request) in requests where now >= request.deadline {
+        for (tag, request) in requests where now >= request.respondBy {
             http.cancelStream(request.streamID)
             requests[tag] = nil
             outcomes.append(.lost(request))
@@ -244,6 +271,7 @@ internal import Glibc
 
     /// Encrypts the waiting frames and passes them to the socket.
     func flush() {
+        guard sendFailedAt == nil else { return }
         if phase == .open {
             collectControlFrames()
             writeContinuations()
@@ -253,11 +281,17 @@ internal import Glibc
             let count = SystemCall.send(descriptor, ciphertext.rawSpan.extracting(sentCount...))
             if count < 0, errno == EINTR { continue }
             if count < 0, errno == EAGAIN { break }
-            guard count > 0 else { return fail(describe(errno: errno)) }
+            guard count > 0 else {
+                // The socket may still have responses and a GOAWAY.
+                sendFailedAt = Clock.now().nanoseconds
+                if failure == nil { failure = describe(errno: errno) }
+                return
+            }
             sentCount += count
         }
         if sentCount == ciphertext.count {
             ciphertext.removeAll(keepingCapacity: true)
+            sealedParts.removeAll(keepingCapacity: true)
             sentCount = 0
         }
     }
@@ -268,11 +302,14 @@ internal import Glibc
             let count = min(Self.sealedAtOnce, plaintext.count - offset)
             var isSealed = false
             let piece = Array(plaintext[offset..<(offset + count)])
+            let start = ciphertext.count
             ciphertext += [UInt8](capacity: TLSSession.sealedCount(count)) {
                 isSealed = session.seal(piece.rawSpan, ciphertext: &$0)
             }
             // While a message of the peer is incomplete, nothing can be encrypted.
             guard isSealed else { break }
+            sealedParts.append((sealedCount, start))
+            sealedCount += count
             offset += count
         }
         plaintext.removeFirst(offset)
@@ -377,8 +414,10 @@ internal import Glibc
                 let text = String(decoding: [UInt8](http.responseBody), as: UTF8.self)
                 outcomes.append(
                     .response(
-                        request, status: 200, ReasonBody.parse(RawSpan()), reason: nil,
-                        uniqueID: UUID(uuidString: text)))
+                        request,
+                        Response(
+                            status: 200, body: ReasonBody.parse(RawSpan()), reason: nil,
+                            uniqueID: UUID(uuidString: text), retryAfter: http.retryAfter)))
             case .response(let tag, let status):
                 hasResponded = true
                 guard let request = requests.removeValue(forKey: tag) else { continue }
@@ -387,16 +426,21 @@ internal import Glibc
                 let text = body.textRange.map { String(decoding: bytes[$0], as: UTF8.self) }
                 outcomes.append(
                     .response(
-                        request, status: status, body, reason: body.reason?.text ?? text,
-                        uniqueID: nil))
+                        request,
+                        Response(
+                            status: status, body: body, reason: body.reason?.text ?? text,
+                            uniqueID: nil, retryAfter: http.retryAfter)))
             case .notProcessed(let tag):
                 guard let request = requests.removeValue(forKey: tag) else { continue }
+                // A GOAWAY refuses no push in particular.
+                if hasGoAway { request.attempts -= 1 }
                 outcomes.append(.notProcessed(request))
             case .reset(let tag, _):
                 guard let request = requests.removeValue(forKey: tag) else { continue }
                 outcomes.append(.lost(request))
             case .goAway:
                 isDraining = true
+                hasGoAway = true
                 failure = ReasonBody.parse(http.goAwayDebugData).reason?.text
             case .failed(let error):
                 flush()
@@ -432,7 +476,15 @@ internal import Glibc
         phase = .closed
         plaintext = []
         assert(sentCount <= ciphertext.count, "no more is sent than there is")
-        for request in requests.values { outcomes.append(.lost(request)) }
+        let unsent = sealedParts.first { $0.ciphertext >= sentCount }?.frames ?? sealedCount
+        for request in requests.values {
+            guard request.offset >= unsent else {
+                outcomes.append(.lost(request))
+                continue
+            }
+            request.attempts -= 1
+            outcomes.append(.notProcessed(request))
+        }
         requests = [:]
     }
 }

@@ -1,6 +1,7 @@
 import BroadsideAPNs
 import BroadsideCampaigns
 import BroadsideEngine
+import BroadsideHTTP2
 import BroadsideRing
 import BroadsideSupport
 internal import FoundationEssentials
@@ -19,8 +20,8 @@ final class ClientLoop {
     private var isResolving = false
     private var addresses: [SocketAddress] = []
     private var nextAddress = 0
-    /// Time until which no connection is opened, monotonic nanoseconds.
-    private var pausedUntil: UInt64 = 0
+    private var pause = ServerPause()
+    private let connectRate = ConnectRateLimiter()
     private var connections: [ClientConnection] = []
     /// The pushes that are not sent yet, in order.
     private var waiting: [PushRequest] = []
@@ -31,8 +32,8 @@ final class ClientLoop {
 
     /// Interval between checks for pushes that have waited too long, nanoseconds.
     private static var checkInterval: UInt64 { 50 * millisecond }
-    /// The pause after all addresses have failed, nanoseconds.
-    private static var pause: UInt64 { second }
+    /// Limit on connections that await their last responses, besides the usable ones.
+    private static let drainingLimit = 10
 
     init(_ queue: PushQueue, _ options: ClientOptions, _ credential: ClientCredential) {
         self.queue = queue
@@ -65,7 +66,7 @@ final class ClientLoop {
             let now = Clock.now()
             authorization.renew(now.wallMilliseconds / 1000)
             expire(now.nanoseconds)
-            dispatch()
+            dispatch(now.nanoseconds)
             openConnection(now.nanoseconds)
             for connection in connections { connection.flush() }
             settle(now)
@@ -82,6 +83,7 @@ final class ClientLoop {
         assert((credential.authorization.value != nil) == hasProviderToken, "the kind stays")
         configuration = credential.configuration
         authorization = credential.authorization
+        pause = ServerPause()
         for connection in connections { connection.drain() }
     }
 
@@ -112,10 +114,11 @@ final class ClientLoop {
     }
 
     /// Writes as many requests as the connections have room for.
-    private func dispatch() {
+    private func dispatch(_ now: UInt64) {
+        guard !pause.isOutage || now >= pause.end else { return }
         for connection in connections where connection.isUsable {
-            while let request = takeWaiting() {
-                guard connection.send(request, authorization: authorization.value) else {
+            while mayBegin, let request = takeWaiting() {
+                guard connection.send(request, authorization: authorization.value, now: now) else {
                     putBack(request)
                     break
                 }
@@ -123,27 +126,44 @@ final class ClientLoop {
         }
     }
 
+    /// Whether a request may begin. After an outage, one alone tests the server.
+    private var mayBegin: Bool {
+        !pause.isOutage || connections.allSatisfy { !$0.isUsable || $0.inFlight == 0 }
+    }
+
     /// Ends pushes that have waited too long, and removes pushes whose tasks were cancelled.
     private func expire(_ now: UInt64) {
         guard now >= nextCheck else { return }
         nextCheck = now + Self.checkInterval
         for connection in connections { connection.check(now) }
-        guard waiting[firstWaiting...].contains(where: { now >= $0.deadline || $0.isFinished })
+        guard waiting[firstWaiting...].contains(where: { now >= $0.sendBy || $0.isFinished })
         else { return }
+        let cause = causeOfWaiting
         let rest = waiting[firstWaiting...].filter { request in
-            guard now >= request.deadline || request.isFinished else { return true }
+            guard now >= request.sendBy || request.isFinished else { return true }
             end(
                 request,
                 .failure(
                     CampaignError(
                         .unavailable,
-                        "the push was not sent within \(options.timeout), because the server accepts requests "
-                            + "too slowly: try again, or raise ClientOptions.timeout")))
+                        "the push was not sent within \(options.timeout), because \(cause): try "
+                            + "again later, or raise ClientOptions.timeout")))
             return false
         }
         waiting = rest
         firstWaiting = 0
     }
+
+    /// Reason why pushes wait.
+    private var causeOfWaiting: String {
+        if let trouble = pause.trouble { return trouble }
+        return connections.contains(where: \.isOpen)
+            ? "the server accepts requests too slowly"
+            : "no connection to \(server) could be opened"
+    }
+
+    /// Host and port, for messages.
+    private var server: String { Route.hostAndPort(route.host, route.port) }
 
     private func end(_ request: PushRequest, _ outcome: PushRequest.Outcome) {
         // The push is released first. Otherwise it could still count as awaited when its task
@@ -158,18 +178,26 @@ final class ClientLoop {
     /// ended.
     private func settle(_ now: Now) {
         for connection in connections {
-            for outcome in connection.takeOutcomes() { settle(outcome, connection, now) }
+            var again: [PushRequest] = []
+            for outcome in connection.takeOutcomes() { settle(outcome, connection, now, &again) }
+            for request in again.sorted(by: { $0.streamID > $1.streamID }) { putBack(request) }
         }
         for connection in connections where connection.isClosed {
-            if let failure = connection.failure { note(failure) }
-            guard !connection.wasOpen else { continue }
-            connectionFailed(connection.failure ?? "closed", now.nanoseconds)
+            guard let failure = connection.failure else { continue }
+            note(failure)
+            if !connection.wasOpen {
+                connectionFailed(failure, now.nanoseconds)
+            } else if connection.isTrouble {
+                restAddresses("a connection to \(server) ended: \(failure)", now.nanoseconds)
+            }
         }
         connections.removeAll { $0.isClosed }
     }
 
+    /// - Parameter again: Pushes to send again.
     private func settle(
-        _ outcome: ClientConnection.Outcome, _ connection: ClientConnection, _ now: Now
+        _ outcome: ClientConnection.Outcome, _ connection: ClientConnection, _ now: Now,
+        _ again: inout [PushRequest]
     ) {
         switch outcome {
         case .lost(let request):
@@ -190,35 +218,52 @@ final class ClientLoop {
                             "the server refused \(request.attempts) streams for the push: try again "
                                 + "later")))
             }
-            putBack(request)
-        case .response(let request, let status, let body, let reason, let uniqueID):
-            let response = ResponseClass.classify(status: status, body: body)
-            if response.connection != .none { connection.drain() }
-            if response.row == .retryWithRenewedToken,
-                request.attempts < PushRequest.attemptsLimit,
-                authorization.renewAfterExpiry(now.wallMilliseconds / 1000)
-            {
-                return putBack(request)
+            again.append(request)
+        case .response(let request, let response):
+            let meaning = ResponseClass.classify(status: response.status, body: response.body)
+            let isRenewed =
+                meaning.row == .retryWithRenewedToken
+                && request.attempts < PushRequest.attemptsLimit
+                && authorization.renewAfterExpiry(now.wallMilliseconds / 1000)
+            if meaning.connection == .none {
+                pause.succeed(now: now.nanoseconds)
+            } else {
+                if !isRenewed, !connection.isDraining { pauseAfter(response, now) }
+                connection.drain()
             }
+            if isRenewed { return again.append(request) }
             end(
                 request,
                 .success(
                     PushResponse(
-                        id: request.id, status: Int(status), reason: reason,
-                        unregisteredAt: body.timestampMilliseconds.map(Date.init(milliseconds:)),
-                        meaning: PushResponse.Meaning(response), uniqueID: uniqueID)))
+                        id: request.id, status: Int(response.status), reason: response.reason,
+                        unregisteredAt: response.body.timestampMilliseconds
+                            .map(Date.init(milliseconds:)),
+                        meaning: PushResponse.Meaning(meaning), uniqueID: response.uniqueID)))
         }
+    }
+
+    private func pauseAfter(_ response: ClientConnection.Response, _ now: Now) {
+        let retryAfter = response.retryAfter.seconds(from: now.wallMilliseconds / 1000)
+        pause.begin(
+            after: "\(server) responds \(response.status)"
+                + (response.reason.map { " " + $0 } ?? ""),
+            isOutage: true, retryAfter: retryAfter.map { $0 * second }, now: now.nanoseconds,
+            draw: .random(in: 0...(.max)))
     }
 
     // MARK: Connections
 
     private func openConnection(_ now: UInt64) {
         takeAddresses(now)
-        guard waitingCount > 0, now >= pausedUntil, !connections.contains(where: \.isConnecting)
+        guard waitingCount > 0, now >= pause.end, !connections.contains(where: \.isConnecting)
         else { return }
         let usable = connections.filter(\.isUsable)
-        guard usable.count < options.connectionsLimit, usable.allSatisfy(\.isFull) else { return }
+        guard usable.count < options.connectionsLimit, usable.allSatisfy(\.isFull),
+            connections.count - usable.count < Self.drainingLimit
+        else { return }
         guard nextAddress < addresses.count else { return resolve(now) }
+        guard connectRate.reserve(now: now) == nil else { return }
         do throws(BroadsideError) {
             let connection = try ClientConnection(
                 to: addresses[nextAddress], configuration, authority: authority,
@@ -235,7 +280,7 @@ final class ClientLoop {
             try resolver.put(())
             isResolving = true
         } catch {
-            failWaiting(error.message, now)
+            restAddresses(unreachable(error.message), now)
         }
     }
 
@@ -245,26 +290,26 @@ final class ClientLoop {
         nextAddress = 0
         switch result {
         case .success(let found): addresses = found
-        case .failure(let error): failWaiting(error.message, now)
+        case .failure(let error): restAddresses(unreachable(error.message), now)
         }
     }
 
-    /// Continues with the next address. If there is none, the waiting pushes fail.
+    /// Continues with the next address. If there is none, the client pauses.
     private func connectionFailed(_ message: String, _ now: UInt64) {
         nextAddress += 1
         guard nextAddress >= addresses.count else { return }
-        failWaiting(message, now)
+        restAddresses(unreachable(message), now)
     }
 
-    private func failWaiting(_ message: String, _ now: UInt64) {
-        pausedUntil = now + Self.pause
+    private func unreachable(_ message: String) -> String {
+        "\(server) can't be reached: \(message)"
+    }
+
+    /// Opens no connection for a while, and then resolves the name again. Pushes wait.
+    private func restAddresses(_ trouble: String, _ now: UInt64) {
+        pause.begin(after: trouble, isOutage: false, now: now, draw: .random(in: 0...(.max)))
         addresses = []
         nextAddress = 0
-        guard !connections.contains(where: \.isUsable) else { return }
-        let error = CampaignError(
-            .unavailable,
-            "\(Route.hostAndPort(route.host, route.port)) can't be reached: \(message)")
-        while let request = takeWaiting() { end(request, .failure(error)) }
     }
 
     private func note(_ failure: String) {

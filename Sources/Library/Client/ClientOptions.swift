@@ -10,7 +10,8 @@ public struct ClientOptions: Sendable {
     /// Maximum number of pushes that wait for a response; further pushes fail with
     /// `CampaignError.Code.busy`.
     public var pushesLimit = 10_000
-    /// Time limit for the response to a push.
+    /// Time limit for sending a push, and then for its response. A push that was not sent by then
+    /// fails with `CampaignError.Code.unavailable`; a response that is missing by then is lost.
     public var timeout = Duration.seconds(30)
     /// Receives warnings; nil: they are dropped.
     public var logger: (any RunLogger)?

@@ -17,7 +17,7 @@ final class PushRequest: @unchecked Sendable {
     }
 
     /// Maximum number of requests for one push. A request is repeated if the server did not process
-    /// it or the provider token had expired.
+    /// it or the provider token had expired. Requests that a GOAWAY refused do not count.
     static let attemptsLimit = 5
     /// Maximum number of bytes of a topic. With it, all header fields fit into one frame.
     static let topicByteLimit = 255
@@ -26,8 +26,10 @@ final class PushRequest: @unchecked Sendable {
 
     let id: UUID
     let payload: [UInt8]
-    /// Time limit for the outcome, monotonic nanoseconds.
-    let deadline: UInt64
+    /// Time limit for sending the push, and then for its response, nanoseconds each.
+    let timeout: UInt64
+    /// Time by which the push must be sent, monotonic nanoseconds.
+    let sendBy: UInt64
     /// Header fields of the push, without the credential.
     private let fields: [RequestField]
     private let path: RequestField
@@ -35,12 +37,16 @@ final class PushRequest: @unchecked Sendable {
     // Used only by the client's thread:
     var attempts = 0
     var streamID: UInt32 = 0
+    /// Offset of the request in all frames of its connection, bytes.
+    var offset = 0
+    /// Time by which the response must arrive, monotonic nanoseconds.
+    var respondBy: UInt64 = 0
 
     /// Checks a push.
     ///
     /// - Throws: If APNs would refuse the push because of its form.
     init(
-        _ push: Push, credential: NotificationHeaders.Credential, deadline: UInt64
+        _ push: Push, credential: NotificationHeaders.Credential, timeout: UInt64, now: UInt64
     ) throws(CampaignError) {
         guard let digits = canonicalToken(push.token) else {
             throw CampaignError(
@@ -76,7 +82,8 @@ final class PushRequest: @unchecked Sendable {
         }
         id = push.id
         payload = [UInt8](push.payload)
-        self.deadline = deadline
+        self.timeout = timeout
+        sendBy = now.addingClamped(timeout)
         path = RequestField(.path, .constant(Array("/3/device/".utf8) + digits))
         var fields: [RequestField] = []
         func add(_ name: RequestFieldName, _ value: String?) {
@@ -148,5 +155,13 @@ final class PushRequest: @unchecked Sendable {
             if case .finished = waiter { return true }
             return false
         }
+    }
+}
+
+extension UInt64 {
+    /// The sum, or the largest number if the sum is larger.
+    func addingClamped(_ other: UInt64) -> UInt64 {
+        let (sum, isFar) = addingReportingOverflow(other)
+        return isFar ? .max : sum
     }
 }
