@@ -183,8 +183,10 @@ extension LedgerDirectory {
         guard try isDirectoryPath(path) else {
             return .usage("ledger", "\(path) is a file: name a directory that does not exist yet")
         }
+        let directory = unlocked(path)
+        if directory.staysInUse { return directory.inUse }
         var advice = "name a new directory"
-        switch try? unlocked(path).content() {
+        switch try? directory.content() {
         case _ where !canResume: break
         case .nothing: advice += ", or add --resume-or-begin to begin in it"
         case .foreign, .unfinished: break

@@ -165,7 +165,17 @@ extension LedgerDirectory {
         return (own.st_dev, own.st_ino) == (named.st_dev, named.st_ino)
     }
 
-    private var inUse: BroadsideError {
+    /// Whether a run holds the lock for longer than a run that has just ended.
+    var staysInUse: Bool {
+        for _ in 0..<Self.lockTries {
+            guard isInUse else { return false }
+            usleep(Self.lockPauseMicroseconds)
+        }
+        return isInUse
+    }
+
+    /// The error for a ledger that a run has locked.
+    var inUse: BroadsideError {
         BroadsideError(
             option: "ledger", "\(path) is in use by another process: wait until it ends",
             exitCode: ExitCode.inUse)

@@ -127,8 +127,9 @@ struct SignalTests {
         #expect(second.errorLines.count == 1)
         #expect(second.errors.contains("in use"), "\(second.errors)")
         let fresh = try campaign.send(to: server.endpoint)
-        #expect(fresh.exitCode == 2)
-        #expect(fresh.errors.contains("exists"), "\(fresh.errors)")
+        #expect(fresh.exitCode == 7)
+        #expect(fresh.errors.contains("in use"), "\(fresh.errors)")
+        #expect(!fresh.errors.contains("--resume"), "\(fresh.errors)")
 
         #expect(process.isRunning)
         #expect(try campaign.statistics().accepted == 20)

@@ -115,11 +115,13 @@ struct RunTests {
         var options = RunOptions(server: apns.server, rate: 10)
         let campaign = apns.campaign(rows: 1_000)
         let run = try await Broadside.start(campaign, ledger: ledger, options: options)
-        options.ledgerUse = .resume
-        let error = await #expect(throws: CampaignError.self) {
-            try await Broadside.start(campaign, ledger: ledger, options: options)
+        for use in SendOptions.LedgerUse.allCases {
+            options.ledgerUse = use
+            let error = await #expect(throws: CampaignError.self) {
+                try await Broadside.start(campaign, ledger: ledger, options: options)
+            }
+            #expect(error?.code == .inUse)
         }
-        #expect(error?.code == .inUse)
         run.stopAtOnce()
         #expect(try await run.result.outcome == .stopped)
         apns.stop()
