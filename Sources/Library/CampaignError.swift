@@ -44,9 +44,12 @@ public struct CampaignError: Error, Sendable, CustomStringConvertible {
     }
 
     init(_ error: BroadsideError) {
+        let code = Code(exitCode: error.exitCode)
         self.init(
-            Code(exitCode: error.exitCode),
-            property: error.option.map(PropertyName.property(ofOption:)), error.message)
+            code,
+            property: error.option.map(PropertyName.property(ofOption:))
+                ?? (code == .invalid ? PropertyName.property(ofMessage: error.message) : nil),
+            error.message)
     }
 }
 

@@ -13,14 +13,22 @@ enum PropertyName {
         "rate", "deadline", "retry", "connections", "reactors", "max-attempts", "retry-for",
         "request-timeout", "give-up-after", "on-lost", "canary", "limit", "suppress",
     ]
-    /// Longest options first, so that an option is not found within a longer one.
+    /// Properties whose names differ from their options' names.
+    private static let names = [
+        "proxy": "APNsProxy", "proxy-auth-file": "APNsProxy.loginFile",
+        "ledger": "the ledger's URL", "collapse-id": "Campaign.collapseID",
+        "label": "Campaign.labels", "dedupe": "RunOptions.skipsDuplicates",
+        "resume": "RunOptions.ledgerUse = .resume",
+        "resume-or-begin": "RunOptions.ledgerUse = .resumeOrBegin",
+        "dry-run": "SendOptions.isDryRun", "yes": "SendOptions.isConfirmed",
+        "protocol": "SendOptions.wireProtocol", "hpack": "SendOptions.headerIndexing",
+        "keep-tokens": "SendOptions.keepsTokens",
+    ]
+    /// Phrases of the command, and what they mean in a program.
     private static let phrases = [
-        ("--resume-or-begin", "RunOptions.ledgerUse = .resumeOrBegin"),
-        ("the same command with --resume", "it again with RunOptions.ledgerUse = .resume"),
-        ("--resume", "RunOptions.ledgerUse = .resume"),
-        ("--dedupe", "RunOptions.skipsDuplicates"), ("--collapse-id", "Campaign.collapseID"),
-        ("--label", "Campaign.labels"), ("--ledger DIR", "the ledger's URL"),
-        ("--ledger", "the ledger's URL"),
+        ("the same command with --resume", "it again with --resume"),
+        ("stopped by a signal", "stopped on request"),
+        ("stopped by broadside control", "stopped on request"),
     ]
 
     /// Returns the property of this library that corresponds to an option.
@@ -28,24 +36,38 @@ enum PropertyName {
         if credential.contains(option) { return "Campaign.credential" }
         if tokens.contains(option) { return "Campaign.tokens" }
         if server.contains(option) { return "RunOptions.server" }
-        if option == "proxy" { return "APNsProxy" }
-        if option == "proxy-auth-file" { return "APNsProxy.loginFile" }
-        if option == "ledger" { return "the ledger's URL" }
-        if option == "collapse-id" { return "Campaign.collapseID" }
-        if option == "label" { return "Campaign.labels" }
+        if let name = names[option] { return name }
         let name = camelCase(option)
         if campaign.contains(option) { return "Campaign.\(name)" }
         return run.contains(option) ? "RunOptions.\(name)" : "SendOptions.\(name)"
     }
 
-    /// Returns a message in which properties replace options.
-    static func translated(_ message: String) -> String {
-        guard message.contains("--") else { return message }
-        var text = message
-        for (option, name) in phrases { text = text.replacing(option, with: name) }
-        return text.replacing(/--([a-z][a-z0-9-]*[a-z0-9])(?: (?:FILE|ID|DIR|URL|TOKEN)\b)?/) {
+    /// Returns the property that a message is about; nil if the message does not begin with one.
+    static func property(ofMessage message: String) -> String? {
+        if message.hasPrefix(sequence) { return "Campaign.tokens" }
+        return message.prefixMatch(of: /--([a-z][a-z0-9-]*[a-z0-9])[ ,:]/).map {
             property(ofOption: String($0.1))
         }
+    }
+
+    /// The name of a sequence of rows in messages.
+    private static let sequence = "standard input"
+
+    /// Returns a message in which properties replace options, without commands to type.
+    static func translated(_ message: String) -> String {
+        var text = message
+        for (phrase, meaning) in phrases { text = text.replacing(phrase, with: meaning) }
+        if text.hasPrefix(sequence) {
+            text = "Campaign.tokens" + text.dropFirst(sequence.count)
+        }
+        text.replace(/(?:; [^;:]*)?: broadside [a-z]+ [^\n]*/, with: "")
+        text.replace(/[;:] (?:broadside )?doctor (?:shows|checks)[^;:\n]*/, with: "")
+        guard text.contains("--") else { return text }
+        // Whole words only: the name of a file may contain `--`.
+        let option =
+            /(^|[\s'"(])--([a-z][a-z0-9-]*[a-z0-9])(?: (?:FILE|ID|DIR|URL|TOKEN)\b)?(?=[,.:;?!)'"]*(?:\s|$))/
+        text.replace(option) { $0.1 + property(ofOption: String($0.2)) }
+        return text.replacing(/([A-Z]\w+\.\w+)(?:(?:,|,? and|,? or) \1\b)+/) { $0.1 }
     }
 
     private static func camelCase(_ option: String) -> String {

@@ -83,7 +83,12 @@ public final class Run: Sendable {
         let refusal = await withCheckedContinuation { continuation in
             host.put(request) { continuation.resume(returning: $0) }
         }
-        if let refusal { throw CampaignError(refusal) }
+        guard let refusal else { return }
+        // A rate was checked before, so a wrong request is one to a run that is stopping.
+        if refusal.exitCode == ExitCode.badRequest {
+            throw CampaignError(.stopped, refusal.message)
+        }
+        throw CampaignError(refusal)
     }
 }
 
