@@ -39,16 +39,33 @@ public enum APNsCredential: Sendable, CustomStringConvertible, CustomDebugString
             }
             (options.keyID, options.teamID) = (keyID, teamID)
         case .keyFile(let file, let keyID, let teamID):
-            options.authKey = path(file)
+            options.authKey = try path(file, of: "auth-key")
             (options.keyID, options.teamID) = (keyID, teamID)
-        case .providerTokenFile(let file): options.authTokenFile = path(file)
+        case .providerTokenFile(let file):
+            options.authTokenFile = try path(file, of: "auth-token-file")
         case .certificate(let file, let privateKey, let passphraseFile):
-            options.certificate = path(file)
-            options.privateKey = privateKey.map(path)
-            options.passphraseFile = passphraseFile.map(path)
+            options.certificate = try path(file, of: "certificate")
+            options.privateKey = try optionalPath(privateKey, of: "private-key")
+            options.passphraseFile = try optionalPath(passphraseFile, of: "passphrase-file")
         }
     }
 }
 
-/// Path of a file.
-func path(_ file: URL) -> String { file.path(percentEncoded: false) }
+/// Path of a file, for descriptions.
+private func path(_ file: URL) -> String { file.path(percentEncoded: false) }
+
+/// Path of the file that an option names.
+///
+/// - Throws: If the URL names no file.
+func path(_ file: URL, of option: String) throws(BroadsideError) -> String {
+    guard file.isFileURL || file.scheme == nil else {
+        throw .usage(option, "'\(file.absoluteString)' is not the URL of a file: pass one")
+    }
+    return path(file)
+}
+
+/// Path of the file that an option names; nil if it names none.
+func optionalPath(_ file: URL?, of option: String) throws(BroadsideError) -> String? {
+    guard let file else { return nil }
+    return try path(file, of: option)
+}

@@ -1,5 +1,6 @@
 import BroadsideCampaigns
 internal import BroadsideEngine
+import BroadsideSupport
 public import FoundationEssentials
 
 /// HTTP proxy that opens a tunnel to the server. Its description contains no secret.
@@ -21,8 +22,8 @@ public struct APNsProxy: Sendable, Equatable, CustomStringConvertible {
     /// `HOST:PORT`.
     public var description: String { Route.hostAndPort(host, port) }
 
-    func apply(to options: inout SendOptions) {
+    func apply(to options: inout SendOptions) throws(BroadsideError) {
         options.proxy = "http://\(description)"
-        options.proxyAuthFile = loginFile.map(path)
+        options.proxyAuthFile = try optionalPath(loginFile, of: "proxy-auth-file")
     }
 }

@@ -55,10 +55,10 @@ public struct Campaign: Sendable {
         try credential.apply(to: &options)
         switch payload {
         case .json(let data): options.payloadBytes = [UInt8](data)
-        case .file(let file): options.payload = path(file)
+        case .file(let file): options.payload = try path(file, of: "payload")
         }
         switch tokens.source {
-        case .file(let file): options.tokens = .file(path(file))
+        case .file(let file): options.tokens = .file(try path(file, of: "tokens"))
         case .device(let token): options.tokens = .single(token)
         case .sequence:
             // The run gets the rows as if they came from standard input, and copies them into the
@@ -72,9 +72,14 @@ public struct Campaign: Sendable {
         options.collapseID = collapseID
         options.name = name
         options.labels = labels
-        options.ledger = path(ledger)
+        options.ledger = try path(ledger, of: "ledger")
         options.progress = .none
-        choices.apply(to: &options)
+        try choices.apply(to: &options)
+        for (option, isSet) in [
+            ("dry-run", options.isDryRun), ("preview", options.preview != nil),
+        ] where isSet {
+            throw .usage(option, "prints to standard output, so only the command has it")
+        }
         return options
     }
 }

@@ -15,8 +15,8 @@ public struct CampaignError: Error, Sendable, CustomStringConvertible {
         case storage
         /// Another run uses the ledger.
         case inUse
-        /// For a campaign: the run was stopped or has ended, and `RunOptions.ledgerUse` can
-        /// continue it. For a push: the task was cancelled, or the client was closed.
+        /// For a campaign: the run was stopped or has ended; if it left a ledger,
+        /// `RunOptions.ledgerUse` can continue it. For a push: the task was cancelled, or the client was closed.
         case stopped
         /// Too many pushes wait for a response.
         case busy

@@ -10,22 +10,27 @@ public struct CampaignLedger: Sendable {
     /// Creates a reference to a ledger without reading it.
     public init(_ url: URL) { self.url = url }
 
+    /// Whether the directory exists.
+    var exists: Bool {
+        (try? fileExists(path(url, of: "ledger"))) ?? true
+    }
+
     /// Rows in list order.
     ///
     /// - Parameters:
     ///   - state: State of the rows; nil: all that are settled.
     ///   - reasons: Reasons of the rows, such as `Unregistered`; empty: all.
     public func rows(state: RowState? = nil, reasons: [String] = []) -> LedgerRows {
-        LedgerRows(ledger: path(url), state: state, reasons: reasons)
+        LedgerRows(ledger: url, state: state, reasons: reasons)
     }
 
     /// Reads the whole ledger and counts its rows.
     ///
     /// - Throws: If the directory has no ledger, or can't be read.
     public func counts() async throws(CampaignError) -> CampaignCounts {
-        let directory = path(url)
-        return try await OwnThread.run { () throws(BroadsideError) in
-            CampaignCounts(try LedgerReader(path: directory).statistics().counts)
+        try await OwnThread.run { [url] () throws(BroadsideError) in
+            let directory = try path(url, of: "ledger")
+            return CampaignCounts(try LedgerReader(path: directory).statistics().counts)
         }.get()
     }
 }

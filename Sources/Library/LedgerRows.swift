@@ -2,6 +2,7 @@ internal import BroadsideLedgerFormat
 import BroadsideLedgers
 import BroadsideRows
 import BroadsideSupport
+internal import FoundationEssentials
 
 /// Rows of a ledger. A separate thread reads them on demand, and at most some thousands are in
 /// memory.
@@ -11,7 +12,7 @@ public struct LedgerRows: AsyncSequence, Sendable {
     /// Error of reading the ledger.
     public typealias Failure = CampaignError
 
-    let ledger: String
+    let ledger: URL
     let state: RowState?
     let reasons: [String]
 
@@ -134,12 +135,13 @@ final class RowFeed: @unchecked Sendable {
         var reader = LedgerRowReader()
         var isWanted = true
         do throws(BroadsideError) {
-            try LedgerReader(path: source.ledger).export(
+            let directory = try path(source.ledger, of: "ledger")
+            try LedgerReader(path: directory).export(
                 tokens: nil, format: .jsonl, states: source.state.map { [$0.name] } ?? [],
                 reasons: source.reasons
             ) { (text) throws(BroadsideError) in
                 guard let rows = reader.rows(in: text) else {
-                    throw BroadsideError("\(source.ledger): a row can't be read", exitCode: 5)
+                    throw BroadsideError("\(directory): a row can't be read", exitCode: 5)
                 }
                 isWanted = put(.success(rows), isLast: false)
                 guard isWanted else { throw SignalWatch.stopped }

@@ -49,7 +49,8 @@ public struct RunOptions: Sendable {
     /// Whether to raise this process's limits on open files and locked memory to the permitted
     /// maximum. Otherwise, the run opens only as many connections as the limits allow.
     public var raisesProcessLimits = false
-    /// Sets any other option of the command. It is called after all other options are set.
+    /// Sets any other option of the command. It is called after all other options are set. A run
+    /// refuses `isDryRun` and `preview`, which print.
     public var configure: (@Sendable (inout SendOptions) -> Void)?
 
     /// Creates options; options that are not given have their defaults.
@@ -63,7 +64,7 @@ public struct RunOptions: Sendable {
         self.ledgerUse = ledgerUse
     }
 
-    func apply(to options: inout SendOptions) {
+    func apply(to options: inout SendOptions) throws(BroadsideError) {
         server.apply(to: &options)
         options.rate = rate.map { SendRate($0) }
         options.deadline = deadline?.wholeNanoseconds
@@ -78,7 +79,7 @@ public struct RunOptions: Sendable {
         options.onLost = onLost
         options.canary = canary
         options.limit = limit
-        options.suppress = suppress.map(path)
+        options.suppress = try optionalPath(suppress, of: "suppress")
         options.skipsDuplicates = skipsDuplicates
         configure?(&options)
     }

@@ -86,4 +86,43 @@ struct CampaignValueTests {
         #expect(error.code == .invalid && error.property == "Campaign.expiration")
         #expect(apns.stop().requests == 0)
     }
+
+    @Test
+    func `The URL of a web page is not read as a file`() async throws {
+        let page = try #require(URL(string: "https://example.com/tokens.txt"))
+        let changes:
+            [(property: String, change: @Sendable (inout Campaign, inout RunOptions) -> Void)] = [
+                ("Campaign.tokens", { campaign, _ in campaign.tokens = .file(page) }),
+                ("Campaign.payload", { campaign, _ in campaign.payload = .file(page) }),
+                (
+                    "Campaign.credential",
+                    { campaign, _ in campaign.credential = .providerTokenFile(page) }
+                ),
+                ("RunOptions.suppress", { _, options in options.suppress = page }),
+            ]
+        for (property, change) in changes {
+            let error = try #require(await failure(change))
+            #expect(error.code == .invalid && error.property == property)
+            #expect(error.message.contains(page.absoluteString))
+        }
+        let error = await #expect(throws: CampaignError.self) {
+            try await Broadside.start(
+                apns.campaign(rows: 1), ledger: page, options: .init(server: apns.server))
+        }
+        #expect(error?.code == .invalid)
+        let unread = await #expect(throws: CampaignError.self) {
+            try await CampaignLedger(page).counts()
+        }
+        #expect(unread?.code == .invalid)
+    }
+
+    @Test
+    func `A dry run and a preview are refused at the start`() async throws {
+        let dry = try #require(
+            await failure { _, options in options.configure = { $0.isDryRun = true } })
+        #expect(dry.code == .invalid && dry.property == "SendOptions.isDryRun")
+        let preview = try #require(
+            await failure { _, options in options.configure = { $0.preview = 1 } })
+        #expect(preview.code == .invalid && preview.property == "SendOptions.preview")
+    }
 }

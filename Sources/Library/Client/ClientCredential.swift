@@ -15,7 +15,7 @@ struct ClientCredential: Sendable {
     init(_ source: APNsCredential, _ choices: ClientOptions) throws(BroadsideError) {
         var options = SendOptions()
         choices.server.apply(to: &options)
-        choices.proxy?.apply(to: &options)
+        try choices.proxy?.apply(to: &options)
         try source.apply(to: &options)
         var warnings: [String] = []
         credential = try Credential.read(options, warnings: &warnings)
