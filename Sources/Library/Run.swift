@@ -148,6 +148,8 @@ public func start(
         supplier?.cancel()
     }
     supplier?.cancel()
-    if let failure { throw failure }
+    if let failure {
+        throw failure.code == .stopped && !record.exists ? RunState.neverBegan : failure
+    }
     return Run(ledger: record, host, state)
 }

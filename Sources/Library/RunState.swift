@@ -103,6 +103,11 @@ final class RunState: RunObserver {
         }
     }
 
+    /// The error of a run that was stopped so early that it left no ledger.
+    static var neverBegan: CampaignError {
+        CampaignError(.stopped, "the run was stopped before it began its ledger: start it again")
+    }
+
     private func result(
         of end: RunEnd?, _ failure: BroadsideError?
     ) -> Result<RunResult, CampaignError> {

@@ -90,6 +90,19 @@ struct RunTests {
     }
 
     @Test
+    func `A request to a run that is stopping is refused as stopped`() async throws {
+        let apns = try SimulatedAPNs { $0.latencyNanoseconds = 2_000_000_000 }
+        let run = try await Broadside.start(
+            apns.campaign(rows: 1_000), ledger: apns.file("ledger"),
+            options: .init(server: apns.server, rate: 100))
+        try await run.stop()
+        let error = await #expect(throws: CampaignError.self) { try await run.stop() }
+        #expect(error?.code == .stopped)
+        #expect(try await run.result.message?.contains("control") == false)
+        apns.stop()
+    }
+
+    @Test
     func `Runs at once keep apart`() async throws {
         let apns = try SimulatedAPNs()
         let counts = try await withThrowingTaskGroup(of: UInt64.self) { group in
@@ -123,7 +136,9 @@ struct RunTests {
             #expect(error?.code == .inUse)
         }
         run.stopAtOnce()
-        #expect(try await run.result.outcome == .stopped)
+        let result = try await run.result
+        #expect(result.outcome == .stopped)
+        #expect(result.message?.contains("signal") == false)
         apns.stop()
     }
 
@@ -197,6 +212,8 @@ struct RunTests {
         starting.cancel()
         let error = await #expect(throws: CampaignError.self) { _ = try await starting.value }
         #expect(error?.code == .stopped)
+        // No ledger is left that a run could continue.
+        #expect(error?.message.contains("resume") == false)
         #expect(apns.stop().requests == 0)
     }
 
