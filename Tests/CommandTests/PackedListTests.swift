@@ -161,6 +161,26 @@ struct PackedListTests {
         try expectRefused(try directory.write(packed, to: "sum.gz"), "is damaged")
     }
 
+    @Test(arguments: ["none", "auto"])
+    func `A list that is cut off later is refused, and the repaired list begins the campaign`(
+        progress: String
+    ) throws {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 20_000)
+        let whole = try Packing.gzip.write(campaign.tokens.list(), to: "whole", in: directory)
+        let bytes = Array(try Data(contentsOf: URL(filePath: whole)))
+        let list = try directory.write(Array(bytes.dropLast(99)), to: "list.gz")
+        let more = ["--tokens", list, "--progress", progress]
+        let refused = try campaign.send(to: server.endpoint, more)
+        #expect(refused.exitCode == 2 && refused.errors.contains("is cut off"), "\(refused)")
+        let left = try directory.names(in: campaign.directory.path)
+        #expect(!left.contains { $0 == "ledger" || $0.hasPrefix(".broadside-") }, "\(left)")
+        try directory.write(bytes, to: "list.gz")
+        let sent = try campaign.send(to: server.endpoint, more)
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        #expect(try server.finish().count == 20_000)
+    }
+
     @Test func `A list that is compressed twice is refused in one sentence`() throws {
         try makeLedger()
         let rows = (0..<300).map { tokens.token($0) + "\n" }.joined()

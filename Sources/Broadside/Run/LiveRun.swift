@@ -83,7 +83,8 @@ struct LiveRun {
     ///
     /// - Returns: The exit code; nil if more rows are due later, in the next pass.
     func run(_ signals: SignalWatch) throws(BroadsideError) -> Int32? {
-        let planText = prepared.size.map { size in
+        let shownSize = plan.options.progress == .none ? nil : prepared.size
+        let planText = shownSize.map { size in
             plan.description(
                 of: list, size: size, ahead: ahead(of: size), alert: prepared.alert,
                 waves: prepared.waves,

@@ -6,7 +6,7 @@ import BroadsideSupport
 /// The inputs that a run takes from its list and its ledger before it sends.
 struct PreparedRun {
     let session: LedgerSession
-    /// Size of the list, for display; nil if no progress is shown.
+    /// Size of the list, for display; nil if the campaign is finished.
     let size: ListSize?
     let alert: AlertText?
     /// The waves of the campaign; nil: all rows are sent at once.
@@ -22,36 +22,45 @@ struct PreparedRun {
         session = try LedgerSession(
             plan, list: list, part: run.isBegun ? nil : run.rows.part(), skips: run.skips,
             directory: directory, zones: ZoneDatabase(), now: Clock.now())
-        let isOver = session.isFinishedAlready
-        waves =
-            isOver
-            ? nil
-            : try WavePlan(
-                plan.options.delivery, list,
-                ListSelection(rows: session.manifest.rows, skips: session.skips),
-                startedAt: session.manifest.firstStartedAtMilliseconds)
-        if let waves, session.isResumed {
-            list.warn(of: waves.zones.headers, isBegun: true)
-        } else if let waves {
-            do throws(BroadsideError) {
-                if let refusal = list.refusal(of: waves.zones.headers) { throw refusal }
-                // The zones of a part are not checked: it has random rows of a table, and the
-                // table was checked as a whole.
-                if plan.options.part == nil { try waves.check(plan.options) }
-            } catch {
-                // This run began the ledger and has sent nothing. It is discarded, so that the
-                // corrected list or option can begin the campaign.
-                directory.discardCampaign()
-                throw error
-            }
+        guard !session.isFinishedAlready else {
+            (size, alert, waves) = (nil, nil, nil)
+            return
         }
-        if let waves { try session.record(zones: waves.zones.usedNames) }
-        size =
-            isOver || plan.options.progress == .none ? nil : try ListSize.estimate(plan, list)
         let selection = ListSelection(rows: session.manifest.rows, skips: session.skips)
-        alert =
-            isOver
-            ? nil : AlertText(plan, firstRow: try? FirstRow.find(plan, list, selection))
+        do throws(BroadsideError) {
+            waves = try Self.waves(run, session, selection)
+            size = try ListSize.estimate(plan, list)
+        } catch {
+            // This run began the ledger and has sent nothing. It is discarded, so that the
+            // corrected list or option can begin the campaign.
+            if !session.isResumed, ![ExitCode.rowsRemain, ExitCode.inUse].contains(error.exitCode) {
+                directory.discardCampaign()
+            }
+            throw error
+        }
+        alert = AlertText(plan, firstRow: try? FirstRow.find(plan, list, selection))
+    }
+
+    /// Plans the waves and records their zones; nil if all rows are sent at once.
+    private static func waves(
+        _ run: CheckedRun, _ session: LedgerSession, _ selection: ListSelection
+    ) throws(BroadsideError) -> WavePlan? {
+        let (plan, list) = (run.plan, run.list)
+        guard
+            let waves = try WavePlan(
+                plan.options.delivery, list, selection,
+                startedAt: session.manifest.firstStartedAtMilliseconds)
+        else { return nil }
+        if session.isResumed {
+            list.warn(of: waves.zones.headers, isBegun: true)
+        } else {
+            if let refusal = list.refusal(of: waves.zones.headers) { throw refusal }
+            // The zones of a part are not checked: it has random rows of a table, and the table
+            // was checked as a whole.
+            if plan.options.part == nil { try waves.check(plan.options) }
+        }
+        try session.record(zones: waves.zones.usedNames)
+        return waves
     }
 
     /// Continues the ledger with the next pass of the process. The time zones were read before the
