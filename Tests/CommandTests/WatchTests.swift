@@ -327,6 +327,37 @@ struct WatchTests {
             "\(verdict.errors)\(verdict.output)")
     }
 
+    @Test func `Metrics are written again once their disk works, and each failure is told once`()
+        throws
+    {
+        let campaign = try Campaign(rows: 10_000)
+        let server = try LocalAPNs()
+        let folder = "\(campaign.directory.path)/metrics"
+        let file = "\(folder)/run.prom"
+        let files = FileManager.default
+        try files.createDirectory(atPath: folder, withIntermediateDirectories: false)
+        let process = try Broadside.start(
+            campaign.arguments(to: server.endpoint, ["--rate", "100", "--metrics", file]),
+            in: campaign.directory)
+        for failure in 1...2 {
+            try process.wait { files.fileExists(atPath: file) }
+            try files.moveItem(atPath: folder, toPath: campaign.directory.fresh("moved"))
+            try process.wait {
+                try String(contentsOfFile: process.errorsPath, encoding: .utf8)
+                    .ranges(of: "the metrics are not updated").count == failure
+            }
+            // Several more writes fail.
+            usleep(2_500_000)
+            try files.createDirectory(atPath: folder, withIntermediateDirectories: false)
+        }
+        try process.wait { files.fileExists(atPath: file) }
+        process.send(signal: SIGTERM)
+        let stopped = try process.wait()
+        #expect(stopped.exitCode == 3, "\(stopped.errors)")
+        let count = stopped.errors.ranges(of: "the metrics are not updated").count
+        #expect(count == 2, "\(stopped.errors)")
+    }
+
     @Test func `--trace-frames has every frame of both directions and no secret`() throws {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 20)

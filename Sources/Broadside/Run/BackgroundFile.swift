@@ -1,12 +1,14 @@
 import BroadsideSupport
 
 /// A file that another thread keeps up to date, because its disk may be slow. New content replaces
-/// content that still waits to be written. A failure is reported once and does not end the run.
+/// content that still waits to be written. A failure does not end the run: it is reported, and the
+/// next content is tried again. Further failures are reported only after a success.
 final class BackgroundFile<Content> {
     private let path: String
     /// Consequence of a failure, for the warning.
     private let consequence: String
     private let worker: BackgroundWorker<Content, BroadsideError?>
+    /// Whether the latest write failed.
     private var hasFailed = false
 
     /// - Parameters:
@@ -29,12 +31,11 @@ final class BackgroundFile<Content> {
         }
     }
 
-    /// Schedules a write of the content; ignored after a failure.
-    func put(_ content: @autoclosure () -> Content) {
+    /// Schedules a write of the content.
+    func put(_ content: Content) {
         takeResult()
-        guard !hasFailed else { return }
         do throws(BroadsideError) {
-            try worker.put(content())
+            try worker.put(content)
         } catch {
             fail(error)
         }
@@ -54,7 +55,8 @@ final class BackgroundFile<Content> {
 
     /// Collects the result of the latest write.
     func takeResult() {
-        if let failure = worker.take() ?? nil { fail(failure) }
+        guard let result = worker.take() else { return }
+        if let failure = result { fail(failure) } else { hasFailed = false }
     }
 
     private func fail(_ error: BroadsideError) {
