@@ -202,6 +202,28 @@ struct OutputTests {
         #expect(try campaign.statistics().accepted == 20)
     }
 
+    @Test func `A summary that can't be written does not prevent the report, and both are named`()
+        throws
+    {
+        let server = try RecordingServer()
+        let campaign = try Campaign(rows: 20)
+        let page = "\(campaign.directory.path)/page.html"
+        func send(_ report: String, _ more: [String] = []) throws -> String {
+            let outputs = ["--summary", "/dev/full", "--report", report]
+            let sent = try campaign.send(to: server.endpoint, outputs + more)
+            #expect(sent.exitCode == 5, "\(sent.errors)")
+            return sent.errors
+        }
+        for resume in [[], ["--resume"]] {
+            let errors = try send(page, resume)
+            #expect(errors.contains("but an output file is missing: /dev/full: "), "\(errors)")
+            try FileManager.default.removeItem(atPath: page)
+            let both = try send("/dev/full", ["--resume"])
+            #expect(both.contains("but output files are missing: /dev/full: "), "\(both)")
+            #expect(both.ranges(of: "/dev/full: No space left").count == 2, "\(both)")
+        }
+    }
+
     @Test func `A run that can't begin writes its summary, unless another process has the ledger`()
         throws
     {

@@ -80,3 +80,34 @@ struct FinalWrites {
         }
     }
 }
+
+/// The outputs of a run that could not be written. A failure does not prevent the other outputs.
+struct MissingOutputs {
+    private var failures: [BroadsideError] = []
+
+    /// Writes an output and records its failure.
+    mutating func attempt(_ write: () throws(BroadsideError) -> Void) {
+        do throws(BroadsideError) { try write() } catch { failures.append(error) }
+    }
+
+    /// Reports the failures at the end of a run.
+    ///
+    /// - Parameters:
+    ///   - code: The exit code of the run without these failures.
+    ///   - ledger: Path of the ledger.
+    /// - Throws: All failures in one error, if every row is settled. Remaining rows and their cause
+    ///   are more important: then the failures are only printed.
+    func report(code: Int32, ledger: String) throws(BroadsideError) {
+        guard let first = failures.first else { return }
+        guard code == ExitCode.complete || code == ExitCode.openRows else {
+            for failure in failures { standardErrorLine("broadside: \(failure.message)") }
+            return
+        }
+        let what = failures.count == 1 ? "an output file is" : "output files are"
+        throw BroadsideError(
+            "every row is settled, but \(what) missing: "
+                + "\(failures.map(\.message).joined(separator: "; ")): see "
+                + "broadside ledger stats --ledger \(shellWord(ledger))",
+            exitCode: first.exitCode)
+    }
+}

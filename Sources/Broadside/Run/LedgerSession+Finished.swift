@@ -36,23 +36,30 @@ extension LedgerSession {
         // This is printed even with `--progress none`, because a job that uses the same ledger
         // every night sends nothing from the second night on.
         standardErrorLine("the campaign of \(directory.path) is finished: nothing is sent")
+        var missing = MissingOutputs()
         if let metrics = outlets.metrics {
             let text = MetricsText(finishedSnapshot(), use: ProcessUse.now()).text
-            try signals.write(plan.options.metrics ?? "") { () throws(BroadsideError) in
-                try metrics.publish(text)
+            missing.attempt { () throws(BroadsideError) in
+                try signals.write(plan.options.metrics ?? "") { () throws(BroadsideError) in
+                    try metrics.publish(text)
+                }
             }
         }
-        try summary.write(to: plan.options, signals)
+        missing.attempt { () throws(BroadsideError) in
+            try summary.write(to: plan.options, signals)
+        }
         if let report = plan.options.report {
             let ledger = directory.path
             let outcome = summary.outcome
-            // The report reads the whole ledger.
-            try signals.write(report, patience: nil) { () throws(BroadsideError) in
-                let page = try OutputFile(report, option: "report", permissions: nil)
-                page.endsWithReader = false
-                try LedgerReader(path: ledger).writeReport(
-                    to: page, isOurs: true,
-                    ending: .init(outcome: outcome, cause: cause, advice: advice))
+            missing.attempt { () throws(BroadsideError) in
+                // The report reads the whole ledger.
+                try signals.write(report, patience: nil) { () throws(BroadsideError) in
+                    let page = try OutputFile(report, option: "report", permissions: nil)
+                    page.endsWithReader = false
+                    try LedgerReader(path: ledger).writeReport(
+                        to: page, isOurs: true,
+                        ending: .init(outcome: outcome, cause: cause, advice: advice))
+                }
             }
         }
         if cause == .complete, let warning = summary.emptyHandedWarning {
@@ -71,6 +78,7 @@ extension LedgerSession {
             }
         plan.options.host?.end(RunEnd(summary: summary, exitCode: code, message: message))
         if let message { standardErrorLine("broadside: \(message)") }
+        try missing.report(code: code, ledger: directory.path)
         return code
     }
 

@@ -355,22 +355,27 @@ struct LiveRun {
         let code = conclusion.exitCode(summary)
         // The files are written before the hook is called, because the hook gets their names.
         var report: String?
-        let untold = Result { () throws(BroadsideError) in
-            let isUrgent = coordinator.isStoppingAtOnce
-            passes.isSummaryWritten = true
+        var missing = MissingOutputs()
+        let isUrgent = coordinator.isStoppingAtOnce
+        passes.isSummaryWritten = true
+        missing.attempt { () throws(BroadsideError) in
             try summary.write(to: plan.options, signals, isUrgent: isUrgent)
-            guard plan.options.report != nil || plan.options.night != nil else { return }
+        }
+        if plan.options.report != nil || plan.options.night != nil {
             let page = monitor.reportPage(
                 summary, cause: conclusion.cause, advice: advice, isUrgent: isUrgent,
                 now: Clock.now())
             if let night = plan.options.night, !isDiscarded, code != ExitCode.inUse {
                 report = night.write(page: page, into: session.directory, signals, isUrgent)
             }
-            guard let path = plan.options.report else { return }
-            try signals.write(path, isUrgent: isUrgent) { () throws(BroadsideError) in
-                try replaceFile(path, with: page)
+            if let path = plan.options.report {
+                missing.attempt { () throws(BroadsideError) in
+                    try signals.write(path, isUrgent: isUrgent) { () throws(BroadsideError) in
+                        try replaceFile(path, with: page)
+                    }
+                    report = path
+                }
             }
-            report = path
         }
         if conclusion.cause == .complete, let warning = summary.emptyHandedWarning {
             standardErrorLine(warning)
@@ -381,17 +386,7 @@ struct LiveRun {
         hook?.put(
             HookEvent(exitCode: code), summary: summary, hasLedger: !isDiscarded, report: report)
         hook?.finish(signals, isUrgent: coordinator.isStoppingAtOnce)
-        if case .failure(let error) = untold {
-            // Remaining rows and their cause are more important than a summary that could not be
-            // written.
-            if code == ExitCode.complete || code == ExitCode.openRows {
-                throw BroadsideError(
-                    "every row is settled, but an output file is missing: \(error.message): see "
-                        + "broadside ledger stats --ledger \(shellWord(session.directory.path))",
-                    exitCode: error.exitCode)
-            }
-            standardErrorLine("broadside: \(error.message)")
-        }
+        try missing.report(code: code, ledger: session.directory.path)
         return code
     }
 
