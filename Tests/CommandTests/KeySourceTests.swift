@@ -240,8 +240,10 @@ struct KeySourceTests {
         #expect(try String(contentsOfFile: mark, encoding: .utf8) == last)
     }
 
-    @Test
-    func `Ctrl-C while a command runs ends both`() throws {
+    @Test(arguments: [SIGINT, SIGTERM])
+    func `A stop signal while a command runs ends both with exit 3, and SIGHUP ends neither`(
+        signal: Int32
+    ) throws {
         let mark = "\(campaign.directory.path)/alive"
         let sending = try Broadside.start(
             campaign.arguments(
@@ -249,9 +251,14 @@ struct KeySourceTests {
                 ["--auth-key-command", "while sleep 0.2; do date +%s%N > '\(mark)'; done"],
                 without: ["auth-key"]), in: campaign.directory)
         try sending.wait { FileManager.default.fileExists(atPath: mark) }
-        sending.send(signal: SIGINT)
+        sending.send(signal: SIGHUP)
+        try FileManager.default.removeItem(atPath: mark)
+        try sending.wait { FileManager.default.fileExists(atPath: mark) }
+        sending.send(signal: signal)
         let ended = try sending.wait()
-        #expect(ended.exitCode != 0)
+        #expect(ended.exitCode == 3 && ended.errorLines.count == 1, "\(ended.errors)")
+        let says = "interrupted while --auth-key-command ran: run the same command again"
+        #expect(ended.errors.contains(says), "\(ended.errors)")
         let last = try String(contentsOfFile: mark, encoding: .utf8)
         Thread.sleep(forTimeInterval: 2)
         #expect(try String(contentsOfFile: mark, encoding: .utf8) == last)

@@ -93,7 +93,10 @@ enum SecretCommand {
             throw failure(
                 "printed more than \(grouped(UInt64(limit))) bytes: it must print the secret and nothing else"
             )
-        case .cancelled: throw SignalWatch.stopped
+        case .cancelled:
+            throw BroadsideError(
+                "interrupted while --\(option) ran: run the same command again, with --resume if "
+                    + "its ledger exists", exitCode: ExitCode.rowsRemain)
         }
     }
 

@@ -17,6 +17,9 @@ public enum CampaignRun {
     ///   was sent.
     public static func run(_ options: SendOptions) throws(BroadsideError) -> Int32 {
         defer { if options.host == nil { OutputQueue.standardError.finish() } }
+        // If the terminal is closed while the run starts, the run continues. It takes the signal
+        // when it sends.
+        if options.host == nil, !options.opensNoConnection { SignalSet([SIGHUP]).block() }
         var stage = Stage()
         do throws(BroadsideError) {
             return try run(options, &stage)

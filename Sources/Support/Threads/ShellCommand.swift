@@ -66,8 +66,8 @@ package final class ShellCommand: @unchecked Sendable {
     ///   - variables: Environment variables that are added to those of this process, or replace
     ///     them.
     ///   - limits: Limits on output and duration.
-    ///   - heedsSignals: Whether a pending stop signal ends the command. Set it if no other thread
-    ///     handles signals while the command runs.
+    ///   - heedsSignals: Whether a pending stop signal ends the command. The signal is consumed.
+    ///     Set it if no other thread handles signals while the command runs.
     package func run(
         _ command: String, input: [UInt8] = [], variables: [String: String] = [:],
         limits: Limits, heedsSignals: Bool
@@ -97,7 +97,13 @@ package final class ShellCommand: @unchecked Sendable {
                 errors: [])
         }
         pipes.closeChildren()
-        return attend(&pipes, input: input, limits, end: start + limits.nanoseconds, heedsSignals)
+        let end = attend(
+            &pipes, input: input, limits, end: start + limits.nanoseconds, heedsSignals)
+        // The caller reports the signal. Once it is unblocked, it must not end the process.
+        if heedsSignals, end.outcome == .cancelled, HostedRun.current == nil {
+            SignalWatch.takeStop()
+        }
+        return end
     }
 
     /// Interval, in milliseconds, between checks of whether the command has ended.
