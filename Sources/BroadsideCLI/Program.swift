@@ -49,6 +49,28 @@ enum Program {
         return page.text
     }
 
+    /// Reads the arguments of this process.
+    ///
+    /// - Throws: Exit code 1 if the system does not give them. Exit code 2 if one is not valid
+    ///   UTF-8, because its text would be the name of another file.
+    static func arguments() throws(BroadsideError) -> [String] {
+        guard CommandLine.argc > 0 else {
+            throw BroadsideError(
+                "the arguments can't be read: mount /proc", exitCode: ExitCode.failure)
+        }
+        let arguments = CommandLine.arguments
+        for (number, text) in arguments.enumerated() {
+            // SAFETY: the array has as many C strings as there are arguments; nothing changes them.
+            guard let bytes = unsafe CommandLine.unsafeArgv[number],
+                unsafe String(validatingCString: bytes) == nil
+            else { continue }
+            throw .request(
+                "'\(wordExcerpt(text))' is not valid UTF-8: rename the file, or write the text in "
+                    + "UTF-8")
+        }
+        return Array(arguments.dropFirst())
+    }
+
     static func run(_ arguments: [String]) throws(BroadsideError) -> Int32 {
         guard let first = arguments.first else {
             throw .request("no command given: run broadside help to list them")

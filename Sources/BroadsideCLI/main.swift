@@ -16,7 +16,7 @@ endQuietlyOnQuit()
 BenchChild.endWithBench()
 var code: Int32
 do {
-    code = try Program.run(Array(CommandLine.arguments.dropFirst()))
+    code = try Program.run(Program.arguments())
 } catch {
     // An error with exit code `complete` has no message: the reader closed the output.
     if error.exitCode != ExitCode.complete { standardErrorLine("broadside: \(error.message)") }

@@ -47,6 +47,20 @@ struct OddValueTests {
         .init(command: ["bench"]), .init(command: ["feedback"]),
     ]
 
+    @Test func `An argument that is not valid UTF-8 is refused, and no other file is read`() throws
+    {
+        let directory = try TemporaryDirectory()
+        try directory.write(DeviceTokens(count: 3).list(), to: "list\u{fffd}.txt")
+        let script = "cd \"$1\" && exec \"$0\" tokens check --tokens $'list\\xff.txt'"
+        let refused = try Subprocess(
+            "bash", ["-c", script, Broadside.path(), directory.path], in: directory
+        ).wait(limit: 60)
+        #expect(refused.exitCode == 2 && refused.output.isEmpty)
+        #expect(
+            refused.errors == "broadside: 'list\u{fffd}.txt' is not valid UTF-8: rename the file, "
+                + "or write the text in UTF-8\n", "\(refused.errors)")
+    }
+
     @Test(arguments: calls)
     func `Control characters in an option's value are escaped in each command's messages`(
         _ call: Call
