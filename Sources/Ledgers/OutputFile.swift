@@ -11,6 +11,8 @@ public final class OutputFile {
     private let path: String?
     /// Path of the temporary file; nil if the output needs no renaming.
     private let temporary: String?
+    /// Whether the temporary file has a name. It gets one at the end if the file system permits.
+    private var isNamed = false
     private var isSettled = false
     private var isFinished = false
     private var compressor: ListCompressor?
@@ -61,9 +63,14 @@ public final class OutputFile {
             temporary = name
             let ofOwner: UInt32 = 0o700
             let allowed = existing.map { $0.permissions | ofOwner } ?? 0o777
-            descriptor = SystemCall.open(
-                name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-                mode_t((permissions ?? 0o644) & allowed))
+            let mode = mode_t((permissions ?? 0o644) & allowed)
+            if let nameless = Self.openNameless(beside: path, mode) {
+                descriptor = nameless
+            } else {
+                descriptor = SystemCall.open(
+                    name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
+                isNamed = descriptor >= 0
+            }
         }
         guard descriptor >= 0 else {
             throw .file(option: option, path, errno: errno, "name a place to write to")
@@ -73,7 +80,23 @@ public final class OutputFile {
     deinit {
         guard path != nil else { return }
         close(descriptor)
-        if !isFinished, let temporary { SystemCall.unlink(temporary) }
+        if isNamed, !isFinished, let temporary { SystemCall.unlink(temporary) }
+    }
+
+    /// Opens a file without a name in the folder of a path. However the process ends, nothing of
+    /// the file is left.
+    ///
+    /// - Returns: A descriptor, or -1; nil if the file system has no such files, or if the file
+    ///   could not get a name later because there is no `/proc`.
+    private static func openNameless(beside path: String, _ mode: mode_t) -> Int32? {
+        let descriptor = SystemCall.open(
+            OutputRule.parent(of: path), O_WRONLY | SystemCall.namelessFile | O_CLOEXEC, mode)
+        guard descriptor >= 0 else {
+            return [EOPNOTSUPP, EISDIR, EINVAL, ENOSYS].contains(errno) ? nil : descriptor
+        }
+        if SystemCall.status(SystemCall.path(of: descriptor)) != nil { return descriptor }
+        close(descriptor)
+        return nil
     }
 
     /// Appends bytes.
@@ -149,12 +172,14 @@ public final class OutputFile {
         isSettled = true
     }
 
-    /// Renames the file to its final name and makes it durable.
+    /// Gives the file its final name and makes it durable.
     public func finish() throws(BroadsideError) {
         try settle()
         guard let path, let temporary else { return }
         assert(!isFinished, "a file takes its place once")
-        guard SystemCall.rename(temporary, path) == 0 else {
+        // A link can't replace a file, so the file first gets a temporary name.
+        if !isNamed { isNamed = SystemCall.link(descriptor, to: temporary) == 0 }
+        guard isNamed, SystemCall.rename(temporary, path) == 0 else {
             throw BroadsideError("\(path): \(describe(errno: errno))", exitCode: 5)
         }
         isFinished = true

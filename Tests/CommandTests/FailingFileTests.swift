@@ -57,7 +57,7 @@ struct FailingFileTests {
         .init("tokens check --tokens %/tokens.txt", "/tokens.txt", "open fstat read"),
         .init(
             "tokens dedupe --tokens %/tokens.txt --output %/out", "/tokens.txt", "open fstat read"),
-        .init("tokens dedupe --tokens %/tokens.txt --output %/out", ".new", "open"),
+        .init("tokens dedupe --tokens %/tokens.txt --output %/payloads/out", "/payloads", "open"),
         .init(
             "prune --tokens %/tokens.txt --ledger %/ledger --output %/out", "/tokens.txt",
             "open fstat read"),

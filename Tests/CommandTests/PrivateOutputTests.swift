@@ -123,4 +123,43 @@ struct PrivateOutputTests {
             ["ledger", "export"] + ledger, in: campaign.directory)
         #expect(exported.output.contains("\u{202e}"))
     }
+
+    /// Whether the file system of temporary directories has files without names.
+    private static let hasNamelessFiles: Bool = {
+        guard let directory = try? TemporaryDirectory() else { return false }
+        let file = open(directory.path, O_WRONLY | O_DIRECTORY | 0o20_000_000 | O_CLOEXEC, 0o600)
+        if file >= 0 { close(file) }
+        return file >= 0
+    }()
+
+    @Test(
+        .enabled(if: hasNamelessFiles, "the file system has no files without names"),
+        arguments: [SIGTERM, SIGKILL])
+    func `A command that is ended while it writes a list leaves nothing of it`(signal: Int32) throws
+    {
+        let campaign = try Campaign(rows: 1)
+        let server = try LocalAPNs()
+        #expect(try campaign.send(to: server.endpoint).exitCode == 0)
+        let list = try campaign.directory.write(
+            DeviceTokens(count: 2_000_000).list(), to: "large.txt")
+        let folder = "\(campaign.directory.path)/outputs"
+        let files = FileManager.default
+        try files.createDirectory(atPath: folder, withIntermediateDirectories: false)
+        let pruning = try Broadside.start(
+            [
+                "prune", "--ledger", campaign.ledger, "--tokens", list, "--output",
+                "\(folder)/clean.txt",
+            ], in: campaign.directory)
+        let open = "/proc/\(pruning.identifier)/fd"
+        try pruning.wait {
+            let numbers = (try? files.contentsOfDirectory(atPath: open)) ?? []
+            return numbers.contains { number in
+                let file = try? files.destinationOfSymbolicLink(atPath: "\(open)/\(number)")
+                return file?.contains("/outputs/") == true
+            }
+        }
+        pruning.send(signal: signal)
+        #expect(try pruning.wait().exitCode == -signal)
+        #expect(try files.contentsOfDirectory(atPath: folder) == [])
+    }
 }

@@ -48,6 +48,19 @@ package enum SystemCall {
         unsafe Glibc.unlink(path)
     }
 
+    /// `O_TMPFILE` of `open(2)`: makes a file without a name in a folder. Glibc's headers show this
+    /// flag to GNU C only.
+    package static var namelessFile: Int32 { 0o20_000_000 | O_DIRECTORY }
+
+    /// Path in `/proc` that leads to an open file.
+    package static func path(of descriptor: Int32) -> String { "/proc/self/fd/\(descriptor)" }
+
+    /// `linkat(2)`: gives an open file a name.
+    package static func link(_ descriptor: Int32, to path: String) -> Int32 {
+        // SAFETY: both paths are C strings during the call, which keeps no address.
+        unsafe linkat(AT_FDCWD, Self.path(of: descriptor), AT_FDCWD, path, AT_SYMLINK_FOLLOW)
+    }
+
     /// `rename(2)`.
     package static func rename(_ path: String, _ other: String) -> Int32 {
         // SAFETY: both paths are C strings during the call, which keeps no address.
