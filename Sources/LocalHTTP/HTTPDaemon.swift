@@ -51,6 +51,14 @@ package struct HTTPReply: Sendable {
         /// less than `timeoutSeconds`.
         package var isThreaded: Bool
 
+        /// Limit on connections that includes those that are about to be closed. New connections
+        /// are accepted while the oldest ones close.
+        var acceptedLimit: Int { 2 * connectionsLimit }
+
+        /// Maximum number of open files: connections, the socket, and those with which the daemon
+        /// waits.
+        package var descriptorsLimit: Int { acceptedLimit + 4 }
+
         package init(connectionsLimit: Int, timeoutSeconds: UInt32, isThreaded: Bool) {
             self.connectionsLimit = connectionsLimit
             self.timeoutSeconds = timeoutSeconds
@@ -127,8 +135,7 @@ package struct HTTPReply: Sendable {
         let context = unsafe Unmanaged.passUnretained(service).toOpaque()
         let daemon = unsafe microhttpd_start(
             library.functions, host, port, Self.handler, context, Self.notify,
-            // Twice the limit, so that new connections are accepted while the oldest ones close.
-            UInt32(2 * settings.connectionsLimit), settings.timeoutSeconds,
+            UInt32(settings.acceptedLimit), settings.timeoutSeconds,
             settings.isThreaded ? 1 : 0)
         guard let daemon = unsafe daemon else {
             throw .file(

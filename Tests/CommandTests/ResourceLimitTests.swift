@@ -33,6 +33,20 @@ struct ResourceLimitTests {
         #expect(!FileManager.default.fileExists(atPath: campaign.ledger))
     }
 
+    @Test func `Clients of the metrics and of the control socket count as open files`() throws {
+        let server = try RecordingServer()
+        let campaign = try Campaign(rows: 10)
+        let outlets = [
+            "--metrics", "127.0.0.1:0", "--control", "\(campaign.directory.path)/control",
+        ]
+        let refused = try send("ulimit -n 82", campaign, to: server.endpoint, outlets)
+        #expect(refused.exitCode == 2, "\(refused.errors)")
+        #expect(refused.errors.contains("--connections 1 needs 83 open files"))
+        #expect(!FileManager.default.fileExists(atPath: campaign.ledger))
+        let sent = try send("ulimit -n 83", campaign, to: server.endpoint, outlets)
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+    }
+
     @Test func `A file size limit is exit 5, and no partial file is left`() throws {
         let server = try Nghttpd(isVerbose: false)
         let campaign = try Campaign(rows: 3_000)

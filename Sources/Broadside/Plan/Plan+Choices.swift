@@ -20,7 +20,8 @@ struct RunShape: Equatable {
     static let middlingListByteCount: UInt64 = 65 * 200_000
     /// Descriptors per reactor, for its ring, its inbox, its ledger segment and a reserve.
     static let descriptorsEachReactor = 4
-    /// Other descriptors: standard streams, list, ledger, summary, name lookups.
+    /// Other descriptors: standard streams, list, ledger with its control socket, summary, name
+    /// lookups.
     static let otherDescriptors = 32
 
     /// - Parameters:
@@ -46,8 +47,9 @@ struct RunShape: Equatable {
             reactorsAtFirst = self.reactors
             return
         }
+        let taken = Self.descriptors(0, reactors: reactors) + RunOutlets.descriptors(options)
         // A draining connection and its replacement need a descriptor each.
-        let left = descriptors - min(descriptors, UInt64(Self.descriptors(0, reactors: reactors)))
+        let left = descriptors - min(descriptors, UInt64(taken))
         connectionsMost = max(
             connections, min(ConnectionGrowth.connectionsMost, Int(min(left, 1 << 20)) / 2))
         self.reactors = min(reactors, connectionsMost)
@@ -57,7 +59,7 @@ struct RunShape: Equatable {
             "each reactor that starts at first has a connection")
     }
 
-    /// Number of files that a run has open.
+    /// Number of files that a run has open, without those of `RunOutlets`.
     static func descriptors(_ connections: Int, reactors: Int) -> Int {
         connections + descriptorsEachReactor * reactors + otherDescriptors
     }

@@ -309,7 +309,9 @@ public enum CampaignRun {
         let host = plan.options.host
         if host?.raisesLimits ?? true { ResourceLimits.raise() }
         let connections = plan.shape.connections
-        let needed = RunShape.descriptors(connections, reactors: plan.shape.reactors)
+        let needed =
+            RunShape.descriptors(connections, reactors: plan.shape.reactors)
+            + RunOutlets.descriptors(plan.options)
         let allowed = host == nil ? ResourceLimits.openFiles : ResourceLimits.openFilesNow
         guard allowed >= UInt64(needed) else {
             throw .usage(

@@ -23,6 +23,9 @@ package final class MetricsEndpoint: Sendable {
     private static let settings = HTTPDaemon.Settings(
         connectionsLimit: 16, timeoutSeconds: 10, isThreaded: false)
 
+    /// Maximum number of open files of the endpoint and its clients.
+    package static var descriptorsLimit: Int { settings.descriptorsLimit }
+
     /// - Parameters:
     ///   - host: A numeric address.
     ///   - port: Port to listen on; 0 picks a free one.

@@ -45,6 +45,8 @@ package final class UnixLineServer {
     /// Maximum number of simultaneous connections; a further one replaces the connection that has
     /// been idle longest.
     static let clientsLimit = 8
+    /// Maximum number of open files: the socket, its clients, and one that replaces a client.
+    package static var descriptorsLimit: Int { clientsLimit + 2 }
     /// Maximum number of connections that one call of `serve` accepts.
     static let connectionsAtOnce = 16
 
