@@ -36,7 +36,10 @@ package final class ListBytes: Sendable {
         if let advice = Self.remoteAdvice(file, option: option) {
             throw .request(name, " is not a local file: \(advice)")
         }
-        let descriptor = isInput ? dup(STDIN_FILENO) : SystemCall.open(file, O_RDONLY | O_CLOEXEC)
+        // Opening a pipe must not wait for a writer, because pipes are refused.
+        let descriptor =
+            isInput
+            ? dup(STDIN_FILENO) : SystemCall.open(file, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
         guard descriptor >= 0 else { throw .file(name, errno: errno, Self.advice) }
         guard let information = SystemCall.status(of: descriptor) else {
             let code = errno

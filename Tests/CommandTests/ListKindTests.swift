@@ -146,6 +146,10 @@ struct ListKindTests {
         ).wait(limit: 120)
         #expect(refused.exitCode == 2, "\(refused.errors)")
         #expect(refused.errors.contains("is a pipe: use standard input, as in COMMAND | broadside"))
+        let pipe = directory.fresh("pipe")
+        #expect(mkfifo(pipe, 0o600) == 0)
+        let unwritten = try Broadside.run(["tokens", "check", "--tokens", pipe], in: directory)
+        #expect(unwritten.exitCode == 2 && unwritten.errors.contains("is a pipe: use standard"))
     }
 
     @Test func `Semicolons, a column name in another case and a JSON path are accepted`() throws {
