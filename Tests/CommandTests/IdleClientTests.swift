@@ -22,8 +22,12 @@ struct IdleClientTests {
         }
         // The first second has nothing to show.
         try process.wait {
-            let page = try Subprocess("curl", ["-sS", String(url!)], in: campaign.directory).wait()
-            return page.output.contains("broadside_")
+            let page = try Subprocess(
+                "curl", ["-sS", "-w", "%{http_code}", String(url!)], in: campaign.directory
+            ).wait()
+            let hasMetrics = page.output.contains("broadside_")
+            #expect(page.output.hasSuffix(hasMetrics ? "200" : "503"), "\(page.output)")
+            return hasMetrics
         }
         return (process, String(try #require(url)))
     }

@@ -57,6 +57,8 @@ package final class MetricsEndpoint: Sendable {
             return (405, Array("only GET\n".utf8))
         }
         guard request.path == "/metrics" else { return (404, Array("see /metrics\n".utf8)) }
-        return (200, page.text.withLock { $0 })
+        let text = page.text.withLock { $0 }
+        guard !text.isEmpty else { return (503, Array("no metrics yet: the run starts\n".utf8)) }
+        return (200, text)
     }
 }
