@@ -21,7 +21,7 @@ import Testing
     @Test func `A quoted word is read by the shell as it was`() throws {
         let texts = Self.texts(300)
         let process = Process()
-        process.executableURL = URL(fileURLWithPath: "/bin/sh")
+        process.executableURL = URL(fileURLWithPath: "/bin/bash")
         // A word that is not quoted any more may write a file.
         let folder = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
@@ -36,6 +36,9 @@ import Testing
         #expect(process.terminationStatus == 0)
         let words = bytes.split(separator: 0, omittingEmptySubsequences: false).dropLast()
         #expect(words.map { Array($0) } == texts.map { Array($0.utf8) })
+        // A message shows the word as it is.
+        #expect(texts.map(shellWord).allSatisfy { ForeignText.escaped($0) == $0 })
+        #expect(shellWord("nl\ndir/L") == "$'nl\\ndir/L'")
     }
 
     @Test func `A JSON string is read back, and has no control characters`() throws {
