@@ -42,6 +42,8 @@ extension MalformedRequest {
         .init(["--report", "@directory"], says: ["--report", "is a directory"]),
         .init(["--metrics", "9100"], says: ["--metrics 9100", "127.0.0.1:9100", "./9100"]),
         .init(["--metrics", "localhost"], says: ["--metrics localhost", "./localhost"]),
+        .init(["--metrics", "127.0.0.1:abc"], says: ["'abc' is not a port", "./127.0.0.1:abc"]),
+        .init(["--metrics", "[::1]:"], says: ["'' is not a port"]),
         // Slips of the pen.
         .init(["-tokens", "x"], says: ["-tokens", "did you mean --tokens?"]),
         .init(["@list"], says: ["takes no word", "did you mean --tokens /", "/list?"]),

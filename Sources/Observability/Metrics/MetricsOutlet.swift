@@ -32,14 +32,20 @@ package enum MetricsOutlet {
     )? {
         guard !value.contains("/"), let colon = value.lastIndex(of: ":") else { return nil }
         let digits = value[value.index(after: colon)...]
+        var host = String(value[..<colon])
+        if host.hasPrefix("["), host.hasSuffix("]") { host = String(host.dropFirst().dropLast()) }
         guard !digits.isEmpty, digits.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) else {
-            return nil
+            guard host == "localhost" || SocketAddress(numeric: host, port: 0) != nil else {
+                return nil
+            }
+            throw .usage(
+                "metrics",
+                "\(value): '\(digits)' is not a port: use 0 to 65535, or write ./\(value) for a "
+                    + "file of that name")
         }
         guard let port = UInt16(digits) else {
             throw .usage("metrics", "\(value): \(digits) is not a port: use 0 to 65535")
         }
-        var host = String(value[..<colon])
-        if host.hasPrefix("["), host.hasSuffix("]") { host = String(host.dropFirst().dropLast()) }
         // By default, the endpoint is reachable only from this machine.
         if host.isEmpty || host == "localhost" { host = "127.0.0.1" }
         guard SocketAddress(numeric: host, port: port) != nil else {
