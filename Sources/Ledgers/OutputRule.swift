@@ -189,10 +189,12 @@ public struct OutputRule {
 /// Checks that an output can be written. Without this check, writing would fail only after the run.
 package func checkWritable(_ path: String, option: String) throws(BroadsideError) {
     try OutputRule.checkDestination(option: option, path: path)
-    if let information = SystemCall.status(path), information.st_mode & S_IFMT == S_IFDIR {
-        throw .usage(option, "\(path) is a directory: name a file in it")
+    switch SystemCall.status(path).map({ $0.st_mode & S_IFMT }) {
+    case S_IFREG, nil: break
+    case S_IFDIR: throw .usage(option, "\(path) is a directory: name a file in it")
+    case S_IFSOCK: throw .usage(option, "\(path) is a socket: name a file")
+    default: return
     }
-    if isSpecialFile(path) { return }
     let probe = temporaryName(of: path)
     let descriptor = SystemCall.open(
         probe, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o644)

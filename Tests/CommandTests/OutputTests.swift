@@ -202,6 +202,19 @@ struct OutputTests {
         #expect(try campaign.statistics().accepted == 20)
     }
 
+    @Test(arguments: ["summary", "report", "metrics"])
+    func `An output that is a socket is refused before anything is sent`(option: String) throws {
+        let server = try RecordingServer()
+        let campaign = try Campaign(rows: 3)
+        let socket = "\(campaign.directory.path)/socket"
+        let script = "import socket, sys; socket.socket(socket.AF_UNIX).bind(sys.argv[1])"
+        try Subprocess.run("python3", ["-c", script, socket], in: campaign.directory)
+        let refused = try campaign.send(to: server.endpoint, ["--\(option)", socket])
+        #expect(refused.exitCode == 2 && refused.errorLines.count == 1, "\(refused.errors)")
+        #expect(refused.errors.contains("--\(option) \(socket) is a socket: name a file"))
+        #expect(try server.answers().isEmpty)
+    }
+
     @Test func `A summary that can't be written does not prevent the report, and both are named`()
         throws
     {
