@@ -61,6 +61,7 @@ struct FailingFileTests {
         .init(
             "prune --tokens %/tokens.txt --ledger %/ledger --output %/out", "/tokens.txt",
             "open fstat read"),
+        .init("simulate --state %/state", "/state", "mkdir"),
         .init("payload check --payload %/payload.json", "/payload.json", "open read"),
         .init("payload check --payload-by x=%/payloads", "/payloads", "opendir readdir"),
     ]

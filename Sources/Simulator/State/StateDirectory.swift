@@ -102,8 +102,8 @@ public struct StateDirectory: Sendable {
         self.path = path
         if SystemCall.mkdir(path, 0o700) != 0, errno != EEXIST {
             throw SimulatorError(
-                "--state \(path): \(describe(errno: errno)): name a directory that can be created",
-                exitCode: 2)
+                .file(
+                    option: "state", path, errno: errno, "name a directory that can be created"))
         }
         if let information = SystemCall.status(path), information.st_mode & S_IFMT != S_IFDIR {
             throw SimulatorError(
