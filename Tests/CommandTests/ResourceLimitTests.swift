@@ -47,6 +47,24 @@ struct ResourceLimitTests {
         #expect(sent.exitCode == 0, "\(sent.errors)")
     }
 
+    @Test(arguments: [300, 639, 640])
+    func `A limit on memory is exit 1 before anything begins, or does not matter`(
+        mebibytes: Int
+    ) throws {
+        let server = try RecordingServer()
+        let campaign = try Campaign(rows: 10)
+        let ended = try send("ulimit -v \(mebibytes << 10)", campaign, to: server.endpoint, [])
+        guard mebibytes < 640 else {
+            #expect(ended.exitCode == 0, "\(ended.errors)")
+            return
+        }
+        #expect(ended.exitCode == 1 && ended.errorLines.count == 1, "\(ended.errors)")
+        let says = "needs 640 MiB of address space, but only \(mebibytes) MiB are allowed here"
+        #expect(ended.errors.contains(says), "\(ended.errors)")
+        #expect(ended.errors.contains("ulimit -v 655360"), "\(ended.errors)")
+        #expect(!FileManager.default.fileExists(atPath: campaign.ledger))
+    }
+
     @Test func `A file size limit is exit 5, and no partial file is left`() throws {
         let server = try Nghttpd(isVerbose: false)
         let campaign = try Campaign(rows: 3_000)

@@ -64,6 +64,10 @@ struct RunShape: Equatable {
         connections + descriptorsEachReactor * reactors + otherDescriptors
     }
 
+    /// Address space that a run needs, bytes. Most of it is never used: the C library reserves a
+    /// range for the memory of each thread.
+    static func addressSpace(reactors: Int) -> UInt64 { (512 + 128 * UInt64(reactors)) << 20 }
+
     /// Returns the number of connections. Apple encourages several connections for a large volume.
     /// Four connections are enough for most campaigns.
     private static func chooseConnections(_ options: SendOptions, listByteCount: UInt64) -> Int {

@@ -320,6 +320,14 @@ public enum CampaignRun {
                     + "are allowed here: raise the limit (ulimit -n \(needed)) or use "
                     + "fewer connections")
         }
+        let space = RunShape.addressSpace(reactors: plan.shape.reactors)
+        if host == nil, let allowed = SystemCall.addressSpaceLimit, allowed < space {
+            throw BroadsideError(
+                "a run with --reactors \(plan.shape.reactors) needs \(space >> 20) MiB of address "
+                    + "space, but only \(allowed >> 20) MiB are allowed here: raise the limit on "
+                    + "memory (ulimit -v \(space >> 10)), or limit memory by a control group",
+                exitCode: ExitCode.failure)
+        }
         // Each reactor has a thread, and a kernel thread for its ledger's disk.
         try WorkerThread.checkThatSystemGives(
             2 * plan.shape.reactors + Self.otherThreads + (try metricsThreads(plan))

@@ -152,6 +152,14 @@ package enum SystemCall {
         return digits.flatMap { Int(String(decoding: $0, as: UTF8.self)) }
     }
 
+    /// `getrlimit(2)`: the address space that this process may use, in bytes; nil if unlimited.
+    package static var addressSpaceLimit: UInt64? {
+        var limit = rlimit()
+        // SAFETY: `limit` is a local variable that getrlimit writes during the call.
+        let result = unsafe getrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit)
+        return result == 0 && limit.rlim_cur != .max ? UInt64(limit.rlim_cur) : nil
+    }
+
     /// `realpath(3)`: the canonical path; nil if it does not exist.
     package static func realPath(_ path: String) -> String? {
         // SAFETY: realpath allocates a text that ends with a zero byte; it is copied, and freed

@@ -58,10 +58,11 @@ package final class WorkerThread: @unchecked Sendable {
         guard error == 0 else {
             unsafe retained.release()
             isJoined = true
+            let memory = SystemCall.addressSpaceLimit == nil ? "" : "memory (ulimit -v) or on "
             throw BroadsideError(
-                "a thread can't be started: \(describe(errno: error)): raise the limit on processes "
-                    + "(ulimit -u, a container's pids limit), or use fewer --\(option)",
-                exitCode: 1)
+                "a thread can't be started: \(describe(errno: error)): raise the limit on "
+                    + "\(memory)processes (ulimit -u, a container's pids limit), or use fewer "
+                    + "--\(option)", exitCode: 1)
         }
     }
 
