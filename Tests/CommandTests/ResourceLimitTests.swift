@@ -65,6 +65,49 @@ struct ResourceLimitTests {
         #expect(!FileManager.default.fileExists(atPath: campaign.ledger))
     }
 
+    @Test func `A simulator without free files says so once, and accepts connections later`() throws
+    {
+        let campaign = try Campaign(rows: 10)
+        let directory = campaign.directory
+        let simulator = try Subprocess(
+            "bash",
+            [
+                "-c", "ulimit -n 40 && exec \"$0\" \"$@\"", Broadside.path(), "simulate",
+                "--listen",
+                "127.0.0.1:0", "--state", "\(directory.path)/state",
+            ], in: directory)
+        func said(_ path: String) throws -> String {
+            try String(contentsOfFile: path, encoding: .utf8)
+        }
+        try simulator.wait { try said(simulator.outputPath).contains("--ledger LEDGER\n") }
+        let lines = try said(simulator.outputPath).split(separator: "\n")
+        let port = try #require(lines[0].split(separator: ":").last)
+        let script = """
+            import socket, sys, time
+            clients = [socket.create_connection(("127.0.0.1", int(sys.argv[1]))) for _ in range(60)]
+            time.sleep(200)
+            """
+        let clients = try Subprocess("python3", ["-c", script, String(port)], in: directory)
+        defer { clients.stop() }
+        let warning = "no more files can be opened, so new connections wait"
+        try simulator.wait { try said(simulator.errorsPath).contains(warning) }
+        // Several more attempts fail.
+        usleep(500_000)
+        clients.stop()
+        let send = lines[1].split(separator: " ").map(String.init)
+        let end = try #require(send.firstIndex(of: "--tokens"))
+        let sent = try Broadside.run(
+            send[1..<end] + [
+                "--tokens", campaign.list, "--payload", campaign.payloadFile, "--ledger",
+                campaign.ledger,
+            ], in: directory)
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        simulator.send(signal: SIGTERM)
+        let ended = try simulator.wait()
+        #expect(ended.exitCode == 0, "\(ended.errors)")
+        #expect(ended.errors.ranges(of: warning).count == 1, "\(ended.errors)")
+    }
+
     @Test func `A file size limit is exit 5, and no partial file is left`() throws {
         let server = try Nghttpd(isVerbose: false)
         let campaign = try Campaign(rows: 3_000)

@@ -64,7 +64,14 @@ enum SimulateCommand {
                 print(service.command.map(shellWord).joined(separator: " "))
             }
             fflush(nil)
-            while signals.take(nanoseconds: 60_000_000_000) == nil {}
+            var isWarned = false
+            while signals.take(nanoseconds: 1_000_000_000) == nil {
+                guard endpoint.wasOutOfFiles, !isWarned else { continue }
+                isWarned = true
+                standardErrorLine(
+                    "broadside: warning: no more files can be opened, so new connections wait: "
+                        + "raise the limit on open files (ulimit -n)")
+            }
             totals = endpoint.stop()
         } catch {
             throw BroadsideError(error.message, exitCode: error.exitCode)

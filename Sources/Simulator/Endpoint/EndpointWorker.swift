@@ -38,6 +38,8 @@ final class EndpointWorker {
     /// Time at which an outage begins or ends, nanoseconds.
     var outageChange: UInt64 = .max
     var isOutage = false
+    /// Time at which this thread accepts connections again, nanoseconds; `.max` unless it pauses.
+    private var acceptsAt: UInt64 = .max
     /// The counts that were published last.
     private var published = (open: 0, requests: UInt64(0), accepted: UInt64(0))
     /// Plaintext being processed.
@@ -76,6 +78,10 @@ final class EndpointWorker {
             context.readClock()
             while ring.reap(into: &batch) > 0 {
                 for position in 0..<batch.count { handle(batch[position]) }
+            }
+            if acceptsAt <= context.now {
+                acceptsAt = .max
+                ring.acceptMultishot(listener, userData: userData(.accept))
             }
             deliverDueResponses()
             handleAlarms()
@@ -141,6 +147,7 @@ final class EndpointWorker {
 
     private func waitNanoseconds(_ stopsAt: UInt64?) -> UInt64? {
         var due = min(nextAlarm, outageChange, stopsAt ?? .max, context.queue.firstDue ?? .max)
+        due = min(due, acceptsAt)
         if let flush = context.journal?.flushDue { due = min(due, flush) }
         if let flush = context.instruments.recording?.flushDue(context.now) {
             due = min(due, flush)
@@ -177,7 +184,12 @@ final class EndpointWorker {
         case .cancel: break
         case .accept:
             if completion.result >= 0 { accept(completion.result) }
-            if !completion.hasMore { ring.acceptMultishot(listener, userData: userData(.accept)) }
+            guard !completion.hasMore else { break }
+            if shared.isOutOfFiles(errno: -completion.result) {
+                acceptsAt = context.now + SimulatorLimits.acceptPauseNanoseconds
+            } else {
+                ring.acceptMultishot(listener, userData: userData(.accept))
+            }
         case .receive:
             if let connection = connection(completion) { received(completion, on: connection) }
             if let buffer = completion.bufferID { ring.giveBack(buffer) }

@@ -271,6 +271,9 @@ public final class ProviderEndpoint: Sendable {
     /// Number of complete requests so far, updated with a short delay.
     public var requestCount: UInt64 { shared.counts.requests }
 
+    /// Whether a connection had to wait because no more files could be opened.
+    public var wasOutOfFiles: Bool { shared.wasOutOfFiles }
+
     /// A command line that sends to this endpoint. It lacks only the user's own files.
     public var sendCommand: [String] {
         command("send", to: address)

@@ -55,6 +55,8 @@ final class LegacyService: Sendable {
         private var connections: [LegacyConnection] = []
         private var journal: JournalWriter?
         private var totals = SimulatorTotals()
+        /// Time at which connections are accepted again, nanoseconds.
+        private var acceptsAt: UInt64 = 0
 
         init(_ kind: Kind, listener: Int32, tls: TLSContext, legacy: LegacyContext) {
             self.kind = kind
@@ -67,11 +69,12 @@ final class LegacyService: Sendable {
         func run(stopDescriptor: Int32) -> SimulatorTotals {
             defer { Socket.close(listener) }
             while true {
+                let accepts =
+                    connections.count < LegacyService.connectionLimit
+                    && acceptsAt <= ClockStart.monotonicNanoseconds()
                 var waited = [
                     pollfd(fd: stopDescriptor, events: Int16(POLLIN), revents: 0),
-                    pollfd(
-                        fd: connections.count < LegacyService.connectionLimit ? listener : -1,
-                        events: Int16(POLLIN), revents: 0),
+                    pollfd(fd: accepts ? listener : -1, events: Int16(POLLIN), revents: 0),
                 ]
                 for connection in connections {
                     let writes = connection.wantsToWrite ? Int16(POLLOUT) : 0
@@ -95,7 +98,13 @@ final class LegacyService: Sendable {
 
         private func accept() {
             let descriptor = Glibc.accept(listener, nil, nil)
-            guard descriptor >= 0 else { return }
+            guard descriptor >= 0 else {
+                if legacy.shared.isOutOfFiles(errno: errno) {
+                    acceptsAt =
+                        ClockStart.monotonicNanoseconds() + SimulatorLimits.acceptPauseNanoseconds
+                }
+                return
+            }
             _ = fcntl(descriptor, F_SETFL, O_NONBLOCK)
             _ = fcntl(descriptor, F_SETFD, FD_CLOEXEC)
             do throws(TLSError) {
@@ -248,7 +257,7 @@ final class LegacyService: Sendable {
         /// Returns the milliseconds until the next work is due, or -1 if no work is pending.
         private func timeout() -> Int32 {
             let now = ClockStart.monotonicNanoseconds()
-            var soonest = UInt64.max
+            var soonest = acceptsAt > now ? acceptsAt : .max
             for connection in connections {
                 switch connection.phase {
                 case .awaitingErrorPacket(let due), .ending(let due): soonest = min(soonest, due)

@@ -32,4 +32,6 @@ enum SimulatorLimits {
     static let keptRequests = 1_000_000
     /// Maximum number of device tokens that `--issue-tokens` creates.
     static let issuedTokens = 10_000_000
+    /// Time for which a thread accepts no connection if no more files can be opened, nanoseconds.
+    static let acceptPauseNanoseconds: UInt64 = 100_000_000
 }

@@ -1,3 +1,4 @@
+internal import Glibc
 internal import Synchronization
 
 /// How connections are dropped.
@@ -20,6 +21,7 @@ final class EndpointShared: Sendable {
     private let requests = Atomic<UInt64>(0)
     private let accepted = Atomic<UInt64>(0)
     private let drops = Mutex(Drops())
+    private let outOfFiles = Atomic<Bool>(false)
 
     /// The last order to drop all connections, and how far the threads have carried it out.
     private struct Drops {
@@ -39,6 +41,17 @@ final class EndpointShared: Sendable {
 
     /// Total number of connections.
     var connections: UInt64 { connectionCount.load(ordering: .relaxed) }
+
+    /// Whether a connection could not be accepted because no more files could be opened.
+    var wasOutOfFiles: Bool { outOfFiles.load(ordering: .relaxed) }
+
+    /// Returns whether accepting a connection failed because no more files can be opened. The
+    /// connection then stays in the queue, so the next attempt would fail at once.
+    func isOutOfFiles(errno number: Int32) -> Bool {
+        guard number == EMFILE || number == ENFILE else { return false }
+        outOfFiles.store(true, ordering: .relaxed)
+        return true
+    }
 
     /// Whether the threads must end. It is set before the threads are woken.
     var isStopping: Bool {

@@ -41,6 +41,8 @@ package final class UnixLineServer {
     private var hasEnded = false
     private var clients: [Client] = []
     private var rounds: UInt64 = 0
+    /// Whether the latest connection could not be accepted because no more files can be opened.
+    private var isOutOfFiles = false
 
     /// Maximum number of simultaneous connections; a further one replaces the connection that has
     /// been idle longest.
@@ -49,6 +51,9 @@ package final class UnixLineServer {
     package static var descriptorsLimit: Int { clientsLimit + 2 }
     /// Maximum number of connections that one call of `serve` accepts.
     static let connectionsAtOnce = 16
+
+    /// Time for which `wait` ignores new connections if no more files can be opened.
+    private static let acceptPauseMilliseconds: Int32 = 100
 
     /// Creates the socket; a stale one is replaced, any other file is left unchanged.
     ///
@@ -127,10 +132,12 @@ package final class UnixLineServer {
     ///
     /// - Returns: False if `other` has become readable instead.
     package func wait(orFor other: Int32) -> Bool {
-        var waited = ([other, descriptor] + clients.map(\.descriptor)).map {
+        // A connection that can't be accepted would end the wait at once.
+        let listener = isOutOfFiles ? -1 : descriptor
+        var waited = ([other, listener] + clients.map(\.descriptor)).map {
             pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
         }
-        while SystemCall.poll(&waited, -1) < 0 {
+        while SystemCall.poll(&waited, isOutOfFiles ? Self.acceptPauseMilliseconds : -1) < 0 {
             guard errno == EINTR else { return false }
         }
         return waited[0].revents == 0
@@ -145,6 +152,7 @@ package final class UnixLineServer {
         for index in clients.indices.reversed() { serve(index, respond) }
         for _ in 0..<Self.connectionsAtOnce {
             let client = accept(descriptor, nil, nil)
+            isOutOfFiles = client < 0 && (errno == EMFILE || errno == ENFILE)
             guard client >= 0 else { break }
             _ = fcntl(client, F_SETFD, FD_CLOEXEC)
             _ = fcntl(client, F_SETFL, O_NONBLOCK)
