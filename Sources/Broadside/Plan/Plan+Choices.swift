@@ -1,4 +1,6 @@
+import BroadsideObservability
 internal import BroadsidePolicy
+import BroadsideSupport
 internal import Glibc
 
 /// Number of connections and reactors at the start of a run, and limits on their growth.
@@ -47,7 +49,7 @@ struct RunShape: Equatable {
             reactorsAtFirst = self.reactors
             return
         }
-        let taken = Self.descriptors(0, reactors: reactors) + RunOutlets.descriptors(options)
+        let taken = Self.descriptors(0, reactors: reactors) + Self.outletDescriptors(options)
         // A draining connection and its replacement need a descriptor each.
         let left = descriptors - min(descriptors, UInt64(taken))
         connectionsMost = max(
@@ -59,9 +61,17 @@ struct RunShape: Equatable {
             "each reactor that starts at first has a connection")
     }
 
-    /// Number of files that a run has open, without those of `RunOutlets`.
+    /// Number of files that a run has open, without those of `outletDescriptors`.
     static func descriptors(_ connections: Int, reactors: Int) -> Int {
         connections + descriptorsEachReactor * reactors + otherDescriptors
+    }
+
+    /// Number of files that the sockets of `--control` and `--metrics` and their clients have open
+    /// at most.
+    static func outletDescriptors(_ options: SendOptions) -> Int {
+        let hasEndpoint = options.metrics.map { (try? MetricsOutlet.address($0)) != nil } ?? false
+        return (options.control == nil ? 0 : UnixLineServer.descriptorsLimit)
+            + (hasEndpoint ? MetricsEndpoint.descriptorsLimit : 0)
     }
 
     /// Address space that a run needs, bytes. Most of it is never used: the C library reserves a

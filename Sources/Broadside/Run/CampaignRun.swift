@@ -311,7 +311,7 @@ public enum CampaignRun {
         let connections = plan.shape.connections
         let needed =
             RunShape.descriptors(connections, reactors: plan.shape.reactors)
-            + RunOutlets.descriptors(plan.options)
+            + RunShape.outletDescriptors(plan.options)
         let allowed = host == nil ? ResourceLimits.openFiles : ResourceLimits.openFilesNow
         guard allowed >= UInt64(needed) else {
             throw .usage(

@@ -11,14 +11,6 @@ struct RunOutlets {
     let metrics: MetricsOutlet?
     let trace: FrameTraceFile?
 
-    /// Number of files that the sockets of `--control` and `--metrics` and their clients have open
-    /// at most.
-    static func descriptors(_ options: SendOptions) -> Int {
-        let hasEndpoint = options.metrics.map { (try? MetricsOutlet.address($0)) != nil } ?? false
-        return (options.control == nil ? 0 : UnixLineServer.descriptorsLimit)
-            + (hasEndpoint ? MetricsEndpoint.descriptorsLimit : 0)
-    }
-
     init(_ options: SendOptions) throws(BroadsideError) {
         if let path = options.control { controls.append(try Self.server(path)) }
         trace = try options.traceFrames.map { (path) throws(BroadsideError) in
