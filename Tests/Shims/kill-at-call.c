@@ -64,6 +64,11 @@ int renameat2(int fromFolder, const char *from, int toFolder, const char *to, un
     return NEXT(renameat2)(fromFolder, from, toFolder, to, flags);
 }
 
+int linkat(int fromFolder, const char *from, int toFolder, const char *to, int flags) {
+    count();
+    return NEXT(linkat)(fromFolder, from, toFolder, to, flags);
+}
+
 int unlink(const char *path) {
     count();
     return NEXT(unlink)(path);
