@@ -60,7 +60,7 @@ struct AdviceCauseTests: AdviceReading {
         let rows = [
             AdviceCause.heldBack: 20, .allRefused: 3, .canaryWithoutResponses: 300,
             .tooManyBadTokens: 18_000, .tooManyInvalid: 12_000, .ledgerFailed: 20_000,
-            .ledgerGone: 10_000, .superseded: 10_000, .listFailed: 60_000,
+            .ledgerGone: 10_000, .superseded: 10_000, .listFailed: 6_000,
             .listFaulty: 60_000,
         ]
         let scene = try Scene(rows: rows[cause] ?? 2000)
@@ -357,7 +357,8 @@ struct AdviceCauseTests: AdviceReading {
         let campaign = scene.campaign
         let list =
             cause == .listFailed
-            ? try Packing.gzip.write(campaign.tokens.list(), to: "list.txt", in: scene.directory)
+            ? try Packing.gzip.write(
+                campaign.tokens.wideList(), to: "list.csv", in: scene.directory)
             : campaign.list
         let whole = try Data(contentsOf: URL(filePath: list))
         if cause == .listFailed {
@@ -374,7 +375,7 @@ struct AdviceCauseTests: AdviceReading {
         }
         return Ending(
             run: try process.wait(),
-            says: cause == .listFailed ? "list.txt.gz" : "changed while it was read", exitCode: 5,
+            says: cause == .listFailed ? "list.csv.gz" : "changed while it was read", exitCode: 5,
             fix: { command in
                 try whole.write(to: URL(filePath: list))
                 return command

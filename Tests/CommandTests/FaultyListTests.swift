@@ -122,10 +122,10 @@ struct FaultyListTests {
 
     /// Too far behind to be seen before anything is sent.
     @Test(arguments: Packing.allCases)
-    func `A fault behind 60,000 rows stops a run, and the rest remains`(packing: Packing) throws {
+    func `A fault behind 80,000 rows stops a run, and the rest remains`(packing: Packing) throws {
         let campaign = try Campaign(rows: 0)
         let server = try LocalAPNs(["--seed", "5"])
-        let count = 60_000
+        let count = 80_000
         let text =
             "token,name\n" + Self.rows(0..<count) + Self.row(count, "\"Bea")
             + Self.rows(count + 1..<count + 20)

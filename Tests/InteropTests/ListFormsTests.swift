@@ -72,12 +72,13 @@ struct ListFormsTests {
     @Test(arguments: [
         Packing.gzip, .zstd,
     ])
-    func `A truncated list is exit 5, and a resume with the whole one finishes`(packing: Packing)
-        throws
-    {
+    func `A list that is truncated behind its first 4 MiB is exit 5, and a resume finishes it`(
+        packing: Packing
+    ) throws {
         let campaign = try Campaign(rows: 4_000)
         let server = try Nghttpd(for: campaign.tokens)
-        let whole = try packing.write(campaign.tokens.list(), to: "list", in: campaign.directory)
+        let whole = try packing.write(
+            campaign.tokens.wideList(), to: "list.csv", in: campaign.directory)
         let packed = try Data(contentsOf: URL(filePath: whole))
         try packed.prefix(packed.count * 3 / 4).write(to: URL(filePath: whole))
         let first = try campaign.send(to: server.endpoint, ["--tokens", whole, "--summary", "-"])
@@ -94,7 +95,7 @@ struct ListFormsTests {
         let second = try campaign.send(
             to: server.endpoint, ["--tokens", whole, "--resume", "--summary", "-"])
         #expect(second.exitCode == 0, "\(second.errors)")
-        try expectComplete(campaign, summary: SendSummary(json: second.output))
+        #expect(try SendSummary(json: second.output).accepted == 4_000)
         #expect(try server.tally(campaign.tokens).isExact)
     }
 

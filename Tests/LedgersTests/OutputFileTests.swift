@@ -16,11 +16,18 @@ struct OutputFileTests {
             for piece in 0..<pieces {
                 try output.write([UInt8](repeating: UInt8(piece), count: 1 << 20))
             }
-            let temporary = try #require(try directory.names(in: directory.path).first)
+            // The file has no name yet.
+            let folder = "/proc/\(getpid())/fd"
+            let file = try #require(
+                try FileManager.default.contentsOfDirectory(atPath: folder).first { name in
+                    let target = try? FileManager.default.destinationOfSymbolicLink(
+                        atPath: "\(folder)/\(name)")
+                    return target?.contains(URL(filePath: directory.path).lastPathComponent)
+                        ?? false
+                })
             let kept = try Subprocess.run(
                 "fincore",
-                ["--bytes", "--noheadings", "--output", "RES", "\(directory.path)/\(temporary)"],
-                in: directory)
+                ["--bytes", "--noheadings", "--output", "RES", "\(folder)/\(file)"], in: directory)
             let count = try #require(Int(kept.output.filter(\.isNumber)))
             // File systems that live in memory have nowhere else to put it.
             if try !isInMemory(directory) { #expect(count < 40 << 20) }

@@ -43,6 +43,12 @@ package struct DeviceTokens: Sendable {
         }
     }
 
+    /// All of them as CSV with rows of 1,600 bytes: few rows make a long list.
+    package func wideList() -> [UInt8] {
+        let note = String(repeating: "n", count: 1_534)
+        return Array(("token,note\n" + (0..<count).map { "\(token($0)),\(note)\n" }.joined()).utf8)
+    }
+
     /// How often each row's token follows `mark` in a server's log. The mark's first letter should
     /// be rare.
     package func tally(log path: String, mark: String) throws -> Tally {
