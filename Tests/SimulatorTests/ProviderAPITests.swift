@@ -224,6 +224,17 @@ struct ProviderAPITests {
         #expect(answers[2].body == Self.json("TooManyProviderTokenUpdates"))
     }
 
+    @Test func `A request with the earlier token does not permit an earlier renewal`() throws {
+        let harness = try EndpointHarness()
+        let ages = [-3000, -1700, -3000, -1400, -400]
+        var tokens: [Int: String] = [:]
+        for age in ages { tokens[age] = try harness.providerToken(issued: age) }
+        let events = try Client.converse(
+            harness, ages.map { .request(Client.fields(harness, bearer: tokens[$0]), body: "{}") })
+        let answers = events.filter { $0.kind == "answer" }
+        #expect(answers.map(\.status) == [200, 200, 200, 429, 200])
+    }
+
     @Test(arguments: [
         ("other/client-revoked", "BadCertificate", Endpoints.Environment.production),
         ("other/client-development", "BadCertificateEnvironment", .production),

@@ -144,10 +144,12 @@ struct ConnectionCredential {
             swap(&self.previous, &last)
             return nil
         }
-        if let last, last.key == token.key,
-            token.issuedAtUnixSeconds < last.issuedAtUnixSeconds + Self.renewalSeconds
-        {
-            return .tooManyProviderTokenUpdates
+        // The last token may be the older one: requests with it may still have been on their way.
+        for known in [last, previous] {
+            guard let known, known.key == token.key else { continue }
+            if token.issuedAtUnixSeconds < known.issuedAtUnixSeconds + Self.renewalSeconds {
+                return .tooManyProviderTokenUpdates
+            }
         }
         assert(last?.text != token.text, "a renewal is another token")
         previous = last

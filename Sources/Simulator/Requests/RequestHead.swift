@@ -1,4 +1,5 @@
 internal import BroadsideHPACK
+internal import BroadsidePrimitives
 internal import BroadsideSupport
 
 /// The header fields of one request that are relevant to APNs, as ranges of a scratch area.
@@ -17,7 +18,9 @@ internal import BroadsideSupport
     private var offsets = InlineArray<12, UInt16>(repeating: 0)
     private var counts = InlineArray<12, UInt16>(repeating: 0)
     private var seen: UInt16 = 0
-    /// True if a field that must be unique occurred twice.
+    /// Hashes of the names of fields that APNs does not read.
+    private var otherNames: [UInt64] = []
+    /// True if a field occurred twice.
     private(set) var hasDuplicates = false
     /// `apns-channel-id`; nil if absent. Only requests about channels have it.
     private(set) var channelID: [UInt8]?
@@ -41,6 +44,7 @@ internal import BroadsideSupport
     mutating func reset() {
         used = 0
         seen = 0
+        otherNames.removeAll(keepingCapacity: true)
         hasDuplicates = false
         channelID = nil
         requestID = nil
@@ -58,7 +62,18 @@ internal import BroadsideSupport
             claimsCompression = true
         }
         add(known, nameCount: name.byteCount, value: value)
-        if known == nil, !isTooLarge { addOfChannel(name, value) }
+        if known == nil, !isTooLarge {
+            addOfChannel(name, value)
+            addOther(name)
+        }
+    }
+
+    private mutating func addOther(_ name: RawSpan) {
+        // A client may divide cookies among fields (RFC 9113 section 8.2.3).
+        guard !name.matches("cookie") else { return }
+        let hash = MixingHash.hash(name)
+        hasDuplicates = hasDuplicates || otherNames.contains(hash)
+        otherNames.append(hash)
     }
 
     private mutating func addOfChannel(_ name: RawSpan, _ value: RawSpan) {
