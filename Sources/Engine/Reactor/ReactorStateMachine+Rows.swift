@@ -43,11 +43,20 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// fail each test, and all others would wait for it.
     @inline(never)
     private mutating func takeTestRow(_ now: Now) -> RowTag? {
-        if let tag = takeListRow(now) ?? takeHandedOverRow() { return tag }
+        if let tag = takeListRow(now) ?? takeHandedOverRow() {
+            rows.endWaitForTestRow()
+            return tag
+        }
         requestChunks(now, isTest: true)
-        // The read or the sync of the list's next rows ends soon.
-        if rows.awaitingSync.count > 0 || rows.chunks.waitsForList { return nil }
-        return rows.takeRequeued(now: now.nanoseconds)
+        // The read or the sync of the list's next rows ends soon, unless its disk is slow.
+        if rows.awaitingSync.count > 0 || rows.chunks.waitsForList,
+            rows.mayAwaitTestRow(now: now.nanoseconds)
+        {
+            return nil
+        }
+        guard let tag = rows.takeRequeued(now: now.nanoseconds) else { return nil }
+        rows.endWaitForTestRow()
+        return tag
     }
 
     // MARK: Chunks

@@ -31,6 +31,11 @@ struct RowSupply: ~Copyable {
     var hasMoreUnsent = false
     /// Counter for `--max-invalid`.
     var rowsRead = RowsRead()
+    /// Time since which a row of the list is awaited to test a server in trouble; nil if none is.
+    private var testRowAwaitedSince: UInt64?
+
+    /// Maximum time for which a test of a server in trouble waits for a row of the list.
+    static var testRowPatience: UInt64 { second }
 
     /// Limit on the rows that one iteration settles without a request. Responses wait until the
     /// iteration has settled these rows.
@@ -142,6 +147,16 @@ struct RowSupply: ~Copyable {
         if let tag = requeued.popFirst(in: slab) { return tag }
         return retries.popDue(now: now)
     }
+
+    /// Whether a test of a server in trouble may still wait for a row of the list.
+    mutating func mayAwaitTestRow(now: UInt64) -> Bool {
+        let since = testRowAwaitedSince ?? now
+        testRowAwaitedSince = since
+        return now - since <= Self.testRowPatience
+    }
+
+    /// Ends the wait for a row of the list.
+    mutating func endWaitForTestRow() { testRowAwaitedSince = nil }
 
     /// Takes any row that waits for a request, except rows of the list; nil if none is left.
     mutating func takeUnsent() -> RowTag? {

@@ -100,6 +100,25 @@ struct FaultyRowTests {
         }
     }
 
+    @Test
+    func `A list that can't be read further does not keep rows in hand from testing a server`()
+        throws
+    {
+        let run = try ScriptedRun(rows: 20)
+        // Only the first read ends.
+        run.adjustChunk = { _ in run.holdsReads = true }
+        var seen: Set<Int> = []
+        run.reply = { request in
+            seen.insert(ScriptedRun.row(request)).inserted ? .status(503) : .status(200)
+        }
+        run.run(for: 600 * second) { run.settled == 20 }
+        #expect(
+            run.settled == 20 && run.time < 300 * second, "\(run.settled), \(run.time / second) s")
+        run.endReads()
+        run.run()
+        #expect(try run.rows().allSatisfy { $0.state == .accepted })
+    }
+
     // MARK: Servers that fail for all rows
 
     /// The requests of a run, grouped by their time, without those before the first response.
