@@ -43,8 +43,9 @@ extension Simulation {
             if link.requestsAtLook != taps[id].requests.count { links[id].idleSince = nil }
             links[id].requestsAtLook = taps[id].requests.count
             let wait = isIdle ? legalWait(of: id) : false
-            check(&links[id].idleSince, isIdle && !wait, 6 * second) {
-                "link \(id) has room and gets no request for 6 s, although rows wait"
+            // The reply to a PING may be awaited for 10 s.
+            check(&links[id].idleSince, isIdle && !wait, 12 * second) {
+                "link \(id) has room and gets no request for 12 s, although rows wait"
             }
         }
     }
