@@ -78,9 +78,9 @@ extension ReactorStateMachine where Records: ~Copyable {
             if age > Self.connectLimit { failSilent(index, "no connection within 15 s", now: now) }
         case .flushing:
             if age > Self.flushLimit { beginClose(index, now: now) }
-        case .open where hasFailedToSend(index, now: now),
-            .draining where hasFailedToSend(index, now: now):
-            failSilent(index, "it accepts no more data", now: now)
+        case .open where connections[index].outbox.failedAt != nil,
+            .draining where connections[index].outbox.failedAt != nil:
+            checkEnd(index, now: now)
         case .open where isWriteOverdue(index, now: now),
             .draining where isWriteOverdue(index, now: now):
             failSilent(index, "written data was not sent within 30 s", now: now)
@@ -108,9 +108,13 @@ extension ReactorStateMachine where Records: ~Copyable {
         return now.nanoseconds > since && now.nanoseconds - since > Self.writeLimit
     }
 
-    private func hasFailedToSend(_ index: Int, now: Now) -> Bool {
-        guard let failed = connections[index].outbox.failedAt else { return false }
-        return now.nanoseconds - failed > Self.lastBytesLimit
+    /// Fails a connection on which a send failed if its end does not arrive in time. Until then,
+    /// requests do not expire, because their responses may be among the last bytes.
+    private mutating func checkEnd(_ index: Int, now: Now) {
+        guard let failed = connections[index].outbox.failedAt,
+            now.nanoseconds - failed > Self.lastBytesLimit
+        else { return }
+        failSilent(index, "it accepts no more data", now: now)
     }
 
     /// Processes the outcomes that follow from elapsed time alone: a request got no response in
