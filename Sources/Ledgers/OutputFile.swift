@@ -87,7 +87,7 @@ public final class OutputFile {
     /// the file is left.
     ///
     /// - Returns: A descriptor, or -1; nil if the file system has no such files, or if the file
-    ///   could not get a name later because there is no `/proc`.
+    ///   could not get a name later because `/proc` is missing.
     private static func openNameless(beside path: String, _ mode: mode_t) -> Int32? {
         let descriptor = SystemCall.open(
             OutputRule.parent(of: path), O_WRONLY | SystemCall.namelessFile | O_CLOEXEC, mode)

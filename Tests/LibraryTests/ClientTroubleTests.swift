@@ -108,7 +108,7 @@ struct ClientTroubleTests {
     }
 
     @Test
-    func `A push whose server never answers the handshake says that no connection was opened`()
+    func `A push whose server never responds to the handshake says that no connection was opened`()
         async throws
     {
         let server = try RecordingServer("plain", ["--answer", "silence"])

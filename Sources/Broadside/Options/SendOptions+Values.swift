@@ -14,7 +14,7 @@ extension SendOptions {
     /// Rates are above 0, and not above what any machine can send.
     package static let rateRange = Double.leastNonzeroMagnitude...1e9
 
-    /// Checks each value by itself, as the command's parser does.
+    /// Checks each value separately, as the command's parser does.
     func checkValues() throws(BroadsideError) {
         try Self.check("connections", connections, Self.connectionsRange)
         try Self.check("max-streams", maxStreams, Self.maxStreamsRange)

@@ -340,7 +340,7 @@ import Testing
     }
 
     @Test(arguments: [0, 1, 1_200] as [UInt64])
-    func `Advice to begin anew leaves out the devices that were reached`(count: UInt64) {
+    func `Advice to begin again leaves out the devices that were reached`(count: UInt64) {
         var circumstances = StopAdvice.Circumstances(
             wasAnswered: true, hasEndpoint: true, environment: "production", isBinary: false,
             ledger: "tonight", command: Self.command)
