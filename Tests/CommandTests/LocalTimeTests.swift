@@ -5,16 +5,6 @@ import Testing
 /// `--deliver-at`, `--zone-column`, `--late`, `--quiet`: rows at their local time.
 @Suite(.timeLimit(.minutes(60)))
 struct LocalTimeTests {
-    private static func campaign(_ zones: [String], header: String = "token,tz") throws -> Campaign
-    {
-        let campaign = try Campaign(rows: zones.count)
-        let tokens = try String(contentsOfFile: campaign.list, encoding: .utf8)
-            .split(separator: "\n")
-        let rows = zip(tokens, zones).map { "\($0),\($1)\n" }.joined()
-        _ = try campaign.directory.write(header + "\n" + rows, to: "list.csv")
-        return campaign
-    }
-
     private static func arguments(
         _ campaign: Campaign, _ more: [String], endpoint: String = "127.0.0.1:1"
     ) -> [String] {
@@ -56,7 +46,7 @@ struct LocalTimeTests {
     func `A wrong option is named, with how to put it right, and nothing is written`(
         more: [String], problem: String
     ) throws {
-        let campaign = try Self.campaign(Self.zones)
+        let campaign = try Campaign(zones: Self.zones)
         let finished = try Broadside.run(Self.arguments(campaign, more), in: campaign.directory)
         #expect(finished.exitCode == 2 && finished.errorLines.count == 1, "\(finished.errors)")
         #expect(finished.errors.contains(problem), "\(finished.errors)")
@@ -82,7 +72,7 @@ struct LocalTimeTests {
     }
 
     @Test func `A dry run shows the waves with their rows, and rows without a zone`() throws {
-        let campaign = try Self.campaign(Self.zones)
+        let campaign = try Campaign(zones: Self.zones)
         let planned = try Broadside.run(
             Self.arguments(
                 campaign,
@@ -107,8 +97,9 @@ struct LocalTimeTests {
     func `A preview names the wave and the local time of each request, and leaves out late rows`()
         throws
     {
-        let campaign = try Self.campaign(
-            ["Pacific/Kiritimati", "Asia/Tokyo", "Mars/Base", "America/New_York"])
+        let campaign = try Campaign(zones: [
+            "Pacific/Kiritimati", "Asia/Tokyo", "Mars/Base", "America/New_York",
+        ])
         let year = Calendar(identifier: .gregorian).component(.year, from: Date()) + 1
         let shown = try Broadside.run(
             Self.arguments(
@@ -130,7 +121,7 @@ struct LocalTimeTests {
     }
 
     @Test func `A list whose zones are unknown is refused before anything is sent`() throws {
-        let campaign = try Self.campaign(["CET+1", "Berlin", "", "GMT+25"])
+        let campaign = try Campaign(zones: ["CET+1", "Berlin", "", "GMT+25"])
         let refused = try Broadside.run(
             Self.arguments(campaign, ["--deliver-at", "09:00", "--zone-column", "tz"]),
             in: campaign.directory)
@@ -147,7 +138,7 @@ struct LocalTimeTests {
     func `Some zones that are unknown are a warning, and most of them a wrong column`(
         zones: [String], refusal: String?
     ) throws {
-        let campaign = try Self.campaign(zones)
+        let campaign = try Campaign(zones: zones)
         let options = [
             "--deliver-at", "09:00", "--zone-column", "tz", "--zone-default", "Asia/Tokyo",
         ]
@@ -176,7 +167,7 @@ struct LocalTimeTests {
     @Test func `A date that is past everywhere sends nothing, and a time that has passed is shown`()
         throws
     {
-        let campaign = try Self.campaign(["Europe/Berlin", "Asia/Tokyo"])
+        let campaign = try Campaign(zones: ["Europe/Berlin", "Asia/Tokyo"])
         let options = ["--deliver-at", "00:01", "--zone-column", "tz"]
         for more in [["--dry-run"], ["--yes"]] {
             let refused = try Broadside.run(
@@ -206,8 +197,9 @@ struct LocalTimeTests {
         throws
     {
         let simulation = try Simulation()
-        let campaign = try Self.campaign(
-            ["Europe/Berlin", "Asia/Tokyo", "Asia/Tokyo", "America/New_York"])
+        let campaign = try Campaign(zones: [
+            "Europe/Berlin", "Asia/Tokyo", "Asia/Tokyo", "America/New_York",
+        ])
         let directory = campaign.directory
         let year = Calendar(identifier: .gregorian).component(.year, from: Date()) + 1
         let state = simulation.state
@@ -250,7 +242,7 @@ struct LocalTimeTests {
 
     @Test func `A row that one stray response leaves is sent again with the next wave`() throws {
         let server = try RecordingServer("stray-once")
-        let campaign = try Self.campaign(["Asia/Tokyo", "Asia/Tokyo", "Africa/Nairobi"])
+        let campaign = try Campaign(zones: ["Asia/Tokyo", "Asia/Tokyo", "Africa/Nairobi"])
         let sent = try Broadside.run(
             Self.arguments(
                 campaign,
@@ -271,7 +263,7 @@ struct LocalTimeTests {
         throws
     {
         let server = try RecordingServer("plain", ["--detail", "1,2,3"])
-        let campaign = try Self.campaign(["Asia/Tokyo", "Asia/Kolkata", "Africa/Nairobi"])
+        let campaign = try Campaign(zones: ["Asia/Tokyo", "Asia/Kolkata", "Africa/Nairobi"])
         let directory = campaign.directory
         let now = Int(Date().timeIntervalSince1970)
         let first = try campaign.authority.providerToken(issuedAt: now, in: directory)
@@ -309,56 +301,9 @@ struct LocalTimeTests {
         Date(timeIntervalSinceNow: Double(days) * 86_400).formatted(.iso8601.year().month().day())
     }
 
-    @Test func `Rows that are sent again wait until their zone's quiet hours end, as at first`()
-        throws
-    {
-        let busy = try RecordingServer(
-            "reason", ["--status", "429", "--reason", "TooManyRequests"])
-        let server = try RecordingServer()
-        // The first chunk has rows in UTC only, and the last one in Tokyo only.
-        let zones = (0..<2_400).map { $0 < 1_200 ? "UTC" : "Asia/Tokyo" }
-        let campaign = try Self.campaign(zones)
-        let directory = campaign.directory
-        let file = try directory.write(
-            campaign.authority.providerToken(in: directory), to: "token")
-        func send(_ more: [String], to endpoint: String, clock: String) throws -> Finished {
-            var environment = try FakeTime.fixed("+0")
-            (environment["FAKETIME"], environment["TZ"]) = (clock, "UTC")
-            return try Broadside.run(
-                campaign.arguments(
-                    to: endpoint,
-                    [
-                        "--tokens", "\(directory.path)/list.csv", "--auth-token-file", file,
-                        "--zone-column", "tz", "--quiet", "22:00-08:00",
-                    ] + more, without: ["auth-key", "key-id", "team-id"]), in: directory,
-                environment: environment)
-        }
-        // At noon in UTC, it is 21:00 in Tokyo.
-        let first = try send(
-            ["--max-attempts", "1", "--retry-for", "1s"], to: busy.endpoint,
-            clock: "@\(Self.day(1)) 12:00:00")
-        #expect(first.exitCode == 6, "\(first.errors)")
-        #expect(try campaign.statistics().failed == 2_400)
-        let again = try send(
-            ["--resume", "--retry", "failed,unknown"], to: server.endpoint,
-            clock: "@\(Self.day(1)) 14:00:00 x3600")
-        #expect(again.exitCode == 0, "\(again.errors)")
-        let rows = try campaign.ledger("export").output.split(separator: "\n").dropFirst()
-            .map { $0.split(separator: ",", omittingEmptySubsequences: false) }
-        #expect(rows.count == 2_400 && rows.allSatisfy { $0[2] == "accepted" })
-        let midnight = try #require(
-            try? Date("\(Self.day(1))T00:00:00Z", strategy: .iso8601))
-        let day = UInt64(midnight.timeIntervalSince1970) * 1_000
-        let (night, morning) = (day + 22 * 3_600_000, day + 23 * 3_600_000)
-        for (row, zone) in zip(rows, zones) {
-            let time = try #require(UInt64(row[8]))
-            #expect(zone == "UTC" ? time < night : time >= morning, "\(row)")
-        }
-    }
-
     @Test func `A row that is always refused as busy does not delay the next wave`() throws {
-        let campaign = try Self.campaign(
-            (0..<40).map { $0 < 20 ? "Asia/Tokyo" : "Asia/Shanghai" })
+        let campaign = try Campaign(
+            zones: (0..<40).map { $0 < 20 ? "Asia/Tokyo" : "Asia/Shanghai" })
         let directory = campaign.directory
         let busy = campaign.tokens.token(0)
         let replay = try directory.write(
@@ -472,7 +417,7 @@ struct LocalTimeTests {
         throws
     {
         let simulation = try Simulation()
-        let campaign = try Self.campaign(["Europe/Berlin", "Asia/Tokyo"])
+        let campaign = try Campaign(zones: ["Europe/Berlin", "Asia/Tokyo"])
         let more =
             try ["--deliver-at", "09:00", "--zone-column", "tz", "--on", "2035-06-15"]
             + simulation.credentials()
@@ -536,7 +481,7 @@ struct LocalTimeTests {
         throws
     {
         let simulation = try Simulation()
-        let campaign = try Self.campaign([
+        let campaign = try Campaign(zones: [
             "Asia/Tokyo", "Asia/Tokyo", "America/New_York", "Pacific/Honolulu",
         ])
         // At 11:00 UTC clocks there show 20:00, 07:00 and 01:00, at 14:00 UTC 23:00, 10:00 and 04:00.

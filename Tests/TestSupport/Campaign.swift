@@ -93,6 +93,14 @@ package struct Campaign: Sendable {
         authority = try TestAuthority.shared()
     }
 
+    /// A campaign whose list, `list.csv`, has rows in these time zones.
+    package init(zones: [String], header: String = "token,tz") throws {
+        try self.init(rows: zones.count)
+        let lines = String(decoding: tokens.list(), as: UTF8.self).split(separator: "\n")
+        let rows = zip(lines, zones).map { "\($0),\($1)\n" }
+        _ = try directory.write(header + "\n" + rows.joined(), to: "list.csv")
+    }
+
     /// The options of a whole send; `without` leaves some out, to be given otherwise.
     package func arguments(
         to endpoint: String, _ more: [String] = [], without: Set<String> = []

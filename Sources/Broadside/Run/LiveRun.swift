@@ -306,7 +306,9 @@ struct LiveRun {
             (hasWaited ? session.manifest.rowCount : nil) ?? listEnd.endRow(stop: stop)
         stop = passes.finalStop(after: stop)
         var summary = try summary(stop: stop, statistics, endRow: endRow)
-        if isOver(stop, statistics), summary.remaining != 0, passes.hasNext(Clock.now()) {
+        if isOver(stop, statistics), leavesRows(statistics, endRow: endRow),
+            passes.hasNext(Clock.now())
+        {
             try endPass(threads, listEnd, endRow: endRow, statistics)
             monitor.endPass(summary, Clock.now())
             writes(signals).awaitTelemetry(monitor)
@@ -420,6 +422,13 @@ struct LiveRun {
                 refused: statistics.refusedByCredential,
                 accepted: passes.statistics.counts[.accepted] + statistics.counts[.accepted])
             && TopicReport.stopped(coordinator.topicReports).isEmpty
+    }
+
+    /// Whether rows are left that this process has to settle. A row that it has to reopen is left,
+    /// too, until a pass has read it, although the ledger has its earlier verdict.
+    private func leavesRows(_ statistics: RunStatistics, endRow: UInt64?) -> Bool {
+        let settled = (session.kept + statistics.counts).settled
+        return session.rowCount(with: session.earlier, upTo: endRow).map { $0 > settled } ?? true
     }
 
     /// Writes the end of a pass to the ledger, if another pass follows.
