@@ -73,7 +73,7 @@ package struct StopAdvice {
         }
     }
 
-    private let circumstances: Circumstances
+    let circumstances: Circumstances
     package private(set) var steps: [Step] = []
 
     /// - Returns: Advice without steps if nothing is left to do.
@@ -182,7 +182,7 @@ package struct StopAdvice {
 
     // MARK: Steps
 
-    private mutating func add(_ text: String, _ command: RunCommand?) {
+    mutating func add(_ text: String, _ command: RunCommand?) {
         assert(
             text.last.map { !".:;".contains($0) } ?? false,
             "a step's command continues its sentence")
@@ -217,7 +217,7 @@ package struct StopAdvice {
     private var retry: String { reopened.map { " --retry \($0)" } ?? "" }
 
     /// Option with which the same command line continues the campaign.
-    private var again: String {
+    var again: String {
         circumstances.command?.nightDate.map { "--date \($0)" } ?? "--resume"
     }
 
@@ -233,7 +233,7 @@ package struct StopAdvice {
     /// Text that names what the campaign needs to begin again with other options. A night needs
     /// another `--name`, because the path of its ledger consists of its name and date. The new
     /// campaign must leave out devices that this one has reached.
-    private var newLedger: String {
+    var newLedger: String {
         let name =
             circumstances.command?.nightDate == nil
             ? "a new ledger" : "a night under another --name"
@@ -246,13 +246,13 @@ package struct StopAdvice {
         }
     }
 
-    private mutating func resume(
+    mutating func resume(
         _ text: String, _ change: (RunCommand) -> RunCommand = { $0 }
     ) {
         add(text, resuming.map(change))
     }
 
-    private mutating func doctor(_ text: String, _ change: (RunCommand) -> RunCommand = { $0 }) {
+    mutating func doctor(_ text: String, _ change: (RunCommand) -> RunCommand = { $0 }) {
         // `doctor` does not support legacy gateways.
         guard !circumstances.isBinary else { return add(text, nil) }
         guard circumstances.hasRowTopics else {
@@ -265,7 +265,7 @@ package struct StopAdvice {
         add(text, command.map(change))
     }
 
-    private mutating func export(_ text: String, _ options: [String]) {
+    mutating func export(_ text: String, _ options: [String]) {
         let command =
             circumstances.command ?? RunCommand(program: "broadside", arguments: [], directory: "")
         add(
@@ -340,194 +340,5 @@ package struct StopAdvice {
     private mutating func investigate(_ check: String?) {
         let hint = circumstances.proxyHint.map { "\($0);" }
         doctor([check, hint, "doctor shows more"].compactMap { $0 }.joined(separator: " "))
-    }
-
-    // MARK: Refusals
-
-    /// Advice for relays that require a content-length header, which APNs does not require.
-    static let lengthRequired =
-        "this server requires a content-length header, which --content-length sends"
-
-    /// Adds a step for a refusal that the options cause and that applies to every request. Another
-    /// run with the same options would be refused as well.
-    private mutating func afterRefusal(_ refusal: StopCause.Refusal?) {
-        if refusal?.status == LengthRequired.status {
-            guard circumstances.reachedCount == 0 else {
-                // A new ledger would send to the devices that have been reached, too.
-                return resume(
-                    Self.lengthRequired + "; rows refused so far stay rejected, and \(again) sends "
-                        + "those that remain"
-                ) { $0.withFlag("content-length") }
-            }
-            add(
-                Self.lengthRequired + "; rows refused so far stay rejected, so begin a new ledger",
-                circumstances.command?.beginningAnew(ledger: circumstances.ledger)
-                    .withFlag("content-length"))
-            return
-        }
-        if let refusal, ResponseClass.isStrangeSuccess(refusal.status) {
-            export(
-                "is this APNs? Fix --endpoint, then continue with --resume; see "
-                    + "which rows may have been sent", ["--state", "unknown"])
-            return
-        }
-        if let refusal, refusal.isFromOtherServer { return afterOtherServer() }
-        guard let refusal, refusal.isCredential else {
-            export(
-                "\(Self.refusedOption(refusal)), and begin \(newLedger): rows refused so far "
-                    + "stay rejected; see which rows these are", ["--state", "rejected"])
-            return
-        }
-        switch refusal.reason {
-        case .topicDisallowed where circumstances.hasRowTopics: afterRefusedTopics(refusal)
-        case .topicDisallowed:
-            doctor(
-                "the credential is not for this --topic: if the credential is the wrong one, correct it, "
-                    + "and \(again) continues; if the topic is wrong, begin \(newLedger) with the right "
-                    + "topic, because a resume can't change it; doctor checks both without sending to a "
-                    + "device"
-            )
-        case .badEnvironmentKeyInToken, .badEnvironmentKeyIDInToken, .badCertificateEnvironment:
-            afterForeignCredential()
-        case .invalidProviderToken:
-            doctor("\(invalidToken); doctor checks this without sending to a device")
-            afterFixing()
-        case .badCertificate:
-            doctor("use a --certificate that is neither expired nor revoked; doctor checks it")
-            afterFixing()
-        case .missingProviderToken where circumstances.credential != .certificate:
-            doctor("\(Self.missingToken); doctor checks this without sending to a device")
-            afterFixing()
-        default:
-            doctor(
-                "use a credential that is valid for this topic and environment; doctor checks it "
-                    + "without sending to a device")
-            afterFixing()
-        }
-    }
-
-    /// Adds steps for a server that is not APNs. No row was processed, so all can still be sent.
-    private mutating func afterOtherServer() {
-        doctor("is this APNs? check --endpoint and any proxy in between; doctor shows more")
-        steps.append(
-            Step(
-                text: "these rows remain to be sent: run the same command line with the right "
-                    + "--endpoint and --resume to send them", command: nil))
-    }
-
-    /// Advice about MissingProviderToken if requests have a provider token.
-    package static let missingToken =
-        "the provider token was sent but did not arrive: a proxy or relay in between removes the "
-        + "header authorization"
-
-    /// Advice about InvalidProviderToken, which has several causes.
-    private var invalidToken: String {
-        switch circumstances.credential {
-        case .key:
-            "check the key, --key-id and --team-id, which must belong together (are the two IDs "
-                + "swapped?), and this machine's clock"
-        case .suppliedToken:
-            "check the program that makes the provider token: its key, key ID and team ID, which must "
-                + "belong together, and its machine's clock"
-        case .certificate:
-            "APNs saw no certificate: check --endpoint and any proxy in between that decrypts TLS"
-        }
-    }
-
-    private mutating func afterRefusedTopics(_ refusal: StopCause.Refusal?) {
-        if let refusal, refusal.isFromOtherServer { return afterOtherServer() }
-        if let refusal, refusal.isCredential {
-            export(
-                "use a credential that is for these topics; see which rows remain",
-                ["--state", "remaining"])
-        } else {
-            export(
-                "correct the topics of these rows, and send the corrected list with \(newLedger); "
-                    + "see which rows were refused", ["--state", "rejected"])
-        }
-        resume("once that is fixed, --resume tries these topics again")
-    }
-
-    private mutating func afterFixing() {
-        steps.append(
-            Step(
-                text: "these rows remain to be sent: once doctor finds nothing wrong, run the same "
-                    + "command line with the right credential and --resume to send "
-                    + "them", command: nil))
-    }
-
-    private mutating func afterForeignCredential() {
-        let text =
-            "the credential is for the other environment: check --environment; a campaign for "
-            + "another environment needs \(newLedger)"
-        guard let other else {
-            doctor(text + "; doctor checks it without sending to a device")
-            return
-        }
-        doctor(text + "; doctor tries the other one") { $0.with("environment", other) }
-        add(
-            "if the list also belongs to the other environment, start again there",
-            circumstances.command?.beginningAnew(ledger: circumstances.ledger)
-                .with("environment", other))
-    }
-
-    private mutating func afterWholePart(_ refusal: StopCause.Refusal?) {
-        switch refusal?.reason {
-        case nil:
-            export(
-                "see why, fix it, and begin \(newLedger): rows refused so far stay rejected",
-                ["--state", "rejected"])
-        case .badDeviceToken, .deviceTokenNotForTopic:
-            refusal.map { afterStrangeTokens($0) }
-        default: afterRefusal(refusal)
-        }
-    }
-
-    private mutating func afterStrangeTokens(_ refusal: StopCause.Refusal) {
-        guard refusal.reason == .badDeviceToken else {
-            export(
-                "these are tokens of another app: check --topic against the list, and begin "
-                    + "\(newLedger) with the right topic, because a resume can't change it; see which "
-                    + "rows were refused",
-                ["--state", "rejected"])
-            return
-        }
-        let text =
-            "check --environment and --topic against the list, and begin \(newLedger) with the right "
-            + "ones, because a resume can't change them"
-        guard let other else {
-            export(text + "; see which rows were refused", ["--state", "rejected"])
-            return
-        }
-        add(
-            text + "; if these are tokens of \(other), begin there",
-            circumstances.command?.beginningAnew(ledger: circumstances.ledger)
-                .with("environment", other))
-    }
-
-    /// The other of Apple's two environments; nil if `--endpoint` names the server.
-    private var other: String? {
-        guard !circumstances.hasEndpoint else { return nil }
-        return circumstances.environment == "production" ? "development" : "production"
-    }
-
-    /// Advice on the option that caused a refusal.
-    private static func refusedOption(_ refusal: StopCause.Refusal?) -> String {
-        switch refusal?.reason {
-        case .badCollapseID: "fix --collapse-id"
-        case .badExpirationDate: "fix --expiration"
-        case .badPriority: "fix --priority"
-        case .badTopic, .missingTopic: "fix --topic"
-        case .invalidPushType: "fix --push-type"
-        case .payloadEmpty: "fix --payload"
-        case .payloadTooLarge: "make the payload shorter to meet this server's limit"
-        case .badPath, .methodNotAllowed: "is this APNs? fix --endpoint"
-        case nil where refusal?.status == 413:
-            "make the payload shorter to meet this server's limit"
-        case nil where refusal?.unknownReason != nil:
-            "look up this reason, which this version does not know"
-        case nil: "is this APNs? fix --endpoint, or the request's headers"
-        default: "fix the request's headers"
-        }
     }
 }
