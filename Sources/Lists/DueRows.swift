@@ -18,11 +18,9 @@ package struct DueRows: Sendable {
     private let zones: RowZones
     /// Action for each zone, by its number minus `RowZones.firstZone`.
     private let actions: [Action]
-    /// Number of rows that the pass leaves for a later pass.
-    package let waitingRows: UInt64
-    /// Number of rows in the list divided by the number of due rows. Chunks are larger by this
+    /// Number of rows in the list divided by the number of due rows. Chunks may be larger by this
     /// factor.
-    let stride: Int
+    private let stride: Int
 
     /// Maximum value of `stride`.
     private static let strideLimit: UInt64 = 1_024
@@ -36,7 +34,6 @@ package struct DueRows: Sendable {
         for (zone, action) in zip(zones.zones, actions) {
             if action == .wait { waiting += zone.rows } else { due += zone.rows }
         }
-        waitingRows = waiting
         stride = Int(min(Self.strideLimit, max(1, (due + waiting) / max(1, due))))
     }
 
@@ -54,13 +51,43 @@ package struct DueRows: Sendable {
     func count(in rows: Range<UInt64>, of selection: RowSelection) throws(BroadsideError) -> UInt64
     {
         var count: UInt64 = 0
-        for (index, number) in try zones.numbers(of: rows).enumerated()
-        where number >= RowZones.firstZone && action(number) == .send
-            && selection.contains(rows.lowerBound + UInt64(index))
-        {
-            count += 1
+        var first = rows.lowerBound
+        let end = min(rows.upperBound, zones.endRow)
+        while first < end {
+            let window = first..<min(end, first + UInt64(ChunkReservation.rowCountMax))
+            for (index, number) in try zones.numbers(of: window).enumerated()
+            where number >= RowZones.firstZone && action(number) == .send
+                && selection.contains(first + UInt64(index))
+            {
+                count += 1
+            }
+            first = window.upperBound
         }
         return count
+    }
+
+    /// Converts a limit on the due rows of a chunk into a limit on all its rows.
+    ///
+    /// - Parameters:
+    ///   - row: First row of the chunk.
+    ///   - selection: Rows that count as due.
+    func rowLimit(
+        _ limit: Int, from row: UInt64, of selection: RowSelection
+    ) throws(BroadsideError) -> Int {
+        let (product, overflow) = limit.multipliedReportingOverflow(
+            by: stride * Int(selection.divisor))
+        let most = min(overflow ? .max : product, ChunkReservation.rowCountMax)
+        guard most > limit else { return limit }
+        var due = 0
+        let numbers = try zones.numbers(of: row..<row + UInt64(most))
+        for (index, number) in numbers.enumerated()
+        where number >= RowZones.firstZone && action(number) == .send
+            && selection.contains(row + UInt64(index))
+        {
+            due += 1
+            if due == limit { return index + 1 }
+        }
+        return most
     }
 
     /// Marks the rows of a chunk that the pass does not send.

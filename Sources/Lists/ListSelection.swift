@@ -40,10 +40,13 @@ package struct ListSelection: Sendable {
     }
 
     /// Converts a limit on the rows that the run may send into a limit on all rows of a chunk.
-    func rowLimit(_ limit: Int) -> Int {
+    ///
+    /// - Parameter row: First row of the chunk.
+    func rowLimit(_ limit: Int, from row: UInt64) throws(BroadsideError) -> Int {
         guard let due else { return limit }
-        let (product, overflow) = limit.multipliedReportingOverflow(by: due.stride)
-        return overflow ? .max : product
+        // A cursor multiplies its limit by the shard's divisor.
+        let divisor = Int(rows.selection.divisor)
+        return (try due.rowLimit(limit, from: row, of: rows.selection) - 1) / divisor + 1
     }
 
     /// Marks a chunk that has no dispositions, so that only the rows of this shard are sent.

@@ -19,10 +19,12 @@ struct CanaryRows {
     var stopCount = 0
     /// Number of rows still to hand out at the sampling point.
     var rowsAtStop: UInt64 = 0
-    /// Total size of all gaps, in bytes.
-    var openByteCount: UInt64 = 0
-    /// Total size of the gaps that were already passed, in bytes.
-    var passedByteCount: UInt64 = 0
+    /// Total size of all gaps, in bytes or in due rows.
+    var openSize: UInt64 = 0
+    /// Total size of the gaps that were already passed.
+    var passedSize: UInt64 = 0
+    /// Size of the current gap up to the cursor.
+    var sizeInGap: UInt64 = 0
     /// Position in the current gap up to which rows were handed out or kept in `remains`.
     var rest: ListPosition?
     /// Gaps that are left, in order. They are sent once the canary has passed.
@@ -41,12 +43,12 @@ extension ListSource {
     /// these points are read, too, because each row has to be numbered. They are handed out once
     /// the canary has passed.
     func nextOfCanary(_ canary: inout CanaryRows) throws(BroadsideError) -> RowChunk? {
-        if canary.isOut { goOn(&canary) }
+        if canary.isOut { try goOn(&canary) }
         while canary.rowsLeft > 0, !canary.isPlanRead {
             switch try nextOfPlan() {
             case nil:
                 canary.isPlanRead = true
-                spread(&canary)
+                try spread(&canary)
             case .gap(let gap):
                 canary.gaps.append(gap)
             case .chunk(let work):
@@ -59,38 +61,54 @@ extension ListSource {
         }
         while canary.rowsLeft > 0, let gap = canary.gaps.first {
             if let chunk = try nextAtStop(in: gap, &canary) { return chunk }
-            endGap(gap, &canary)
+            try endGap(gap, &canary)
         }
-        while let gap = canary.gaps.first { endGap(gap, &canary) }
+        while let gap = canary.gaps.first { try endGap(gap, &canary) }
         canary.isOut = true
         return nil
     }
 
     /// Takes further rows from the remaining gaps, in place of rows that could not be sent.
-    private func goOn(_ canary: inout CanaryRows) {
+    private func goOn(_ canary: inout CanaryRows) throws(BroadsideError) {
         let missing = canary.gate.takeMissing()
         guard missing > 0, canary.rowsLeft == 0 else { return }
         canary.isOut = false
         canary.rowsLeft = missing
         canary.gaps = canary.remains
         canary.remains = []
-        canary.passedByteCount = 0
+        canary.passedSize = 0
         canary.stop = 0
-        if canary.isPlanRead { spread(&canary) }
+        if canary.isPlanRead { try spread(&canary) }
     }
 
     /// Determines the number of sampling points.
-    private func spread(_ canary: inout CanaryRows) {
-        canary.openByteCount = canary.gaps.reduce(0) { $0 &+ byteCount($1) }
+    private func spread(_ canary: inout CanaryRows) throws(BroadsideError) {
+        canary.openSize = 0
+        for gap in canary.gaps { canary.openSize &+= try size(gap) }
         canary.stopCount =
             canSpreadCanary ? Int(min(canary.rowsLeft, CanaryRows.stopLimit)) : 1
         assert(canary.stopCount > 0, "there are rows to send first")
         canary.rowsAtStop = rowsAtStop(canary)
     }
 
-    private func byteCount(_ gap: ListExtent) -> UInt64 {
+    /// Size of a range of the list, over which the sampling points are spread: its due rows, or its
+    /// bytes if all rows are due. Rows that are due may lie together.
+    private func size(_ gap: ListExtent) throws(BroadsideError) -> UInt64 {
+        guard selection.due == nil else {
+            return try selection.count(in: gap.firstRow..<(gap.endRow ?? .max))
+        }
         let end = gap.endByteOffset ?? list.byteCount ?? .max
         return end - min(end, gap.byteOffset)
+    }
+
+    /// Reads a chunk of at most so many rows, or due rows.
+    private func cut(
+        atMost limit: Int, _ canary: inout CanaryRows
+    ) throws(BroadsideError) -> RowChunk? {
+        let most = try selection.rowLimit(limit, from: cursor.position.row)
+        guard let chunk = try cursor.cutRows(atMost: most) else { return nil }
+        canary.sizeInGap += try size(ListExtent(from: chunk.start, to: chunk.end))
+        return chunk
     }
 
     /// Returns the number of rows for this sampling point: the remaining rows, divided equally
@@ -104,22 +122,23 @@ extension ListSource {
     private func nextAtStop(
         in gap: ListExtent, _ canary: inout CanaryRows
     ) throws(BroadsideError) -> RowChunk? {
-        // Offset of the sampling point within the bytes of all gaps.
-        let share = canary.openByteCount / UInt64(canary.stopCount)
+        // Offset of the sampling point within all gaps.
+        let share = canary.openSize / UInt64(canary.stopCount)
         let target = share * UInt64(canary.stop)
-        let offset = target - min(target, canary.passedByteCount)
-        guard offset <= byteCount(gap) else { return nil }
-        if canary.rest == nil { canary.rest = cursor.begin(gap) }
-        // Small steps stop closer to the sampling point, and large steps cost less.
-        let step = share > 1 << 19 ? Int.max : max(1, Int(share / 512))
-        while cursor.position.byteOffset < gap.byteOffset + offset {
-            guard let chunk = try cursor.cutRows(atMost: step) else { return nil }
+        let offset = target - min(target, canary.passedSize)
+        guard offset <= (try size(gap)) else { return nil }
+        if canary.rest == nil {
+            canary.rest = cursor.begin(gap)
+            canary.sizeInGap = 0
+        }
+        while canary.sizeInGap < offset {
+            guard
+                let chunk = try cut(
+                    atMost: step(share, to: offset - canary.sizeInGap), &canary)
+            else { return nil }
             cursor.giveBack(chunk)
         }
-        guard
-            let chunk = try cursor.cutRows(
-                atMost: selection.rowLimit(Int(canary.rowsAtStop)))
-        else { return nil }
+        guard let chunk = try cut(atMost: Int(canary.rowsAtStop), &canary) else { return nil }
         keepRest(upTo: chunk.start, &canary)
         canary.rest = chunk.end
         // In a shard by row numbers, only one of `rows.selection.divisor` rows is sent.
@@ -138,6 +157,13 @@ extension ListSource {
         return chunk
     }
 
+    /// Returns how many rows, or due rows, to pass over at a time before a sampling point.
+    private func step(_ share: UInt64, to left: UInt64) -> Int {
+        guard selection.due == nil else { return Int(left) }
+        // Small steps stop closer to the sampling point, and large steps cost less.
+        return share > 1 << 19 ? Int.max : max(1, Int(share / 512))
+    }
+
     /// Keeps the rows before the sampling point that the canary does not use. They are handed out
     /// later.
     private func keepRest(upTo end: ListPosition, _ canary: inout CanaryRows) {
@@ -146,14 +172,16 @@ extension ListSource {
     }
 
     /// Keeps what is left of a gap for later, and continues with the next gap.
-    private func endGap(_ gap: ListExtent, _ canary: inout CanaryRows) {
+    private func endGap(
+        _ gap: ListExtent, _ canary: inout CanaryRows
+    ) throws(BroadsideError) {
         assert(canary.gaps.first == gap, "gaps end in their order")
         let left = canary.rest.map { gap.rest(from: $0) } ?? gap
         // The last gap is kept even if it has no rows, because counting the list's rows reads
         // through it.
         if left.firstRow != left.endRow { canary.remains.append(left) }
         canary.rest = nil
-        canary.passedByteCount &+= byteCount(gap)
+        canary.passedSize &+= try size(gap)
         canary.gaps.removeFirst()
     }
 }

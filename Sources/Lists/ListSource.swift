@@ -127,7 +127,8 @@ internal import Synchronization
             case nil:
                 isAtEnd = true
             case .gap:
-                guard let chunk = try cursor.cutRows(atMost: selection.rowLimit(rowLimit)) else {
+                let most = try selection.rowLimit(rowLimit, from: cursor.position.row)
+                guard let chunk = try cursor.cutRows(atMost: most) else {
                     work = nil
                     break
                 }

@@ -146,11 +146,15 @@ package struct WavePlan: Sendable {
     ///   - settled: Number of rows that are settled and not sent again.
     package func mayHaveLeft(at now: UInt64, rows: UInt64?, settled: UInt64) -> Bool {
         guard let rows else { return true }
-        let later = zip(zones.zones, instants).reduce(UInt64(0)) { sum, zone in
+        return settled + laterRows(at: now) < rows
+    }
+
+    /// Number of rows that become due for the first time after `now`.
+    package func laterRows(at now: UInt64) -> UInt64 {
+        zip(zones.zones, instants).reduce(0) { sum, zone in
             guard case .at(let instant) = zone.1, instant > now else { return sum }
             return sum + zone.0.rows
         }
-        return settled + later < rows
     }
 
     /// Number of rows that are due at a time.

@@ -49,8 +49,8 @@ import Testing
         #expect(plan.next(after: Self.start) == Self.start + 2 * Self.hour)
         #expect(plan.next(after: Self.start + 2 * Self.hour) == nil)
         #expect(plan.dueRows(at: Self.start) == 1)
-        #expect(plan.due(at: Self.start).waitingRows == 1)
-        #expect(plan.due(at: Self.start + 2 * Self.hour).waitingRows == 0)
+        #expect(plan.laterRows(at: Self.start) == 1)
+        #expect(plan.laterRows(at: Self.start + 2 * Self.hour) == 0)
     }
 
     @Test func `A wave has begun at its time, and not a millisecond before`() throws {
