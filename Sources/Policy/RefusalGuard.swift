@@ -15,7 +15,7 @@ import BroadsidePrimitives
 ///
 /// Until the first 200, a response about a token does not end a series of refusals either. A few
 /// dead tokens do not show that any device can be reached.
-public struct RefusalGuard: ~Copyable {
+public struct RefusalGuard: ~Copyable, Sendable {
     /// Reason for stopping a campaign.
     public enum Cause: Sendable, Equatable {
         /// `--abort-after`: this many consecutive responses refused the request or the credential.

@@ -68,3 +68,6 @@ extension FixedBuffer where Element == UInt8 {
         }
     }
 }
+
+// SAFETY: the buffer is reachable only through this value, which can't be copied.
+extension FixedBuffer: @unchecked Sendable where Element: Sendable {}

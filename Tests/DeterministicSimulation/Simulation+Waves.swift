@@ -72,6 +72,8 @@ struct WaveStory {
     var firsts: [UInt64?] = []
     /// Passes of a process that continues with its next pass; nil: the next process is a new one.
     var continuing: RunPasses?
+    /// Time of the latest TooManyProviderTokenUpdates in earlier passes of the process.
+    var updatesRefusedAt: UInt64?
     /// Number of rows of the list, once a process has read all of it.
     var rowCount: UInt64?
     /// Times during which processes waited since the last read of the ledger, milliseconds since
@@ -141,6 +143,7 @@ extension Simulation {
         _ waves: ScriptedWaves, reopens: ReopenedStates
     ) throws -> RunPasses {
         guard let zones = story.zones else { preconditionFailure("the zones are known") }
+        story.updatesRefusedAt = nil
         let wavePlan = WavePlan(
             zones, rules: waves.rules, waves.schedule(startedAt: story.startedAt))
         checkWaves(wavePlan, waves)
@@ -210,6 +213,12 @@ extension Simulation {
         guard let passes else { return }
         let time = time(of: passes)
         process.passes = passes
+        // In each pass, the script's operator begins with the settings of the options.
+        let settings = process.coordinator.settings
+        passes.requests.begin(process.coordinator, now)
+        process.coordinator.settings = settings
+        process.hasAccepted = process.coordinator.anyAccepted
+        process.updatesRefusedAt = story.updatesRefusedAt
         process.looksOnly = time < passes.dueAt
         guard let quiet = passes.waves?.nextQuiet(after: time) else { return }
         let instant = max(clock, (quiet - min(quiet, wallStart)) * millisecond)
@@ -250,6 +259,7 @@ extension Simulation {
             setWallClock(now.wallMilliseconds + story.random.delay(4 * 3_600_000))
             return
         }
+        story.updatesRefusedAt = process.updatesRefusedAt
         if !goOn(passes) { fail("the process ends, and rows of later waves are left") }
     }
 

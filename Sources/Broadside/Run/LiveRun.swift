@@ -71,10 +71,10 @@ struct LiveRun {
             assumesCanary: plan.options.assumesCanary,
             topics: plan.payloads.set.topic?.topics,
             // The rows of later waves were read, too, to find their zones.
-            rowsRead: session.rowsRead(more: due?.waitingRows ?? 0), canary: session.canaryGate(),
+            rowsRead: session.rowsRead(more: passes.laterRows), canary: session.canaryGate(),
             connectionTarget: plan.connectionTarget,
             sign: authorization.sign)
-        passes.requests.begin(coordinator)
+        passes.requests.begin(coordinator, start)
         services = ReactorServices(route: plan.route, reactors: plan.shape.reactors)
         pool = ChunkPool(reactors: plan.shape.reactors)
     }
@@ -276,9 +276,10 @@ struct LiveRun {
 
     /// Records that the canary has passed, so that a resume needs no canary.
     private func rememberCanary() {
-        guard coordinator.canary?.verdict == .passed, coordinator.stopCause != .ledgerGone else {
-            return
-        }
+        // Without a response, the canary has proved nothing for the rows of later waves.
+        guard let canary = coordinator.canary, canary.verdict == .passed,
+            canary.counts.responses > 0, coordinator.stopCause != .ledgerGone
+        else { return }
         do throws(BroadsideError) {
             try session.recordPassedCanary()
         } catch {
@@ -419,9 +420,9 @@ struct LiveRun {
     private func isOver(_ stop: StopCause?, _ statistics: RunStatistics) -> Bool {
         passes.goesOn(after: stop)
             && !RunPasses.endsRun(
-                refused: statistics.refusedByCredential,
+                refused: statistics.refusedByCredential
+                    - TopicReport.disallowedRows(coordinator.topicReports),
                 accepted: passes.statistics.counts[.accepted] + statistics.counts[.accepted])
-            && TopicReport.stopped(coordinator.topicReports).isEmpty
     }
 
     /// Whether rows are left that this process has to settle. A row that it has to reopen is left,

@@ -1,12 +1,13 @@
 package import BroadsideEngine
 package import BroadsidePolicy
+package import BroadsideSupport
 
 /// The requests of the operator to a run. They apply to the current pass and to all later passes,
 /// so that no request is lost between the end of a pass and the start of the next.
 ///
 ///     begin(pass 1) ── requests ── end ── requests ── begin(pass 2) ── ...
 ///
-/// The coordinator of a pass acts on the requests. It exists only during its pass.
+/// The coordinator of a pass acts on the requests. The next one continues its run.
 package final class OperatorRequests {
     /// Cause of the first request to stop; nil if there was none.
     package private(set) var stop: StopCause?
@@ -14,25 +15,25 @@ package final class OperatorRequests {
     var sender: Sender?
     /// Whether the credential is to be read again by the next pass.
     private var wantsReload = false
-    /// Settings at the end of the latest pass; nil: the settings in the options.
-    private var settings: OperatorSettings?
+    /// Coordinator of the latest pass that has ended; nil if none has.
+    private var previous: RunCoordinator?
     /// Coordinator of the current pass; nil before the first pass and between passes.
     private var coordinator: RunCoordinator?
 
     package init() {}
 
-    /// Begins a pass. Replaces the coordinator's settings, which are from the options, by those of
-    /// the previous pass.
-    package func begin(_ coordinator: RunCoordinator) {
+    /// Begins a pass. Its coordinator continues the run of the previous pass.
+    package func begin(_ coordinator: RunCoordinator, _ now: Now) {
         assert(self.coordinator == nil, "passes follow each other")
         self.coordinator = coordinator
-        if let settings { coordinator.settings = settings }
+        if let previous { coordinator.continueRun(of: previous, now) }
+        previous = nil
         if let stop { coordinator.stop(stop) }
     }
 
     /// Ends the pass.
     package func end() {
-        if let coordinator { settings = coordinator.settings }
+        previous = coordinator ?? previous
         coordinator = nil
     }
 

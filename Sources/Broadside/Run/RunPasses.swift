@@ -84,6 +84,9 @@ package final class RunPasses {
     /// Rows of the pass; nil: all.
     package var due: DueRows? { waves?.due(at: dueAt) }
 
+    /// Number of rows that become due for the first time after this pass.
+    var laterRows: UInt64 { waves?.laterRows(at: dueAt) ?? 0 }
+
     /// Progress through the waves; nil if there are no waves.
     func progress(_ now: Now, isWaiting: Bool) -> WaveProgress? {
         waves?.progress(at: isWaiting ? now.wallMilliseconds : dueAt, isWaiting: isWaiting)
@@ -117,15 +120,16 @@ package final class RunPasses {
     /// responses, `--abort-after` ends the run.
     ///
     /// - Parameters:
-    ///   - refused: Rows of the pass that remain because of these responses.
+    ///   - refused: Rows of the pass that remain because of these responses. Rows whose topic was
+    ///     refused are not included.
     ///   - accepted: Rows that were accepted in this pass and in earlier passes.
     static func endsRun(refused: UInt64, accepted: UInt64) -> Bool { refused > 0 && accepted == 0 }
 
-    /// Cause of the run's end. The pass that has ended was the last one.
+    /// Cause of the run's end; nil if nothing stopped it. The pass that has ended was the last one.
     ///
     /// - Parameter stop: Cause that stopped the pass; nil if nothing stopped it.
     func finalStop(after stop: StopCause?) -> StopCause? {
-        earlyEnd != nil && stop == .control ? requests.stop ?? stop : stop
+        earlyEnd != nil && stop == .control ? requests.stop : stop
     }
 
     /// Whether more rows become due after the pass.

@@ -48,9 +48,10 @@ package struct TopicReport: Sendable, Equatable {
 /// only that topic.
 ///
 ///     topic continues --its guard strikes--> stopped: its rows remain, the run's exit code is 4
-struct TopicGuards {
+struct TopicGuards: Sendable {
     /// The counts and guard of one topic.
-    private final class Topic {
+    // SAFETY: reached only through the coordinator's state, behind its lock.
+    private final class Topic: @unchecked Sendable {
         var refusals: RefusalGuard
         var accepted: UInt64 = 0
         var refused: UInt64 = 0
@@ -109,6 +110,11 @@ struct TopicGuards {
         guard topic.stop == nil else { return }
         topic.stop = TopicReport.Stop(cause: cause, refusal: refusal)
         stopped.insert(number)
+    }
+
+    /// Begins another pass, which sends rows that remain because of their topic again.
+    mutating func beginPass() {
+        for topic in topics { topic.disallowed = nil }
     }
 
     /// The results per topic, sorted by name.

@@ -17,6 +17,11 @@ extension TopicReport {
         (reports ?? []).filter { $0.stop != nil || $0.disallowed != nil }
     }
 
+    /// Number of rows that are still remaining because APNs refused their topic.
+    package static func disallowedRows(_ reports: [TopicReport]?) -> UInt64 {
+        (reports ?? []).reduce(0) { $0 + ($1.disallowed?.rows ?? 0) }
+    }
+
     /// Returns the names of refused topics with the causes, on one line.
     package static func text(_ refused: [TopicReport]) -> String {
         let named = refused.prefix(namedLimit).map { report in

@@ -37,7 +37,7 @@ import Testing
     /// Begins a pass.
     private func begin(ramp: RateRamp? = nil) -> RunCoordinator {
         let coordinator = coordinator(ramp: ramp)
-        passes.requests.begin(coordinator)
+        passes.requests.begin(coordinator, Now(nanoseconds: 0, wallMilliseconds: Self.start))
         return coordinator
     }
 
@@ -113,7 +113,7 @@ import Testing
         #expect(passes.goesOn(after: nil) && passes.finalStop(after: nil) == nil)
         #expect(!passes.goesOn(after: .control), "the operator stopped it")
         beginQuiet(first)
-        #expect(passes.goesOn(after: .control))
+        #expect(passes.goesOn(after: .control) && passes.finalStop(after: .control) == nil)
         #expect(!passes.goesOn(after: .brokenServer(.init(.connect, "broken"))))
         #expect(
             !RunPasses(nil, isDueLeft: true, now: Self.start).goesOn(after: nil),
