@@ -141,9 +141,10 @@ extension TokenList {
         guard format == .jsonl else { return nil }
         let keys = try firstKeys()
         let last = wanted.pieces(at: ".").last
+        // One of several such keys has only some of the values.
+        let same = Set(keys.filter { $0.pieces(at: ".").last == last })
         let nearest =
-            keys.first { $0.pieces(at: ".").last == last }
-            ?? nearestName(to: wanted, among: keys)
+            same.count > 1 ? nil : same.first ?? nearestName(to: wanted, among: keys)
         return (nearest.map { "did you mean \(shownColumn($0))? " } ?? "")
             + "its first row has the keys \(shownColumns(keys)): name one, or a path such as "
             + "device.token for a key inside an object"

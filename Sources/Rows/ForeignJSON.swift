@@ -1,29 +1,34 @@
+internal import BroadsideSupport
+
 /// Kind of a JSON document that is not JSON Lines, with the location of its rows.
 public enum ForeignJSON: Sendable, Equatable {
-    /// An array of objects; `path` has the keys that lead to it.
-    case rows(path: [String], tokenKey: String?)
-    /// An array of strings; `path` has the keys that lead to it.
-    case texts(path: [String])
+    /// An array of objects; `path` has the keys that lead to it. If `isKeyed`, the objects are the
+    /// values of an object, whose keys are IDs.
+    case rows(path: [String], isKeyed: Bool, tokenKey: String?)
+    /// An array of strings, or of rows that are arrays; `path` has the keys that lead to it. If
+    /// `isKeyed`, the strings are the values of an object. `elements` is the end of the jq filter
+    /// that extracts them.
+    case texts(path: [String], isKeyed: Bool, elements: String)
     /// An object whose keys are device tokens.
     case tokenKeys
     /// Any other JSON document.
     case other
 
-    /// Maximum depth at which an array is searched for.
-    private static let depthLimit = 4
-
     /// Classifies a JSON document; nil if the text does not begin like one.
     ///
     /// - Parameter firstBytes: Beginning of the document, decompressed.
     public static func detect(_ firstBytes: [UInt8]) -> ForeignJSON? {
-        var reader = Reader(text: firstBytes)
-        if firstBytes.starts(with: ListFormat.byteOrderMark) { reader.offset = 3 }
-        guard let first = reader.next() else { return nil }
-        switch first {
-        case UInt8(ascii: "["): return array([], &reader)
-        case UInt8(ascii: "{"): return object([], &reader)
-        default: return nil
+        let mark = ListFormat.byteOrderMark
+        let text = firstBytes.dropFirst(firstBytes.starts(with: mark) ? mark.count : 0)
+        guard let first = text.first(where: { $0 > 0x20 }), Array("[{".utf8).contains(first)
+        else { return nil }
+        let isOnePerLine = isOnePerLine(firstBytes)
+        let documents = isOnePerLine ? text.split(separator: UInt8(ascii: "\n")) : [text]
+        let leaves = documents.flatMap { JSONLeaf.read(Array($0).rawSpan) }
+        if case .key(let key)? = leaves.first?.path.first, ForeignToken.isLongToken(key.utf8) {
+            return .tokenKeys
         }
+        return locate(leaves, isOnePerLine: isOnePerLine)
     }
 
     /// Whether each line of a text is a JSON document of its own.
@@ -54,103 +59,77 @@ public enum ForeignJSON: Sendable, Equatable {
         return depth == 0
     }
 
-    private static func array(_ path: [String], _ reader: inout Reader) -> ForeignJSON {
-        switch reader.next() {
-        case UInt8(ascii: "{"): .rows(path: path, tokenKey: reader.tokenKey())
-        case UInt8(ascii: "\""): .texts(path: path)
-        default: .other
+    /// Finds the rows of a document by the paths of its device tokens. Without device tokens, a
+    /// string in an array shows where the rows are.
+    private static func locate(_ leaves: [JSONLeaf], isOnePerLine: Bool) -> ForeignJSON {
+        let tokens = leaves.filter(\.isToken)
+        let listed = leaves.filter(\.isInArray)
+        // Next to a row's token, an array may have older tokens.
+        let named = isOnePerLine ? tokens.filter(\.isNamedToken) : []
+        var found = named.isEmpty ? tokens : named
+        if found.contains(where: \.isInArray) { found = found.filter(\.isInArray) }
+        if found.isEmpty { found = listed.filter(\.isNamedToken) }
+        if found.isEmpty, !isOnePerLine { found = listed.filter(\.isText) }
+        guard let leaf = found.last(where: \.isNamedToken) ?? found.last else { return .other }
+        let path = leaf.path
+        let similar = found.filter { $0.path.count == path.count }
+        let alike = similar.filter { $0.path.last == path.last }
+        // Rows are the elements of the outermost array, or the values under different keys.
+        var level = path.indices.first { index in
+            path[index].isElement || alike.contains { $0.path[index] != path[index] }
         }
+        var isToken = level != nil && (leaf.isToken || leaf.isNamedToken)
+        if level == nil, !isOnePerLine {
+            level = path.indices.first { index in
+                similar.contains { $0.path[index] != path[index] }
+            }
+        }
+        guard let level, let keys = plainNames(path[..<level]) else { return .other }
+        let isKeyed = !path[level].isElement
+        // An object on a line of its own is a row, whose keys are columns.
+        if isOnePerLine, isKeyed, level == 0 { return .other }
+        let rest = path[(level + 1)...]
+        if !rest.isEmpty, rest.first?.isElement == false {
+            isToken = isToken && alike.allSatisfy { $0.path[(level + 1)...] == rest }
+            let tokenKey = isToken ? plainNames(rest)?.joined(separator: ".") : nil
+            return .rows(path: keys, isKeyed: isKeyed, tokenKey: tokenKey)
+        }
+        guard rest.count <= 1 else { return .other }
+        let outer = rest.isEmpty ? "" : "[]"
+        let isRow = !rest.isEmpty || isOnePerLine && path.count == 1
+        let cell = isRow ? position(of: leaf, among: leaves).map { "[\($0)]" } : nil
+        return .texts(path: keys, isKeyed: isKeyed, elements: outer + (cell ?? "[]"))
     }
 
-    /// Reads the keys of an object up to the first key whose value is an array or an object.
-    private static func object(_ path: [String], _ reader: inout Reader) -> ForeignJSON {
-        while reader.next() == UInt8(ascii: "\""), let key = reader.string() {
-            if ForeignToken.isLongToken(key) { return path.isEmpty ? .tokenKeys : .other }
-            // A key with other characters would need escapes in a command.
-            guard let name = plainName(key), reader.next() == UInt8(ascii: ":") else {
-                return .other
-            }
-            switch reader.next() {
-            case UInt8(ascii: "["): return array(path + [name], &reader)
-            case UInt8(ascii: "{"):
-                return path.count < depthLimit ? object(path + [name], &reader) : .other
-            case UInt8(ascii: "\""):
-                if reader.string() == nil { return .other }
-                if reader.next() != UInt8(ascii: ",") { return .other }
-            default:
-                guard reader.skipScalar() else { return .other }
-            }
-        }
-        return .other
+    /// Returns the index of the tokens in rows that are arrays; nil if the rows have only tokens.
+    private static func position(of leaf: JSONLeaf, among leaves: [JSONLeaf]) -> Int? {
+        guard case .element(let index)? = leaf.path.last else { return nil }
+        let cells = leaves.filter { $0.path.count == leaf.path.count }
+        let isAlone = cells.allSatisfy { !$0.isToken || $0.path.last == leaf.path.last }
+        return isAlone && cells.contains { !$0.isToken } ? index : nil
     }
 
-    private static func plainName(_ key: ArraySlice<UInt8>) -> String? {
-        let isPlain = key.allSatisfy { byte in
-            ForeignToken.isLetterOrDigit(byte) || Array("_-. ".utf8).contains(byte)
+    /// Returns the keys of a path; nil if a step is not a key. Also nil if a key would need escapes
+    /// in a command, or is a device token.
+    private static func plainNames(_ path: ArraySlice<JSONLeaf.Step>) -> [String]? {
+        var names: [String] = []
+        for step in path {
+            guard case .key(let name) = step, !ForeignToken.isLongToken(name.utf8),
+                name.utf8.allSatisfy({ byte in
+                    ForeignToken.isLetterOrDigit(byte) || Array("_-. ".utf8).contains(byte)
+                })
+            else { return nil }
+            names.append(name)
         }
-        return isPlain ? String(decoding: key, as: UTF8.self) : nil
-    }
-
-    /// Cursor over JSON text.
-    private struct Reader {
-        let text: [UInt8]
-        var offset = 0
-
-        init(text: [UInt8]) { self.text = text }
-
-        /// Returns the next byte that is not a blank.
-        mutating func next() -> UInt8? {
-            while offset < text.count, text[offset] <= 0x20 { offset += 1 }
-            guard offset < text.count else { return nil }
-            offset += 1
-            return text[offset - 1]
-        }
-
-        /// Returns the contents of a string after its opening quote; nil if the string has escapes
-        /// or no end.
-        mutating func string() -> ArraySlice<UInt8>? {
-            let start = offset
-            while offset < text.count, text[offset] != UInt8(ascii: "\"") {
-                if text[offset] == UInt8(ascii: "\\") { return nil }
-                offset += 1
-            }
-            guard offset < text.count else { return nil }
-            offset += 1
-            return text[start..<offset - 1]
-        }
-
-        /// Moves past the comma that follows a number or a literal.
-        mutating func skipScalar() -> Bool {
-            while offset < text.count, text[offset] != UInt8(ascii: ",") {
-                if Array("{}[]\"".utf8).contains(text[offset]) { return false }
-                offset += 1
-            }
-            offset += 1
-            return offset < text.count
-        }
-
-        /// In an object, the first key that contains "token" and whose value is a string.
-        func tokenKey() -> String? {
-            var keys = self
-            while let quote = keys.text[keys.offset...].firstIndex(of: UInt8(ascii: "\"")) {
-                keys.offset = quote + 1
-                guard let key = keys.string() else { return nil }
-                var value = keys
-                guard value.next() == UInt8(ascii: ":"), value.next() == UInt8(ascii: "\"") else {
-                    continue
-                }
-                let name = String(decoding: key, as: UTF8.self)
-                if name.lowercased().contains("token") { return plainName(key) }
-            }
-            return nil
-        }
+        return names
     }
 
     /// Name of this kind of document, with an article, for messages.
     public var name: String {
         switch self {
-        case .rows(let path, _), .texts(let path):
-            path.isEmpty ? "a JSON array, not JSON Lines" : "a JSON document, not JSON Lines"
+        case .rows(let path, let isKeyed, _), .texts(let path, let isKeyed, _):
+            path.isEmpty && !isKeyed
+                ? "a JSON array, not JSON Lines" : "a JSON document, not JSON Lines"
         case .tokenKeys: "a JSON object whose keys are device tokens"
         case .other: "a JSON document, not JSON Lines"
         }
@@ -165,13 +144,15 @@ public enum ForeignJSON: Sendable, Equatable {
         _ command: ListCommand, tokenColumn: String, isOnePerLine: Bool = false
     ) -> String {
         switch self {
-        case .rows(let path, let key):
-            let keys = path.map { "[\"\($0)\"]" }.joined()
+        case .rows(let path, let isKeyed, let key):
             // jq 1.6 and earlier versions change large numbers.
             let rows =
                 isOnePerLine
-                ? "for l in open(0,\"rb\") if l.strip() for r in json.loads(l)\(keys)"
-                : "for r in json.load(open(0,\"rb\"))\(keys)"
+                ? "for l in open(0,\"rb\") if l.strip() for r in "
+                    + Self.python("json.loads(l)", path, isKeyed: isKeyed, mayLack: true)
+                : "for r in "
+                    + Self.python(
+                        "json.load(open(0,\"rb\"))", path, isKeyed: isKeyed, mayLack: false)
             let program = "import json; [print(json.dumps(r)) \(rows)]"
             let name =
                 key.flatMap { $0 == tokenColumn ? nil : $0 }.map { key in
@@ -180,14 +161,30 @@ public enum ForeignJSON: Sendable, Equatable {
                 } ?? ""
             return "write one object per line\(name), such as "
                 + command.filter("python3 -c '\(program)'", to: "jsonl")
-        case .texts(let path):
+        case .texts(let path, _, let elements):
             let keys = path.map { "[\"\($0)\"]" }.joined()
+            // With a question mark, jq skips a line without the array.
             return "write one token per line, such as "
-                + command.filter("jq -r '.\(keys)[]'", to: "txt")
+                + command.filter(
+                    "jq -r '.\(keys)\(elements)\(isOnePerLine ? "?" : "")'", to: "txt")
         case .tokenKeys:
             return "write one token per line, such as "
                 + command.filter("jq -r 'keys_unsorted[]'", to: "txt")
         case .other: return "write each row as an object on a line of its own, as jq -c does"
         }
+    }
+
+    /// Returns the Python expression for the rows in a value.
+    ///
+    /// - Parameter mayLack: Whether some values lack a key, or have null instead of rows.
+    private static func python(
+        _ value: String, _ path: [String], isKeyed: Bool, mayLack: Bool
+    ) -> String {
+        var rows = value
+        for (index, key) in path.enumerated() {
+            let absent = index < path.count - 1 || isKeyed ? "{}" : "[]"
+            rows = mayLack ? "(\(rows).get(\"\(key)\") or \(absent))" : "\(rows)[\"\(key)\"]"
+        }
+        return isKeyed ? "\(rows).values()" : rows
     }
 }

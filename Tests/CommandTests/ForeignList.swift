@@ -114,6 +114,9 @@ struct ForeignList: CustomTestStringConvertible, Sendable {
     private static let objects = tokens.enumerated().map {
         "{\"n\":12345678901234567890\($0.offset),\"deviceToken\":\"\($0.element)\"}"
     }.joined(separator: ",\n")
+    private static let objectsByID = tokens.enumerated().map {
+        "\"-Nx\($0.offset)\":{\"n\":12345678901234567890\($0.offset),\"deviceToken\":\"\($0.element)\"}"
+    }.joined(separator: ",\n")
     /// The same as Python writes them.
     private static let objectLines = tokens.enumerated().map {
         "{\"n\": 12345678901234567890\($0.offset), \"deviceToken\": \"\($0.element)\"}"
@@ -158,6 +161,26 @@ struct ForeignList: CustomTestStringConvertible, Sendable {
             says: ["--token-column deviceToken"], more: names),
         json(
             "tokens.json", "{\n\"tokens\": [\"\(tokens.joined(separator: "\",\""))\"]}",
+            says: ["per line"], lines: tokens),
+        json(
+            "ids.json",
+            "{\(objectsByID)}", says: ["--token-column deviceToken"], more: names),
+        json(
+            "users.json", "{\"users\":{\(objectsByID)}}", says: ["--token-column deviceToken"],
+            more: names),
+        json(
+            "absent.jsonl",
+            objectLines.map { "{\"devices\": [\($0)]}\n" }.joined()
+                + "{\"devices\": null}\n{\"page\": 1}\n",
+            says: ["on each line", "--token-column deviceToken"], more: names),
+        json(
+            "second.json", "{\"scopes\": [\"read\"], \"devices\": [\(objects)]}",
+            says: ["--token-column deviceToken"], more: names),
+        json(
+            "cells.jsonl", tokens.map { "[\"Ann\", 123400, \"\($0)\"]\n" }.joined(),
+            says: ["per line"], lines: tokens),
+        json(
+            "cells.json", "[\(tokens.map { "[\"\($0)\", 12]" }.joined(separator: ","))]",
             says: ["per line"], lines: tokens),
         // What its name says, it is not.
         json(

@@ -69,6 +69,18 @@ struct JSONLinesTests {
         }
     }
 
+    @Test func `Of several keys with the name of the token's column, none is suggested`() throws {
+        let directory = try TemporaryDirectory()
+        let row =
+            #"{"user":1,"device":{"token":"\#(hexToken(0))"},"watch":{"token":"\#(hexToken(1))"}}"#
+        let list = try directory.write("\(row)\n\(row)\n", to: "list.jsonl")
+        let refused = try Broadside.run(["tokens", "check", "--tokens", list], in: directory)
+        #expect(refused.exitCode == 2 && !refused.errors.contains("did you mean"))
+        #expect(
+            refused.errors.contains("the keys user, device.token, watch.token: name one"),
+            "\(refused.errors)")
+    }
+
     @Test
     func `The export of a text longer than a token is cut so that it is not a token`() throws {
         let campaign = try Campaign(rows: 0)

@@ -169,18 +169,64 @@ import Testing
 
     @Test(
         arguments: [
-            (#"[{"a":1,"deviceToken":"x"}]"#, .rows(path: [], tokenKey: "deviceToken")),
-            ("\u{feff} [\n{}]", .rows(path: [], tokenKey: nil)), (#"["a"]"#, .texts(path: [])),
+            (#"[{"a":1,"deviceToken":"x"}]"#, rows([], tokenKey: "deviceToken")),
+            ("\u{feff} [\n{\"a\":\"x\"}]", rows([])), (#"["a"]"#, texts([])),
             ("[1]", .other), ("[[", .other), ("", nil), ("a", nil), ("{", .other),
-            (#"{"results":[{"x":1}"#, .rows(path: ["results"], tokenKey: nil)),
-            (#"{"n":1,"s":"a","ok":true,"a b":["x"]}"#, .texts(path: ["a b"])),
-            (#"{"d":{"r":[{"pushToken":"x"}"#, .rows(path: ["d", "r"], tokenKey: "pushToken")),
-            (#"{"a":1,"b":"c"}"#, .other), (#"{"a\"":[{"#, .other), (#"{"it's":[{"#, .other),
-            ("{\"\(String(repeating: "aB", count: 32))\":1}", .tokenKeys), (#"{"ad":1}"#, .other),
+            (#"{"results":[{"x":"a"}"#, rows(["results"])),
+            (#"{"n":1,"s":"a","ok":true,"a b":["x"]}"#, texts(["a b"])),
+            (#"{"d":{"r":[{"pushToken":"x"}"#, rows(["d", "r"], tokenKey: "pushToken")),
+            (#"{"a":1,"b":"c"}"#, .other), (#"{"a\"":["x"]}"#, .other),
+            (#"{"it's":["x"]}"#, .other), (#"{"a":1,"TOKEN":["x"]}"#, .other),
+            (#"{"TOKEN":1}"#, .tokenKeys), (#"{"ad":1}"#, .other),
+            // The device tokens show which array has the rows.
+            (#"{"s":["read"],"d":[{"t":"TOKEN"}]}"#, rows(["d"], tokenKey: "t")),
+            (#"{"ids":[1,2],"d":[{"a":{"t":"TOKEN"}}]}"#, rows(["d"], tokenKey: "a.t")),
+            (#"{"d":[{"t":"TOKEN"}],"next_token":"TOKEN"}"#, rows(["d"], tokenKey: "t")),
+            // The keys of the rows are IDs.
+            (
+                #"{"-Nx0":{"n":"a","token":"TOKEN"},"-Nx1":{"token":"TOKEN"}}"#,
+                rows([], isKeyed: true, tokenKey: "token")
+            ),
+            (
+                #"{"users":{"u0":{"t":"TOKEN"},"u1":{"t":"TOKEN"}}}"#,
+                rows(["users"], isKeyed: true, tokenKey: "t")
+            ),
+            (
+                #"{"u":1,"d":{"d1":{"t":"TOKEN"},"d2":{"t":"TOKEN"}}}\#n{}"#,
+                rows(["d"], isKeyed: true, tokenKey: "t")
+            ),
+            (#"{"u0":{"d":{"k1":"TOKEN"}},"u1":{"d":{"k2":"TOKEN"}}}"#, rows([], isKeyed: true)),
+            (
+                #"{"u0":{"d":{"k1":{"t":"TOKEN"}}},"u1":{"d":{"k2":{"t":"TOKEN"}}}}"#,
+                rows([], isKeyed: true)
+            ),
+            (#"{"t":{"u0":"TOKEN","u1":"TOKEN"}}"#, texts(["t"], isKeyed: true)),
+            // An object on each line is a row, whose keys are columns.
+            (#"{"a":{"t":"TOKEN"},"b":{"t":"TOKEN"}}\#n{}"#, .other),
+            (#"{"a":"TOKEN","b":"TOKEN","tags":["x"]}\#n{}"#, .other),
+            (#"{"a":"TOKEN","tags":["x"]}\#n{}"#, .other),
+            (#"{"x":{"token":"TOKEN"},"old":["TOKEN"]}\#n{}"#, .other),
+            // Rows that are arrays.
+            (#"["TOKEN",1234]\#n["TOKEN",1235]"#, texts([], elements: "[0]")),
+            (#"["TOKEN"]\#n["TOKEN","TOKEN"]"#, texts([])),
+            (#"[["a","TOKEN"],["b","TOKEN"]]"#, texts([], elements: "[][1]")),
+            (#"[["TOKEN"],["TOKEN","TOKEN"]]"#, texts([], elements: "[][]")),
+            (#"{"t":["TOKEN","x"]}\#n{}"#, texts(["t"])), ("[[[\"TOKEN\"]]]", .other),
         ] as [(String, ForeignJSON?)])
     func `Rows in a JSON document are found`(text: String, kind: ForeignJSON?) {
-        #expect(ForeignJSON.detect(Array(text.utf8)) == kind, "\(text)")
+        let token = String(repeating: "aB", count: 32)
+        let bytes = text.split(separator: "TOKEN", omittingEmptySubsequences: false)
+            .joined(separator: token).utf8
+        #expect(ForeignJSON.detect(Array(bytes)) == kind, "\(text)")
     }
+
+    private static func rows(
+        _ path: [String], isKeyed: Bool = false, tokenKey: String? = nil
+    ) -> ForeignJSON { .rows(path: path, isKeyed: isKeyed, tokenKey: tokenKey) }
+
+    private static func texts(
+        _ path: [String], isKeyed: Bool = false, elements: String = "[]"
+    ) -> ForeignJSON { .texts(path: path, isKeyed: isKeyed, elements: elements) }
 
     @Test(
         arguments: [
@@ -222,14 +268,25 @@ import Testing
     }
 
     @Test func `The printed program reads one document or one on each line`() {
-        let rows = ForeignJSON.rows(path: ["a", "b"], tokenKey: "token")
         let command = ListCommand(file: "x.json")
-        #expect(
-            rows.remedy(command, tokenColumn: "token").contains(
-                "for r in json.load(open(0,\"rb\"))[\"a\"][\"b\"]]'"))
-        #expect(
-            rows.remedy(command, tokenColumn: "token", isOnePerLine: true).contains(
-                "if l.strip() for r in json.loads(l)[\"a\"][\"b\"]]' < x.json > x.fixed.jsonl"))
+        for (json, whole, eachLine) in [
+            (
+                Self.rows(["a", "b"]), #"for r in json.load(open(0,"rb"))["a"]["b"]]'"#,
+                #"for r in ((json.loads(l).get("a") or {}).get("b") or [])]' < x.json"#
+            ),
+            (
+                Self.rows(["a"], isKeyed: true), #"json.load(open(0,"rb"))["a"].values()]'"#,
+                #"if l.strip() for r in (json.loads(l).get("a") or {}).values()]'"#
+            ),
+            (Self.rows([]), #"for r in json.load(open(0,"rb"))]'"#, "for r in json.loads(l)]'"),
+            (Self.texts(["a"]), #"jq -r '.["a"][]' < x.json > x.fixed.txt"#, #"'.["a"][]?'"#),
+            (Self.texts([], elements: "[0]"), "jq -r '.[0]'", "jq -r '.[0]?'"),
+        ] {
+            let one = json.remedy(command, tokenColumn: "token")
+            #expect(one.contains(whole), "\(one)")
+            let many = json.remedy(command, tokenColumn: "token", isOnePerLine: true)
+            #expect(many.contains(eachLine), "\(many)")
+        }
     }
 
     @Test func `Printed commands read the file unchanged and write another one`() {
