@@ -118,19 +118,20 @@ extension TokenList {
     /// other list, and for a list that can be read only once.
     package func columnNames() throws(BroadsideError) -> [String] {
         guard bytes.canReadAgain else { return [] }
-        if format == .jsonl { return try firstKeys() }
+        if format == .jsonl { return try firstKeys().all }
         guard let separator = format.separator else { return [] }
         let source = try ListSource(self)
         _ = try source.next(rowLimit: 1)
         return source.header.map { RowLayout.columns($0, separator: separator) } ?? []
     }
 
-    /// Returns the keys of the first row that has any.
-    private func firstKeys() throws(BroadsideError) -> [String] {
-        var keys: [String] = []
+    /// Returns the keys of the first row that has any, and those of them whose values are null.
+    private func firstKeys() throws(BroadsideError) -> (all: [String], nulls: [String]) {
+        var keys: (all: [String], nulls: [String]) = ([], [])
         try readFirstRows { (row, reader) in
-            keys = JSONKeys.read(reader.text(of: row))
-            return keys.isEmpty
+            let text = reader.text(of: row)
+            keys = (JSONKeys.read(text), JSONKeys.read(text, isNull: true))
+            return keys.all.isEmpty
         }
         return keys
     }
@@ -139,12 +140,13 @@ extension TokenList {
     /// lists.
     package func keyAdvice(for wanted: String) throws(BroadsideError) -> String? {
         guard format == .jsonl else { return nil }
-        let keys = try firstKeys()
-        let last = wanted.pieces(at: ".").last
+        let (keys, nulls) = try firstKeys()
+        if nulls.contains(wanted) { return "its value is null in the first row" }
+        let (last, others) = (wanted.pieces(at: ".").last, keys.filter { $0 != wanted })
         // One of several such keys has only some of the values.
-        let same = Set(keys.filter { $0.pieces(at: ".").last == last })
+        let same = Set(others.filter { $0.pieces(at: ".").last == last })
         let nearest =
-            same.count > 1 ? nil : same.first ?? nearestName(to: wanted, among: keys)
+            same.count > 1 ? nil : same.first ?? nearestName(to: wanted, among: others)
         return (nearest.map { "did you mean \(shownColumn($0))? " } ?? "")
             + "its first row has the keys \(shownColumns(keys)): name one, or a path such as "
             + "device.token for a key inside an object"

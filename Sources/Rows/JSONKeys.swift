@@ -7,7 +7,9 @@ public enum JSONKeys {
 
     /// Returns the keys whose values are not objects, in the order of the text; empty if the text
     /// is not a JSON object.
-    public static func read(_ text: RawSpan) -> [String] {
+    ///
+    /// - Parameter isNull: Whether to return only the keys whose values are null.
+    public static func read(_ text: RawSpan, isNull: Bool = false) -> [String] {
         var keys: [String] = []
         var path: [String] = []
         var tokenizer = JSONTokenizer()
@@ -25,7 +27,7 @@ public enum JSONKeys {
                 path.append(String(decoding: bytes, as: UTF8.self))
                 guard let value = try tokenizer.next(in: text) else { return keys }
                 if value.kind != .objectStart {
-                    keys.append(path.joined(separator: "."))
+                    if !isNull || value.kind == .null { keys.append(path.joined(separator: ".")) }
                     path.removeLast()
                 }
             }

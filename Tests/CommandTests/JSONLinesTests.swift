@@ -69,6 +69,23 @@ struct JSONLinesTests {
         }
     }
 
+    @Test func `A null is named as such, and its key is not suggested`() throws {
+        let campaign = try Campaign(rows: 0, payload: #"{"aps":{"alert":"Hi {{name|you}}"}}"#)
+        let nulls = try campaign.directory.write(
+            "{\"id\":1,\"token\":null}\n{\"id\":2,\"token\":null}\n", to: "nulls.jsonl")
+        let refused = try campaign.send(to: "127.0.0.1:1", ["--tokens", nulls, "--dry-run"])
+        #expect(
+            refused.errors.contains("line 1 has null in 'token': leave out such rows, or name"),
+            "\(refused.errors)")
+        let names = try campaign.directory.write(
+            "{\"token\":\"\(hexToken(0))\",\"name\":null}\n", to: "names.jsonl")
+        let warned = try campaign.send(to: "127.0.0.1:1", ["--tokens", names, "--dry-run"])
+        #expect(
+            warned.errors.contains("the row lacks 'name': its value is null in the first row"),
+            "\(warned.errors)")
+        for finished in [refused, warned] { #expect(!finished.errors.contains("did you mean")) }
+    }
+
     @Test func `Of several keys with the name of the token's column, none is suggested`() throws {
         let directory = try TemporaryDirectory()
         let row =

@@ -337,6 +337,11 @@ import Testing
         #expect(JSONKeys.read(Array(text.utf8).span.bytes) == keys)
     }
 
+    @Test func `The keys whose values are null are named`() {
+        let row = #"{"a":null,"b":{"c":null,"d":1},"e":"null","f":[null]}"#
+        #expect(JSONKeys.read(Array(row.utf8).span.bytes, isNull: true) == ["a", "b.c"])
+    }
+
     @Test func `The number of keys that are read has a limit`() {
         let object = "{" + (0..<150).map { "\"k\($0)\":\($0)" }.joined(separator: ",") + "}"
         #expect(JSONKeys.read(Array(object.utf8).span.bytes) == (0..<100).map { "k\($0)" })

@@ -22,6 +22,8 @@ struct FirstRowsCheck {
         var isUTF8: Bool
         /// Whether the value that makes the row invalid is a JSON array or object.
         var isNested: Bool
+        /// Keys of the row whose values are null, if the row lacks a value.
+        var nullKeys: [String]
         /// Kind of the text in the token column; nil if unknown.
         var kind: ForeignToken?
         /// Number of hexadecimal digits in the token column; nil if its text has other characters.
@@ -147,6 +149,9 @@ extension FirstRowsCheck.Sample {
         isNested =
             finding.culprit.map { reader.field($0.field).form == .unusable } == true
             && (culprit.first == UInt8(ascii: "{") || culprit.first == UInt8(ascii: "["))
+        nullKeys =
+            finding.reason == .missingColumn
+            ? JSONKeys.read(reader.text(of: row), isNull: true) : []
         kind = ForeignToken.detect(token.prefix(ForeignToken.excerptByteCount))
         digitCount =
             token.allSatisfy { Unicode.Scalar($0).properties.isASCIIHexDigit } ? token.count : nil
@@ -202,10 +207,11 @@ extension FirstRowsCheck.Sample {
         let column = list.layout.names.first ?? TokenList.defaultTokenColumn
         switch (finding.reason, finding.isPersonal) {
         case (.missingColumn, false):
-            let keys = (try? list.keyAdvice(for: column)) ?? nil
             return (
-                "line \(line) has no '\(printable(column))'",
-                "name the tokens' column with --token-column\(keys.map { ": \($0)" } ?? "")."
+                lack(of: column),
+                nullKeys.contains(column)
+                    ? "leave out such rows, or name another column with --token-column."
+                    : "name the tokens' column with --token-column\(keyAdvice(column, list))."
             )
         case (.malformedRow, false) where escapesQuotes:
             return (
@@ -285,19 +291,29 @@ extension FirstRowsCheck.Sample {
     /// earlier.)
     private func missingKey(_ list: TokenList) -> (what: String, advice: String) {
         let column = list.layout.names[finding.culprit?.field ?? 0]
-        let keys = (try? list.keyAdvice(for: column)) ?? nil
+        let keys = keyAdvice(column, list)
         if finding.culprit?.use == .topic {
             return (
-                "line \(line) has no '\(printable(column))', from which the topic is made",
+                "\(lack(of: column)), from which the topic is made",
                 "name another column in --topic, or write a default, as in "
-                    + "{{app|com.example.app}}\(keys.map { ": \($0)" } ?? "")."
+                    + "{{app|com.example.app}}\(keys)."
             )
         }
         return (
-            "line \(line) has no '\(printable(column))', from which the payload is made",
-            "name another column in the payload, or write a default, as in {{name|friend}}"
-                + "\(keys.map { ": \($0)" } ?? "")."
+            "\(lack(of: column)), from which the payload is made",
+            "name another column in the payload, or write a default, as in {{name|friend}}\(keys)."
         )
+    }
+
+    /// Problem of a row that lacks a value in a column.
+    private func lack(of column: String) -> String {
+        "line \(line) has \(nullKeys.contains(column) ? "null in" : "no") '\(printable(column))'"
+    }
+
+    /// Advice about the keys of a JSON Lines list, after a colon; empty if the row has the key.
+    private func keyAdvice(_ column: String, _ list: TokenList) -> String {
+        if nullKeys.contains(column) { return "" }
+        return ((try? list.keyAdvice(for: column)) ?? nil).map { ": \($0)" } ?? ""
     }
 }
 
