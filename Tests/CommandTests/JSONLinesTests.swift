@@ -69,6 +69,19 @@ struct JSONLinesTests {
         }
     }
 
+    @Test(arguments: [#"{"value":"ab"}"#, "[1]"])
+    func `An array or object in the token's column is named as such`(value: String) throws {
+        let campaign = try Campaign(rows: 0)
+        let list = try campaign.directory.write("{\"token\":\(value)}\n", to: "list.jsonl")
+        for more in [["--dry-run"], []] {
+            let refused = try campaign.send(to: "127.0.0.1:1", ["--tokens", list] + more)
+            #expect(refused.exitCode == 2, "\(refused.errors)")
+            #expect(
+                refused.errors.contains("'token' on line 1 is an array or object: name a key"),
+                "\(refused.errors)")
+        }
+    }
+
     @Test func `A null is named as such, and its key is not suggested`() throws {
         let campaign = try Campaign(rows: 0, payload: #"{"aps":{"alert":"Hi {{name|you}}"}}"#)
         let nulls = try campaign.directory.write(

@@ -146,9 +146,10 @@ extension FirstRowsCheck.Sample {
         let culprit = finding.culprit.map { reader.value(reader.field($0.field)) } ?? []
         value = tokenExcerpt(culprit)
         isUTF8 = isUTF8Text(culprit)
+        let wrong = reader.field(finding.culprit?.field ?? 0)
+        let start = reader.value(wrong).first
         isNested =
-            finding.culprit.map { reader.field($0.field).form == .unusable } == true
-            && (culprit.first == UInt8(ascii: "{") || culprit.first == UInt8(ascii: "["))
+            wrong.form == .unusable && (start == UInt8(ascii: "{") || start == UInt8(ascii: "["))
         nullKeys =
             finding.reason == .missingColumn
             ? JSONKeys.read(reader.text(of: row), isNull: true) : []
@@ -229,6 +230,13 @@ extension FirstRowsCheck.Sample {
             )
         case (.malformedToken, false):
             if let jsonProblem { return words(jsonProblem) }
+            if isNested {
+                return (
+                    "'\(printable(column))' on line \(line) is an array or object",
+                    "name a key inside an object with --token-column, as in "
+                        + "\(shownColumn(column)).value, and write one row per value of an array."
+                )
+            }
             if let kind {
                 let advice = kind.advice(isColumn: list.format != .lines)
                 return ("line \(line) is '\(text)'", "such rows have \(kind.name): \(advice).")
