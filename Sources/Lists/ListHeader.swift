@@ -114,16 +114,20 @@ struct ListHeader {
             }
             let nearest =
                 nearestName(to: wanted, among: columns) ?? tokenColumn(wanted, columns, token)
-            let guess = nearest.map { "did you mean '\(shownColumn($0))'? " } ?? ""
             let missing =
                 isReceipts && tokenColumn == nil && wanted == token
                 ? "neither a column apns_id nor a column token"
                 : "no column '\(printable(wanted))'"
+            let shown = nearest.map(shownColumn)
+            let isHidden = nearest.map { ForeignText.escapedName($0) != $0 } ?? false
+            let guess = isHidden ? "" : shown.map { "did you mean '\($0)'? " } ?? ""
+            let advice =
+                isHidden
+                ? ": remove the invisible characters from the name \(shown ?? "")"
+                : Self.separatorAdvice(columns) ?? (wanted == token ? tokenColumnAdvice : "")
             return .request(
                 "\(location(of: wanted, token: token)) \(missing): \(guess)its "
-                    + "columns are \(shownColumns(columns))"
-                    + (Self.separatorAdvice(columns)
-                        ?? (wanted == token ? tokenColumnAdvice : "")))
+                    + "columns are \(shownColumns(columns))\(advice)")
         }
     }
 

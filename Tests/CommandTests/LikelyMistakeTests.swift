@@ -45,7 +45,8 @@ struct LikelyMistakeTests {
             name: "two byte-order marks", list: "\u{feff}\u{feff}token,a\u{a0}b\n\(token),x\n",
             more: ["--format", "csv"], code: 2,
             says: [
-                "did you mean '\\u{feff}token'?", "its columns are \\u{feff}token, a\\u{a0}b:",
+                "its columns are \\u{feff}token, a\\u{a0}b: remove the invisible characters from the "
+                    + "name \\u{feff}token"
             ]),
         .init(
             name: "one good row of three", list: "x\ny\n\(token)\n", code: 2,
