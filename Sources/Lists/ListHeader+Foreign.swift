@@ -38,6 +38,20 @@ extension ListHeader {
         throw .request(name, " is \(json.name): \(remedy)")
     }
 
+    /// Refuses JSON Lines that the list's name or an option declares as a table.
+    func refuseJSONLines(_ beginning: [UInt8]) throws(BroadsideError) {
+        let mark = ListFormat.byteOrderMark
+        let text = beginning.dropFirst(beginning.starts(with: mark) ? mark.count : 0)
+        let line = Array(text.prefix { $0 != UInt8(ascii: "\n") })
+        guard !JSONKeys.read(line.rawSpan).isEmpty else { return }
+        // --format is the format of the list that --tokens names.
+        let isOther = isReceipts || name.isOf(option: "suppress")
+        throw .request(
+            name,
+            " has a JSON object on its first line, not the names of columns: "
+                + (isOther ? "let the file's name end in .jsonl" : "add --format jsonl"))
+    }
+
     /// Refuses a table that is formatted for display, with `|` between its columns.
     func refuseDrawnTable(_ beginning: [UInt8]) throws(BroadsideError) {
         let lines = beginning.split(separator: UInt8(ascii: "\n"), maxSplits: 20).prefix(20)

@@ -75,6 +75,7 @@ struct ListHeader {
             switch error {
             case .missing(token, _), .malformed:
                 try refuseJSON(beginning, token: token)
+                try refuseJSONLines(beginning)
                 try refuseTitles(beginning, token: token)
                 try refuseDrawnTable(beginning)
                 try refuseLikelyTitles(beginning)
@@ -133,7 +134,7 @@ struct ListHeader {
 
     /// Whether the option `--receipts` of `report` names the file. The rows of such a file may have
     /// apns-ids in place of tokens.
-    private var isReceipts: Bool { name.isOf(option: "receipts") }
+    var isReceipts: Bool { name.isOf(option: "receipts") }
 
     /// Options that name the column of tokens.
     var columnOptions: String { isReceipts ? "--id-column or --token-column" : "--token-column" }

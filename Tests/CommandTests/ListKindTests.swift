@@ -68,6 +68,14 @@ struct ListKindTests {
         ("single.csv", Array("\(token)\n".utf8), ["no header", "--format lines"]),
         ("twice.csv", Array("token,name,name\n\(token),a,b\n".utf8), ["two columns named 'name'"]),
         ("spoiled.csv", Array("token,\"a\"b\n\(token),x\n".utf8), ["header is malformed"]),
+        (
+            "lines.csv", Array("{\"id\":1,\"token\":\"\(token)\"}\n".utf8),
+            ["has a JSON object on its first line, not the names of columns: ", "jsonl"]
+        ),
+        (
+            "lines.tsv", Array("{\"token\": \"\(token)\"}\n".utf8),
+            ["has a JSON object on its first line, not the names of columns: ", "jsonl"]
+        ),
         ("near.csv", Array("id,tokn\n1,\(token)\n".utf8), ["did you mean 'tokn'?"]),
         ("cases.csv", Array("Token,TOKEN\n\(token),\(token)\n".utf8), ["Token, TOKEN"]),
     ]
