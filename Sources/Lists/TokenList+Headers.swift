@@ -14,9 +14,8 @@ extension TokenList {
         guard !isBegun, let other = headers.other else { return nil }
         return .request(
             name,
-            ": line \(other.line) is another header, with the columns "
-                + "\(shownColumns(other.columns)): join only files that have the same columns in "
-                + "the same order")
+            ": line \(other.line) \(other.place): join only files that have the same columns in the "
+                + "same order\(other.isJoined ? ", and end each with a line break" : "")")
     }
 
     /// Warns about rows that are headers, unless `refusal` names one of them.
@@ -29,22 +28,31 @@ extension TokenList {
                 "broadside: warning: \(name): line \(other.line) \(other.text)")
         }
         guard let first = headers.first else { return }
+        let verb = first.isJoined ? "end with" : "repeat"
         let lines =
             headers.count == 1
-            ? "line \(first.line) repeats the header and is"
-            : "\(grouped(headers.count)) lines repeat the header, the first is line "
+            ? "line \(first.line) \(first.isJoined ? "ends with" : "repeats") the header and is"
+            : "\(grouped(headers.count)) lines \(verb) the header, the first is line "
                 + "\(first.line): each is"
         standardErrorLine(
-            "broadside: warning: \(name): \(lines) not a device: join files without their headers")
+            "broadside: warning: \(name): \(lines) "
+                + (first.isJoined
+                    ? "invalid, because files were joined without a line break: end each with one"
+                    : "not a device: join files without their headers"))
     }
 }
 
 extension RepeatedHeader {
+    /// Description of a header with other columns.
+    fileprivate var place: String {
+        "\(isJoined ? "ends with" : "is") another header, with the columns \(shownColumns(columns))"
+            + (isJoined ? ", because files were joined without a line break" : "")
+    }
+
     /// Description of a header with other columns in the list of a campaign that has begun.
     package var text: String {
-        "is another header, with the columns \(shownColumns(columns)): the values of later rows belong "
-            + "to other columns: stop the run, and send the rest with a corrected list, as another "
-            + "campaign"
+        "\(place): the values of later rows belong to other columns: stop the run, and send the rest "
+            + "with a corrected list, as another campaign"
     }
 
     /// Description of a header with the same columns in the list of a campaign that has begun.

@@ -9,6 +9,8 @@ public struct RepeatedHeader: Sendable, Equatable {
     /// Whether each column has the same position as in the list's header. Otherwise, later rows
     /// have their values in other columns.
     public var isSame: Bool
+    /// Whether a row is on the same line, because files were joined without a line break.
+    public var isJoined = false
 }
 
 /// Headers among the rows of a list.
@@ -41,8 +43,11 @@ extension RowReader {
     /// each field is the name of some column. A row that differs from the list's header must also
     /// contain the names of two columns. A single name may be a placeholder for a token, as in
     /// `token,en`.
+    ///
+    /// A malformed row may have a header on its line, after its last field.
     public var repeatedHeader: RepeatedHeader? {
         let token = field(0)
+        if token.form == .malformed { return joinedHeader(text(token)) }
         guard token.form == .plain, columns.mayBeHeader(text(token)) else { return nil }
         return header(at: token)
     }
@@ -73,5 +78,30 @@ extension RowReader {
         guard isSame || known.count > 1 else { return nil }
         // A header is one line, and `line` is the next one.
         return RepeatedHeader(line: self.line - 1, columns: names, isSame: isSame)
+    }
+
+    /// The header after the last field of a row; nil if there is none.
+    @inline(never)
+    private func joinedHeader(_ row: RawSpan) -> RepeatedHeader? {
+        let (header, rowCount) = (columns.header, columns.columnCount)
+        guard rowCount > 0 else { return nil }
+        var (start, stop) = (row.byteCount, row.byteCount)
+        while start > 0, row.byte(at: start - 1) != separator { start -= 1 }
+        let quote = UInt8(ascii: "\"")
+        if stop - start > 1, row.byte(at: start) == quote { (start, stop) = (start + 1, stop - 1) }
+        guard columns.mayBeHeader(row.extracting(start..<stop)) else { return nil }
+        let fields = RowLayout.columns([UInt8](row), separator: separator)
+        guard fields.count > rowCount else { return nil }
+        // The first name follows the row's last field.
+        let last = fields[rowCount - 1].filter { $0 != "\"" }
+        let first = header.filter { !$0.isEmpty && last.lowercased().hasSuffix($0) }
+            .max { $0.count < $1.count }
+        guard let first else { return nil }
+        let names = [String(last.suffix(first.count))] + fields[rowCount...]
+        let found = names.map { $0.lowercased() }
+        guard found.contains(header[columns.tokenColumn]), found.allSatisfy(header.contains)
+        else { return nil }
+        let isSame = found.count <= header.count && zip(found, header).allSatisfy { $0 == $1 }
+        return RepeatedHeader(line: line - 1, columns: names, isSame: isSame, isJoined: true)
     }
 }

@@ -218,6 +218,30 @@ struct ListKindTests {
         }
     }
 
+    @Test func `Files that were joined without a line break are named as such`() throws {
+        let campaign = try Campaign(rows: 0)
+        let rows = (0..<20).map { "\(hexToken($0)),Ann,Rome" }
+        for (header, code, says) in [
+            ("token,name,city", 0, "line 11 ends with the header and is invalid, because files"),
+            (
+                "token,city,name", 2,
+                "line 11 ends with another header, with the columns token, city"
+            ),
+        ] as [(String, Int32, String)] {
+            let first = "token,name,city\n" + rows[..<10].joined(separator: "\n")
+            let list = try campaign.directory.write(
+                "\(first)\(header)\n" + rows[10...].joined(separator: "\n") + "\n", to: "list.csv")
+            for call in [
+                ["tokens", "check", "--tokens", list],
+                campaign.arguments(to: "127.0.0.1:1", ["--tokens", list, "--dry-run"]),
+            ] {
+                let finished = try Broadside.run(call, in: campaign.directory, limit: 120)
+                #expect(finished.exitCode == code, "\(finished.errors)")
+                #expect(finished.errors.contains(says), "\(finished.errors)")
+            }
+        }
+    }
+
     /// A suppression list, the exit code of a dry run with it, and what it says.
     private static let suppressions: [(name: String, text: String, code: Int32, says: String)] = [
         ("a.txt", "", 0, "contains no rows"), ("b.csv", "token\n", 0, "contains no rows"),

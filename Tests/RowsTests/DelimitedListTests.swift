@@ -40,6 +40,39 @@ import Testing
             ])
     }
 
+    @Test(
+        arguments: [
+            ("aa,Ann,Rometoken,city,name", "token city name", false),
+            ("aa,Ann,RomeToken,NAME,city", "Token NAME city", true),
+            ("aa,Ann,\"Rome\"token,name,city", "token name city", true),
+            ("aa,Ann,Rome\"token\",\"city\"", "token city", false),
+            ("aa,Ann,Rome\u{feff}token,name", "token name", true),
+            ("aa,Ann,Rome,city", nil, false), ("aa,Ann,Rometoken,town", nil, false),
+            ("aa,Ann,Romecity,name", nil, false), ("aa,\"Ann\"x,token", nil, false),
+        ] as [(String, String?, Bool)])
+    func `A header after a row on the same line is found`(
+        row: String, columns: String?, isSame: Bool
+    ) throws {
+        let layout = try RowLayout(
+            format: .csv, names: ["token"], header: Array("token,name,city".utf8))
+        let pool = ChunkPool(limit: 2)
+        var splitter = RowSplitter(format: .csv, pool: pool)
+        var reader = RowReader(layout: layout)
+        var found: [RepeatedHeader?] = []
+        let list = Array("token,name,city\nbb,Bo,Oslo\n\(row)\n".utf8)
+        cut(&splitter, pool: pool, pieces: [list]) { chunk in
+            reader.open(chunk)
+            while reader.next() != nil { found.append(reader.repeatedHeader) }
+            _ = reader.close()
+        }
+        let header = columns.map { text in
+            RepeatedHeader(
+                line: 3, columns: text.split(separator: " ").map(String.init), isSame: isSame,
+                isJoined: true)
+        }
+        #expect(found == [nil, header])
+    }
+
     @Test(arguments: [
         (#"aa,"Jim \"JJ\" Doe""#, true), (#""a \"b, c\"",aa"#, true), (#"aa,"x"y"#, false),
         (#"aa,5\" disk,more"#, false), (#""C:\",aa,more"#, false), (#"aa,"C:\"","x"y"#, false),
