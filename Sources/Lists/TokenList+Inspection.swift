@@ -101,6 +101,14 @@ extension TokenList {
         return (nil, true)
     }
 
+    /// Error for a list without a device token.
+    package func withoutToken(rows: UInt64) -> BroadsideError {
+        .request(
+            name,
+            " contains \(rows == 0 ? "no rows" : "no device token"): is it the right file, with the "
+                + "right --format and --token-column?")
+    }
+
     /// Error for a column that no row has. With a misspelled key of JSON Lines, a command would
     /// otherwise decide by a value that is always missing.
     ///

@@ -145,6 +145,19 @@ struct TokensDedupeTests {
         }
     }
 
+    @Test(arguments: [
+        ("list.txt", "", "contains no rows"),
+        ("list.csv", "token,name\nzz,a\nyy,b\n", "contains no device token"),
+    ])
+    func `dedupe refuses a list without a device token`(
+        name: String, text: String, says: String
+    ) throws {
+        let refused = try dedupe(text, name: name)
+        #expect(refused.finished.exitCode == 2, "\(refused.finished.errors)")
+        #expect(refused.finished.errors.contains(says), "\(refused.finished.errors)")
+        #expect(refused.output == "none")
+    }
+
     @Test func `dedupe never writes over its list, and a failure leaves nothing`() throws {
         let directory = try TemporaryDirectory()
         let list = try directory.write("aabb\naabb\n", to: "list.txt")

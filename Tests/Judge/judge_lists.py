@@ -60,7 +60,7 @@ class Trial(FaultyTrial):
             # Every command finds nothing to send.
             for call in (["tokens", "check", *named], ["tokens", "check", "--max-invalid", "100",
                                                        *named],
-                         self.send("--dry-run"), self.send("--ledger", "none")):
+                         ["tokens", "dedupe", *named, "--output", "none"], self.send("--dry-run"), self.send("--ledger", "none")):
                 self.command(*call, codes=[2])
             expect(not os.path.exists(f"{self.directory}/none"), "a ledger was left behind")
             return "refused"

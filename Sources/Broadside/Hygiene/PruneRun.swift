@@ -36,7 +36,7 @@ public enum PruneRun {
         guard !options.isDryRun else {
             let counts = try prune(
                 list, dead: dead, options: options, topic, to: nil, removed: nil)
-            try checkRegistrations(counts, options, list)
+            try check(counts, options, list)
             let summary = summary(counts, options, hasSilence: hasSilence)
             do throws(BroadsideError) {
                 try checkShare(counts, options)
@@ -56,7 +56,7 @@ public enum PruneRun {
         }
         let counts = try prune(
             list, dead: dead, options: options, topic, to: output, removed: removed)
-        try checkRegistrations(counts, options, list)
+        try check(counts, options, list)
         try checkShare(counts, options)
         // The list may have been moved to the output's path in the meantime.
         try PruneFiles.check(options, list: list)
@@ -66,11 +66,14 @@ public enum PruneRun {
         return summary(counts, options, hasSilence: hasSilence)
     }
 
-    /// Refuses a registration column that has no time in any row.
-    private static func checkRegistrations(
+    /// Refuses a list that has no device token, or no time in the registration column.
+    private static func check(
         _ counts: PruneCounts, _ options: PruneOptions, _ list: TokenList
     ) throws(BroadsideError) {
-        guard let column = options.registeredColumn, counts.rows > 0 else { return }
+        guard counts.rows > counts.withoutToken else {
+            throw list.withoutToken(rows: counts.rows)
+        }
+        guard let column = options.registeredColumn else { return }
         guard counts.withRegistration > 0 else {
             throw try list.noRow(with: column, option: "registered-column")
         }

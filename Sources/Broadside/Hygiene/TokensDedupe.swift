@@ -102,11 +102,12 @@ public enum TokensDedupe {
         var tokens = RecordSorter(directory: directory)
         var result = try read(list, rule, into: &tokens)
         let withToken = result.rows - result.withoutToken
+        guard withToken > 0 else { throw list.withoutToken(rows: result.rows) }
         assert(result.withoutValue <= withToken, "a row is counted for one reason")
-        if let column = rule.newestColumn, result.rows > 0, result.withRegistration == 0 {
+        if let column = rule.newestColumn, result.withRegistration == 0 {
             throw try list.noRow(with: column, option: rule.newestOption)
         }
-        if let column = rule.column, withToken > 0, result.withoutValue == withToken {
+        if let column = rule.column, result.withoutValue == withToken {
             guard result.nested.count > 0 else { throw try list.noRow(with: column, option: "by") }
             throw .usage("by", "'\(shownColumn(column))': \(result.nested.problem(of: column))")
         }

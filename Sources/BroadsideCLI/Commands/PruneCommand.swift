@@ -23,7 +23,8 @@ enum PruneCommand {
             for another environment or topic.
 
             The output is written completely or not at all, and never replaces the input. Exit codes:
-            0 done; 2 the request is wrong, or too many rows would be removed; 5 a file or disk error.
+            0 done; 2 the request is wrong, no row has a device token, or too many rows would be
+            removed; 5 a file or disk error.
             """,
         sections: [group.section.adding([CampaignOptions.file("the list and the ledger")])],
         examples: [

@@ -191,6 +191,18 @@ import Testing
         #expect(try PruneRun.run(options).contains(line) == isSaid)
     }
 
+    @Test(arguments: [("", "contains no rows"), ("zz\nyy\n", "contains no device token")])
+    func `prune refuses a list without a device token`(text: String, says: String) throws {
+        let place = try Place(deadCount: 10)
+        var options = place.options(try place.write("list", text), place.path + "/out")
+        for isDryRun in [false, true] {
+            options.isDryRun = isDryRun
+            let refused = try #require(failure(options))
+            #expect(refused.exitCode == 2 && refused.message.contains(says), "\(refused.message)")
+        }
+        #expect(place.names == ["ledger", "list"])
+    }
+
     /// The forms of seconds since 2001, and of times that count from elsewhere.
     @Test(arguments: ["785000000", "0", "46023", "2999-01-01", "soon"])
     func `prune refuses registration times of which none can be read`(value: String) throws {
