@@ -1,7 +1,7 @@
 internal import BroadsideSupport
 
-/// A word, letter or digit for true or false, such as `yes`, `T` or `0`. Letters are upper or lower
-/// case.
+/// A word, letter or number for true or false, such as `yes`, `T`, `0` or `1.0`. Letters are upper
+/// or lower case. Programs write the `.0` if a column can have fractions or missing values.
 struct BooleanSpelling: Sendable {
     /// Whether the text means true.
     let isTrue: Bool
@@ -17,21 +17,23 @@ struct BooleanSpelling: Sendable {
         first = text.byte(at: 0) | 0x20
     }
 
-    /// Whether the text is a word such as `yes`, not a letter or digit.
-    var isWord: Bool { count > 1 }
+    /// Whether the text is a word such as `yes`, not a letter or number.
+    var isWord: Bool { count > 1 && !isNumber }
 
-    /// Whether the text is a digit.
-    var isDigit: Bool { first == UInt8(ascii: "0") || first == UInt8(ascii: "1") }
+    /// Whether the text is `0`, `1`, `0.0` or `1.0`.
+    var isNumber: Bool { first == UInt8(ascii: "0") || first == UInt8(ascii: "1") }
+
+    private var isLetter: Bool { !isWord && !isNumber }
 
     /// Whether this text and a text of the same meaning in a condition are spellings of a boolean
     /// in any column.
     ///
     /// A letter such as `f` may be a code instead, as in a column with `f`, `m` and `n`. So a letter
-    /// in the condition suffices only for words that begin with this letter, and a digit suffices
-    /// only for words.
+    /// in the condition suffices only for words that begin with this letter, and a number suffices
+    /// only for words and for its other form.
     func isCertain(for literal: BooleanSpelling) -> Bool {
         assert(isTrue == literal.isTrue, "both texts have the same meaning")
-        return literal.isWord || (literal.isDigit ? isWord : first == literal.first)
+        return literal.isWord || (literal.isNumber ? !isLetter : first == literal.first)
     }
 
     private static func meaning(_ text: RawSpan) -> Bool? {
@@ -47,7 +49,9 @@ struct BooleanSpelling: Sendable {
             default: return nil
             }
         case 2: return isWord(text, "on") ? true : isWord(text, "no") ? false : nil
-        case 3: return isWord(text, "yes") ? true : isWord(text, "off") ? false : nil
+        case 3:
+            if isWord(text, "yes") || isWord(text, "1.0") { return true }
+            return isWord(text, "off") || isWord(text, "0.0") ? false : nil
         case 4: return isWord(text, "true") ? true : nil
         case 5: return isWord(text, "false") ? false : nil
         default: return nil

@@ -41,7 +41,7 @@ struct OtherSpellings: Sendable {
     /// of its text in the set.
     private let folded: [(text: [UInt8], index: Int)]
     /// The set's text for true and its text for false, each with its index; nil if there is none. If
-    /// the set has several, a word is preferred to a digit, and a digit to a letter.
+    /// the set has several, a word is preferred to a number, and a number to a letter.
     private let trueText: (spelling: BooleanSpelling, index: Int)?
     private let falseText: (spelling: BooleanSpelling, index: Int)?
     /// Whether the values of the column have to be passed to `noteInColumn`.
@@ -69,8 +69,8 @@ struct OtherSpellings: Sendable {
         folded.sort { RowFilter.order(of: $0.text.rawSpan, and: $1.text.rawSpan) < 0 }
         self.folded = folded
         let ordered =
-            booleans.filter { $0.spelling.isWord } + booleans.filter { $0.spelling.isDigit }
-            + booleans.filter { !$0.spelling.isWord && !$0.spelling.isDigit }
+            booleans.filter { $0.spelling.isWord } + booleans.filter { $0.spelling.isNumber }
+            + booleans.filter { !$0.spelling.isWord && !$0.spelling.isNumber }
         let trueText = ordered.first { $0.spelling.isTrue }
         let falseText = ordered.first { !$0.spelling.isTrue }
         (self.trueText, self.falseText) = (trueText, falseText)
