@@ -29,6 +29,8 @@ public enum TokensDedupe {
         /// Rows with a JSON array or object in the column `Rule.column`. `withoutValue` includes
         /// these rows.
         var nested = NestedValues()
+        /// Numbers in the column `Rule.column`.
+        var numbers = NumberForms()
     }
 
     /// Rows with a word for a missing value, such as NULL.
@@ -188,6 +190,7 @@ public enum TokensDedupe {
                     result.withoutValue += 1
                     continue
                 }
+                result.numbers.note(key, line: row.line)
             }
             var age: UInt64 = 0
             if hasRegistration {
@@ -220,6 +223,12 @@ public enum TokensDedupe {
             standardErrorLine(
                 "broadside: warning: --by '\(shownColumn(column))': \(result.nested.subject): such rows "
                     + "stay; to compare values inside, name a key, as in \(shownColumn(column)).id")
+        }
+        if let column = rule.column, let problem = result.numbers.problem {
+            standardErrorLine(
+                "broadside: warning: --by '\(shownColumn(column))': \(problem): 12 and 12.0 are "
+                    + "different values, so a user may keep several rows: write all numbers in one form"
+            )
         }
         result.rows = survey.counts.rows
         return result

@@ -72,6 +72,23 @@ import Testing
         #expect(found.summary.contains("without a value in 'user': 3"), "\(found.summary)")
     }
 
+    @Test func `Numbers with and without .0 are different values, and a warning names both`() throws
+    {
+        let found = try dedupe(["u7", "12", "12.0", " 12.0 ", "7"])
+        #expect(found.kept == [0, 1, 2, 4])
+        #expect(
+            found.warnings == [
+                "broadside: warning: --by 'user': line 4 has '12.0', but line 3 has '12', without .0: "
+                    + "12 and 12.0 are different values, so a user may keep several rows: write all "
+                    + "numbers in one form"
+            ])
+        for users in [
+            ["12.0", "7.0"], ["12", "1.5"], ["u1.0", "12"], [".0", "12"], ["2.00", "12"],
+        ] {
+            #expect(try dedupe(users).warnings.isEmpty, "\(users)")
+        }
+    }
+
     @Test func `Rows with a JSON object or array stay, and the first of them is named`() throws {
         func rows(_ users: [String]) -> [String] {
             users.enumerated().map { number, user in
