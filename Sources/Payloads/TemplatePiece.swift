@@ -110,17 +110,24 @@ extension TemplatePiece {
             throw TemplateError(
                 offset: position, message: "{{ names no column: write {{column}}, or {{{{ for {{")
         }
-        if name.contains(UInt8(ascii: "{")) || name.count > nameLimit {
+        let brace = UInt8(ascii: "{")
+        let rest = inside.dropFirst()
+        if inside.first == brace, !trimmed(rest).isEmpty, !rest.contains(brace),
+            rest.count <= nameLimit
+        {
+            throw TemplateError(
+                offset: position,
+                message: "{{{ is not a placeholder: write "
+                    + "{{\(String(decoding: rest, as: UTF8.self))}}")
+        }
+        if name.contains(brace) || name.count > nameLimit {
             throw TemplateError(
                 offset: position,
                 message: "{{ is not followed by a column's name: write {{{{ for {{")
         }
         var fallback = bar.map { Array(inside[($0 + 1)...]) }
-        let isBrace = { (byte: UInt8) in byte == UInt8(ascii: "{") }
         if let fallback,
-            zip(fallback, fallback.dropFirst()).contains(where: {
-                isBrace($0) && isBrace($1)
-            })
+            zip(fallback, fallback.dropFirst()).contains(where: { $0 == brace && $1 == brace })
         {
             throw TemplateError(
                 offset: position,

@@ -189,7 +189,10 @@ import Testing
         (#"{"a":"x{{n:int}}"}"#, 8, "write {{n}}"),
         (#"{"a":"{{n:int|x}}"}"#, 7, "default 'x' is not a whole number"),
         (#"{"a":"{{n:bool|2}}"}"#, 7, "default '2' is not true or false"),
-        (#"{"a":"{{{n}}}"}"#, 7, "write {{{{ for {{"),
+        (#"{"a":"{{{n}}}"}"#, 7, "{{{ is not a placeholder: write {{n}}"),
+        (#"{"a":"{{{n:fit|x}}}"}"#, 7, "write {{n:fit|x}}"),
+        (#"{"a":"{{{}}}"}"#, 7, "write {{{{ for {{"),
+        (#"{"a":"{{n {x}}"}"#, 7, "write {{{{ for {{"),
         (#"{"a":"{{n|x{{y}}"}"#, 7, "the default of {{n}} contains {{"),
     ])
     func `A mistake in a payload template is reported with line and column`(
