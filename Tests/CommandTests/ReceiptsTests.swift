@@ -205,6 +205,21 @@ struct ReceiptsTests {
     }
 
     @Test(arguments: [
+        ("none.csv", "apns_id,time\n"), ("none.tsv", "token\ttime\n"), ("none.jsonl", ""),
+    ])
+    func `A file without receipts is exit 2, not a share of 0%`(name: String, text: String) throws {
+        let file = try campaign.directory.write(text, to: name)
+        for options in [[], ["--json"]] {
+            let finished = try report(["--receipts", file] + options)
+            #expect(finished.exitCode == 2 && finished.output.isEmpty, "\(finished.output)")
+            #expect(
+                finished.errors
+                    == "broadside: --receipts \(file) contains no receipts: is it the right file?\n"
+            )
+        }
+    }
+
+    @Test(arguments: [
         ("Device_Token,Event_Time", []),
         ("pushed,at", ["--token-column", "pushed", "--time-column", "at"]),
     ])

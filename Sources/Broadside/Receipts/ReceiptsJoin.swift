@@ -65,7 +65,11 @@ enum ReceiptsJoin {
         try collectReceipts(
             list, of: ledger, time: time, columns: columns.by, &tally, into: &records)
         let findings = tally.findings
-        if findings.receipts > 0, findings.unreadable == findings.receipts {
+        guard findings.receipts > 0 else {
+            throw .usage(
+                "receipts", "\(printable(path)) contains no receipts: is it the right file?")
+        }
+        if findings.unreadable == findings.receipts {
             throw .usage(
                 "receipts",
                 "\(printable(path)): none of its \(grouped(findings.receipts)) receipts can be "
