@@ -37,7 +37,7 @@ extension PayloadRenderer {
         let budget = limit - payloadCount
         let field = reader.field(Int(step.field))
         let isText: Bool
-        if field.isText, field.count > 0 {
+        if field.isText, step.fallback == nil || !Self.isBlank(field, reader) {
             isText = appendFitting(reader.text(field), budget)
         } else {
             let text = fitDefaults[template]

@@ -10,14 +10,11 @@ extension PayloadRenderer {
         _ step: Step, isJSON: Bool, _ reader: borrowing RowReader
     ) -> Reason? {
         let field = reader.field(Int(step.field))
-        // In a table, an empty field represents a missing value.
-        if field.form == .missing || (field.isText && field.count == 0) {
-            if let fallback = step.fallback {
-                if step.kind == .fit { return nil }
-                return appendConstant(fallback) ? nil : .payloadTooLarge
-            }
-            if field.form == .missing { return .missingColumn }
+        if let fallback = step.fallback, Self.isBlank(field, reader) {
+            if step.kind == .fit { return nil }
+            return appendConstant(fallback) ? nil : .payloadTooLarge
         }
+        if field.form == .missing { return .missingColumn }
         guard field.isText else { return .badValue }
         let text = reader.text(field)
         switch step.kind {
@@ -31,6 +28,15 @@ extension PayloadRenderer {
             guard let value = TypedValue.boolean(text) else { return .badValue }
             return append(value ? "true" : "false")
         }
+    }
+
+    /// Whether a field is missing, empty or blank. In a table, an empty field represents a missing
+    /// value, and some databases fill such a field with blanks.
+    static func isBlank(_ field: RowReader.Field, _ reader: borrowing RowReader) -> Bool {
+        if field.form == .missing { return true }
+        guard field.isText else { return false }
+        let text = reader.text(field)
+        return (0..<text.byteCount).allSatisfy { text.byte(at: $0) <= 0x20 }
     }
 
     mutating func appendConstant(_ range: Range<Int32>) -> Bool {

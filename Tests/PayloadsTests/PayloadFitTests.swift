@@ -150,8 +150,8 @@ import Testing
             (100, "a\\n\u{1f600}\\\"b"), (18, "a\\n\u{1f600}\\\"b"), (17, "a\\n…"),
             (15, "a\\n…"), (14, "a\\n…"), (13, "a…"), (12, "a…"), (11, "…"), (10, ""),
         ] {
-            let found = try rendered(text, rows: [[nil], [""]], limit: limit)
-            #expect(found.texts == Array(repeating: "{\"a\":\"\(expected)\"}", count: 2))
+            let found = try rendered(text, rows: [[nil], [""], [" \n"]], limit: limit)
+            #expect(found.texts == Array(repeating: "{\"a\":\"\(expected)\"}", count: 3))
         }
     }
 
@@ -160,8 +160,8 @@ import Testing
     {
         let text = #"{"a":"{{x:fit}}"}"#
         #expect(
-            try rendered(text, rows: [[nil], [""]], limit: 20).texts == [
-                "MissingColumn", #"{"a":""}"#,
+            try rendered(text, rows: [[nil], [""], [" "]], limit: 20).texts == [
+                "MissingColumn", #"{"a":""}"#, #"{"a":" "}"#,
             ])
         for bytes: [UInt8] in [[0xff], [0xc3], [0xed, 0xa0, 0x80]] {
             let list = Array("x,y,z\n012345678901234567890".utf8) + bytes + Array("\n".utf8)

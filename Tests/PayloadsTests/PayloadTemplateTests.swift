@@ -76,6 +76,20 @@ import Testing
                 ])
     }
 
+    @Test func `Blanks alone are a missing value where there is a default`() throws {
+        #expect(
+            try rendered(
+                #"{"a":"{{x|z}}","b":"{{y:int|5}}","c":"{{x}}"}"#,
+                csv: "x,y\n  , \n\" \t\n\",7\n v ,\n")
+                == [
+                    #"{"a":"z","b":5,"c":"  "}"#, #"{"a":"z","b":7,"c":" \t\n"}"#,
+                    #"{"a":" v ","b":5,"c":" v "}"#,
+                ])
+        #expect(try rendered(#"{"a":"{{x:int}}"}"#, csv: "x,y\n ,1\n") == ["BadValue"])
+        #expect(
+            try rendered("{}", csv: "x,y\n ,1\nb,1\n", collapse: "{{x|a}}") == ["{}a", "{}b"])
+    }
+
     @Test func `Integers are written with all of their digits`() throws {
         var random = SeededRandom(seed: 1)
         let values =
