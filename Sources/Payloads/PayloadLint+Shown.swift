@@ -51,3 +51,22 @@ extension PayloadLint {
         return keys.contains("content-available") ? .background : nil
     }
 }
+
+extension PayloadDocument {
+    /// Problem of an alert without text; nil if the alert has text, or if there is no alert.
+    var blankAlert: String? {
+        guard let alert = member(["aps"], "alert") else { return nil }
+        if alert.isBlank { return "'alert' is empty" }
+        guard alert.kind == .object else { return nil }
+        let texts = PayloadLint.textKeys.flatMap { name in
+            [name, name == "body" ? "loc-key" : "\(name)-loc-key"]
+        }.compactMap { member(["aps", "alert"], $0) }
+        if texts.isEmpty { return "'alert' has no title or body" }
+        return texts.allSatisfy(\.isBlank) ? "'alert' has only empty texts" : nil
+    }
+}
+
+extension PayloadDocument.Member {
+    /// Whether a text is empty or blank. A text that rows provide counts as neither.
+    var isBlank: Bool { kind == .string && !isTemplate && text.allSatisfy(\.isWhitespace) }
+}

@@ -296,32 +296,17 @@ extension PayloadLint {
         // to APNs").
         let effect =
             has("badge") || has("sound") ? "devices show no text" : "devices show nothing"
-        if let alert = document.member(["aps"], "alert"), Self.isBlank(alert) {
-            warn(alert.keyOffset, "'alert' is empty: \(effect)")
+        if let alert = document.member(["aps"], "alert"), let problem = document.blankAlert {
+            warn(alert.keyOffset, "\(problem): \(effect)")
         }
-        if let alert = document.member(["aps"], "alert"), alert.kind == .object {
-            let texts = ["title", "subtitle", "body"].flatMap { name in
-                [name, name == "body" ? "loc-key" : "\(name)-loc-key"]
-            }.compactMap { document.member(["aps", "alert"], $0) }
-            if texts.isEmpty {
-                warn(alert.keyOffset, "'alert' has no title or body: \(effect)")
-            } else if texts.allSatisfy(Self.isBlank) {
-                warn(alert.keyOffset, "'alert' has only empty texts: \(effect)")
-            }
-            for prefix in ["", "title-", "subtitle-"] {
-                guard let arguments = document.member(["aps", "alert"], "\(prefix)loc-args"),
-                    document.member(["aps", "alert"], "\(prefix)loc-key") == nil
-                else { continue }
-                warn(
-                    arguments.keyOffset,
-                    "'\(prefix)loc-args' does nothing without '\(prefix)loc-key'")
-            }
+        for prefix in ["", "title-", "subtitle-"] {
+            guard let arguments = document.member(["aps", "alert"], "\(prefix)loc-args"),
+                document.member(["aps", "alert"], "\(prefix)loc-key") == nil
+            else { continue }
+            warn(
+                arguments.keyOffset,
+                "'\(prefix)loc-args' does nothing without '\(prefix)loc-key'")
         }
-    }
-
-    /// Whether a text is empty or blank. A text that rows provide counts as neither.
-    private static func isBlank(_ member: PayloadDocument.Member) -> Bool {
-        member.kind == .string && !member.isTemplate && member.text.allSatisfy(\.isWhitespace)
     }
 
     /// Checks that a background push has content-available alone (Apple, "Pushing background
@@ -361,7 +346,7 @@ extension PayloadLint {
         if magic.kind != .string {
             error(magic.valueOffset, "'mdm' is \(magic.kind.description): it must be a string")
         }
-        if Self.isBlank(magic) {
+        if magic.isBlank {
             warn(
                 magic.keyOffset,
                 "'mdm' is empty: devices ignore a push without the PushMagic of their enrollment")

@@ -121,8 +121,35 @@ struct FirstRowTests {
         let rows = ["", "", "Hi"].enumerated().map { "\(hexToken($0.offset)),\($0.element)\n" }
         let list = try few.directory.write("token,body\n" + rows.joined(), to: "list.csv")
         let dry = try few.send(to: "localhost:1", ["--tokens", list, "--dry-run"])
-        #expect(dry.exitCode == 0 && dry.errors.split(separator: "\n").count == 1)
+        #expect(dry.exitCode == 0 && dry.errors.split(separator: "\n").count == 2)
         #expect(dry.errors.contains("filled in by line 2 of the list: 'alert' is empty"))
+    }
+
+    @Test func `Rows whose values leave the alert without text are counted by one warning`() throws
+    {
+        let campaign = try Campaign(rows: 4, payload: #"{"aps":{"alert":"{{body}}"}}"#)
+        let rows = ["Hi", "", "  ", "Ho"].enumerated().map {
+            "\(campaign.tokens.token($0.offset)),\($0.element)\n"
+        }
+        let list = try campaign.directory.write("token,body\n" + rows.joined(), to: "list.csv")
+        for (payload, more) in [
+            (#"{"aps":{"alert":"{{body|News}}"}}"#, []),
+            (#"{"aps":{"alert":"{{body}}"}}"#, ["--payload-check", "off"]),
+        ] {
+            let file = try campaign.directory.write(payload, to: "other.json")
+            let dry = try campaign.send(
+                to: "localhost:1", ["--tokens", list, "--payload", file, "--dry-run"] + more)
+            #expect(dry.exitCode == 0 && dry.errors.isEmpty, "\(dry.errors)")
+        }
+        let warning =
+            "broadside: warning: --tokens \(list): 2 of 4 rows read make an alert without text, the "
+            + "first on line 3: write a default for empty values, as in {{name|friend}}\n"
+        let apns = try LocalAPNs()
+        for more in [["--dry-run"], []] {
+            let sent = try campaign.send(to: apns.endpoint, ["--tokens", list] + more)
+            #expect(sent.exitCode == 0 && sent.errors == warning, "\(sent.errors)")
+        }
+        #expect(try apns.finish().count == 4)
     }
 
     @Test(arguments: [999, 2500])

@@ -133,7 +133,8 @@ enum DryRun {
             if finding == nil, rows.disposition == .invalid(.badZone) { finding = .badZone }
             _ = invalid.note(finding, row, of: rows.reader)
             values.take(
-                row, of: rows.reader, token: finding == nil ? inspector.tokenFingerprint : nil)
+                row, of: rows.reader, token: finding == nil ? inspector.tokenFingerprint : nil,
+                hasBlankAlert: inspector.hasBlankAlert)
             guard let finding else {
                 lengths.note(inspector.tokenDigitCount, line: row.line)
                 tally.countSent(arm: inspector.arm)

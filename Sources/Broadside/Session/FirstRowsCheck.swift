@@ -107,7 +107,9 @@ struct FirstRowsCheck {
             if isMasked { finding = nil }
             if finding == nil, !isExcluded, !isMasked {
                 lengths.note(inspector.tokenDigitCount, line: row.line)
-                values.take(row, of: cursor.reader, token: inspector.tokenFingerprint)
+                values.take(
+                    row, of: cursor.reader, token: inspector.tokenFingerprint,
+                    hasBlankAlert: inspector.hasBlankAlert)
             }
             if let verdict = rows.note(finding, row, of: cursor.reader) {
                 throw rows.refusal(verdict, of: list, plan.options.maxInvalid)

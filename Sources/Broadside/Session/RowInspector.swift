@@ -22,11 +22,16 @@ struct RowInspector: ~Copyable {
 
     private var renderer: PayloadRenderer
     private let isPersonal: Bool
+    private let blankAlerts: BlankAlerts
     private var digits = TokenDigits()
+    /// Whether the last inspected row is valid and has an alert without text, although its payload
+    /// has placeholders for the text.
+    private(set) var hasBlankAlert = false
 
     init(_ payloads: PayloadSet, layout: RowLayout) {
         renderer = PayloadRenderer(payloads, layout: layout)
         isPersonal = payloads.isPersonal
+        blankAlerts = BlankAlerts(payloads)
     }
 
     /// Row count for each value of the `--payload-by` column that has no payload file.
@@ -52,11 +57,16 @@ struct RowInspector: ~Copyable {
 
     /// Reason why the row that was read last is invalid; nil if it is valid.
     mutating func finding(in reader: borrowing RowReader) -> Finding? {
+        hasBlankAlert = false
         let refusal = digits.write { reader.readToken(reader.field(0), into: &$0) }
         if let refusal { return Finding(reason: refusal, isPersonal: false) }
-        if isPersonal, case .invalid(let reason) = renderer.render(reader) {
+        guard isPersonal else { return nil }
+        switch renderer.render(reader) {
+        case .invalid(let reason):
             return Finding(reason: reason, isPersonal: true, culprit: renderer.culprit)
+        case .made(let shape):
+            hasBlankAlert = blankAlerts.includes(shape, of: renderer)
+            return nil
         }
-        return nil
     }
 }

@@ -4,7 +4,8 @@ import BroadsideRows
 import BroadsideSupport
 
 /// Values that are probably mistakes, found in the rows to send. Each kind causes a warning: words
-/// such as NULL, escapes such as `\n`, keys of JSON Lines that no row has, and repeated tokens.
+/// such as NULL, escapes such as `\n`, keys of JSON Lines that no row has, alerts without text, and
+/// repeated tokens.
 struct RowValues {
     private var words: MissingWords
     private var escapes: TabEscapes
@@ -12,6 +13,9 @@ struct RowValues {
     private var hasValue: [Bool]
     /// Number of rows with a token.
     private var rows: UInt64 = 0
+    /// Number of rows whose alert has no text, and the line of the first such row.
+    private var blankAlerts: UInt64 = 0
+    private var firstBlankLine: UInt64 = 0
     /// Fingerprints of the first tokens.
     private var tokens: Set<UInt64> = []
     /// Number of rows whose token occurs in an earlier row, and the line of the first such row.
@@ -30,14 +34,22 @@ struct RowValues {
 
     /// Checks the row that was read last.
     ///
-    /// - Parameter token: Fingerprint of the row's token; nil if the row is invalid.
-    mutating func take(_ row: RowReader.Row, of reader: borrowing RowReader, token: UInt64?) {
+    /// - Parameters:
+    ///   - token: Fingerprint of the row's token; nil if the row is invalid.
+    ///   - hasBlankAlert: Whether the row's values make an alert without text.
+    mutating func take(
+        _ row: RowReader.Row, of reader: borrowing RowReader, token: UInt64?, hasBlankAlert: Bool
+    ) {
         words.take(row, of: reader)
         escapes.take(row, of: reader)
         guard let token else { return }
         rows += 1
         for field in hasValue.indices where !hasValue[field] {
             if reader.field(field).form != .missing { hasValue[field] = true }
+        }
+        if hasBlankAlert {
+            if blankAlerts == 0 { firstBlankLine = row.line }
+            blankAlerts += 1
         }
         guard rows <= Self.tokensLimit, !tokens.insert(token).inserted else { return }
         if repeated == 0 { firstRepeatedLine = row.line }
@@ -61,6 +73,13 @@ struct RowValues {
                 standardErrorLine(
                     "broadside: warning: \(location): \(subject) '\(printable(name))'\(advice)")
             }
+        }
+        if blankAlerts > 0, plan.options.pushType == .alert, plan.options.payloadCheck == .error {
+            let (verb, location) = blankAlerts == 1 ? ("makes", "on") : ("make", "the first on")
+            standardErrorLine(
+                "broadside: warning: \(list.name): \(grouped(blankAlerts)) of \(grouped(rows)) rows "
+                    + "read \(verb) an alert without text, \(location) line \(firstBlankLine): write "
+                    + "a default for empty values, as in {{name|friend}}")
         }
         guard knowsSkips, repeated > 0, !plan.options.skipsDuplicates, !plan.options.sendsDuplicates
         else {
