@@ -187,7 +187,11 @@ public struct OutputRule {
 }
 
 /// Checks that an output can be written. Without this check, writing would fail only after the run.
-package func checkWritable(_ path: String, option: String) throws(BroadsideError) {
+///
+/// - Parameter isDryRun: Whether to check only the folder's permissions, and to write nothing.
+package func checkWritable(
+    _ path: String, option: String, isDryRun: Bool = false
+) throws(BroadsideError) {
     try OutputRule.checkDestination(option: option, path: path)
     switch SystemCall.status(path).map({ $0.st_mode & S_IFMT }) {
     case S_IFREG, nil: break
@@ -195,6 +199,7 @@ package func checkWritable(_ path: String, option: String) throws(BroadsideError
     case S_IFSOCK: throw .usage(option, "\(path) is a socket: name a file")
     default: return
     }
+    guard !isDryRun else { return try checkFolder(of: path, option: option) }
     let probe = temporaryName(of: path)
     let descriptor = SystemCall.open(
         probe, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o644)

@@ -58,6 +58,24 @@ struct DryRunLedgerTests {
         #expect(try server.finish().count == 20)
     }
 
+    @Test(arguments: [
+        ("report", "nowhere/page.html", "No such file or directory"),
+        ("summary", "nowhere/summary.json", "No such file or directory"),
+        ("trace-frames", "nowhere/frames", "No such file or directory"),
+        ("metrics", "nowhere/metrics.prom", "No such file or directory"),
+        ("metrics", ":99999", "99999 is not a port"),
+        ("control", "nowhere/socket", "No such file or directory"),
+        ("control", String(repeating: "a", count: 120), "is longer than 107 bytes"),
+        ("ledger", "nowhere/ledger", "No such file or directory"),
+    ])
+    func `A dry run refuses an output that the run cannot open, and writes nothing`(
+        option: String, value: String, says: String
+    ) throws {
+        try expectSame(2, ["--\(option)", value], "--\(option) \(value)")
+        try expectSame(2, ["--\(option)", value], says)
+        #expect(try server.finish().isEmpty)
+    }
+
     @Test func `A dry run of a run that continues counts only what is left to send`() throws {
         let list = try Campaign(rows: 1_200)
         func send(_ more: [String]) throws -> Finished {

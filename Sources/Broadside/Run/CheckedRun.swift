@@ -56,13 +56,13 @@ struct CheckedRun {
         // The payload of a campaign that began earlier was checked then.
         if options.opensNoConnection || !isPartSearched && !isBegun { try rows.checkFirstPayload() }
         context = try CampaignRun.tlsContext(options, plan.credential, resumesSessions: true)
+        // A preview alone has no outputs.
+        if options.isDryRun || options.preview == nil { try RunOutlets.check(options) }
         guard !options.opensNoConnection else { return }
         guard options.ledger != nil else {
             throw .usage(
                 "ledger", "is missing: add --ledger DIR, a directory that does not exist yet")
         }
-        if let path = options.summary, path != "-" { try checkWritable(path, option: "summary") }
-        if let path = options.report { try checkWritable(path, option: "report") }
         if !isBegun, !isPartSearched {
             try FirstRowsCheck(list, plan: plan, rows: rows.rows()).check()
         }

@@ -11,11 +11,28 @@ struct RunOutlets {
     let metrics: MetricsOutlet?
     let trace: FrameTraceFile?
 
+    /// Checks that the outputs can be opened and written. A dry run opens and writes none of them.
+    static func check(_ options: SendOptions) throws(BroadsideError) {
+        let isDryRun = options.isDryRun
+        if let path = options.summary, path != "-" {
+            try checkWritable(path, option: "summary", isDryRun: isDryRun)
+        }
+        if let path = options.report {
+            try checkWritable(path, option: "report", isDryRun: isDryRun)
+        }
+        if let path = options.control { try UnixLineServer.check(path, option: "control") }
+        if let path = options.traceFrames {
+            try OutputRule.checkDestination(option: "trace-frames", path: path)
+            try FrameTraceFile.check(path)
+        }
+        if let value = options.metrics { try MetricsOutlet.check(value, isDryRun: isDryRun) }
+    }
+
+    /// Opens the outputs, which were checked.
     init(_ options: SendOptions) throws(BroadsideError) {
         if let path = options.control { controls.append(try Self.server(path)) }
         trace = try options.traceFrames.map { (path) throws(BroadsideError) in
-            try OutputRule.checkDestination(option: "trace-frames", path: path)
-            return try FrameTraceFile(path)
+            try FrameTraceFile(path)
         }
         metrics = try options.metrics.map { (value) throws(BroadsideError) in
             try MetricsOutlet(value)

@@ -180,6 +180,10 @@ final class LedgerSession {
     ) throws(BroadsideError) -> EarlierRuns? {
         try LedgerDirectory.checkForRun(
             ledger, resumes: plan.options.resumes, begins: plan.options.ledgerUse != .resume)
+        // A night creates its folder.
+        if plan.options.nightFolder == nil, try !fileExists(ledger) {
+            try checkFolder(of: ledger, option: "ledger")
+        }
         let directory = LedgerDirectory.unlocked(ledger)
         guard try directory.hasManifest else { return nil }
         let manifest = try directory.readManifest()

@@ -65,13 +65,8 @@ package final class FrameTraceFile: Sendable {
     /// Maximum time that a reactor waits for the writer.
     private static let waitLimitMilliseconds = 5_000
 
-    /// - Parameter path: A path whose file may be overwritten; the caller has checked the rules for
-    ///   outputs.
+    /// - Parameter path: A path whose file may be overwritten; the caller has checked it.
     package init(_ path: String) throws(BroadsideError) {
-        // Reactors wait for the file, and a pipe without a reader accepts no bytes.
-        guard !isSpecialFile(path) else {
-            throw .usage("trace-frames", "\(path) is not a regular file: name a file to write to")
-        }
         let descriptor = SystemCall.open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
             throw .file(option: "trace-frames", path, errno: errno, "name a place to write to")
@@ -79,6 +74,16 @@ package final class FrameTraceFile: Sendable {
         let shared = Shared(path, descriptor)
         self.shared = shared
         writer = BackgroundWorker { shared.writeWaiting() }
+    }
+
+    /// Checks that a trace can be written to a path. Writes nothing.
+    package static func check(_ path: String) throws(BroadsideError) {
+        // Reactors wait for the file, and a pipe without a reader accepts no bytes.
+        guard !isSpecialFile(path) else {
+            throw .usage("trace-frames", "\(path) is not a regular file: name a file to write to")
+        }
+        // A file that exists is overwritten in place.
+        if SystemCall.status(path) == nil { try checkFolder(of: path, option: "trace-frames") }
     }
 
     /// Returns the number of a new connection, in order of creation.

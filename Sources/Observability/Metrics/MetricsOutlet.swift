@@ -7,29 +7,34 @@ package enum MetricsOutlet {
     case file(String)
     case endpoint(MetricsEndpoint)
 
-    /// Opens the endpoint or checks that the file can be written.
+    /// Opens the endpoint. The caller has checked the value.
     ///
     /// - Parameter value: `HOST:PORT`, `:PORT`, or a file name. A value with a slash is a file
     ///   name.
     package init(_ value: String) throws(BroadsideError) {
-        if value == "localhost" || value.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
-            throw .usage(
-                "metrics",
-                "\(value): write 127.0.0.1:9100 for an endpoint, or ./\(value) for a file "
-                    + "of that name")
-        }
-        guard let address = try Self.address(value) else {
-            try checkWritable(value, option: "metrics")
+        if let address = try Self.address(value) {
+            self = .endpoint(try MetricsEndpoint(host: address.host, port: address.port))
+        } else {
             self = .file(value)
-            return
         }
-        self = .endpoint(try MetricsEndpoint(host: address.host, port: address.port))
+    }
+
+    /// Checks that the value is an address, or that its file can be written. Opens no endpoint.
+    package static func check(_ value: String, isDryRun: Bool) throws(BroadsideError) {
+        guard try address(value) == nil else { return }
+        try checkWritable(value, option: "metrics", isDryRun: isDryRun)
     }
 
     /// Numeric address and port to listen on; nil for a file name.
     package static func address(_ value: String) throws(BroadsideError) -> (
         host: String, port: UInt16
     )? {
+        if value == "localhost" || value.utf8.allSatisfy({ (0x30...0x39).contains($0) }) {
+            throw .usage(
+                "metrics",
+                "\(value): write 127.0.0.1:9100 for an endpoint, or ./\(value) for a file "
+                    + "of that name")
+        }
         guard !value.contains("/"), let colon = value.lastIndex(of: ":") else { return nil }
         let digits = value[value.index(after: colon)...]
         var host = String(value[..<colon])

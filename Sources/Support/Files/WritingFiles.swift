@@ -48,3 +48,17 @@ package func writeUnlessClosed(
     }
     return true
 }
+
+/// Checks that something new can be created at a path. Creates nothing.
+///
+/// - Parameter advice: The remedy if the folder is unusable.
+package func checkFolder(
+    of path: String, option: String, _ advice: String = "name a place to write to"
+) throws(BroadsideError) {
+    var name = path[...]
+    while name.count > 1, name.hasSuffix("/") { name = name.dropLast() }
+    let folder = name.parts(atLast: "/").map { "\($0.before)/." } ?? "."
+    guard SystemCall.isWritable(folder: folder) else {
+        throw .file(option: option, path, errno: errno, advice)
+    }
+}

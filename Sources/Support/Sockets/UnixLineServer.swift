@@ -66,12 +66,8 @@ package final class UnixLineServer {
         self.path = path
         self.limits = limits
         self.kept = kept
-        guard let address = unixAddress(path) else {
-            throw .usage(
-                option,
-                "\(path) is longer than \(unixPathLimit) bytes, the limit of a socket's path: name a shorter path"
-            )
-        }
+        try Self.check(path, option: option)
+        let address = try Self.address(path, option)
         try Self.removeStaleSocket(path, option)
         let descriptor = unixSocket()
         guard descriptor >= 0 else { throw Self.failure(path, option) }
@@ -93,6 +89,27 @@ package final class UnixLineServer {
 
     deinit { end() }
 
+    /// Checks that a socket can be created at a path. Creates and removes nothing.
+    package static func check(_ path: String, option: String) throws(BroadsideError) {
+        _ = try address(path, option)
+        if let information = SystemCall.linkStatus(path),
+            information.st_mode & S_IFMT != S_IFSOCK
+        {
+            throw .usage(option, "\(path) exists and is not a socket: choose another place")
+        }
+        try checkFolder(of: path, option: option, advice)
+    }
+
+    private static func address(
+        _ path: String, _ option: String
+    ) throws(BroadsideError) -> sockaddr_un {
+        if let address = unixAddress(path) { return address }
+        throw .usage(
+            option,
+            "\(path) is longer than \(unixPathLimit) bytes, the limit of a socket's path: name a shorter path"
+        )
+    }
+
     /// Closes all connections and removes the socket file. After that, no request is served.
     package func end() {
         guard !hasEnded else { return }
@@ -107,9 +124,6 @@ package final class UnixLineServer {
     /// Removes a socket on which no process listens.
     private static func removeStaleSocket(_ path: String, _ option: String) throws(BroadsideError) {
         guard let information = SystemCall.linkStatus(path) else { return }
-        guard information.st_mode & S_IFMT == S_IFSOCK else {
-            throw .usage(option, "\(path) exists and is not a socket: choose another place")
-        }
         let probe = UnixConnection(path)
         // A full queue belongs to a process that is not accepting connections at the moment.
         guard probe == nil, errno != EAGAIN else {
@@ -124,8 +138,10 @@ package final class UnixLineServer {
         guard SystemCall.unlink(path) == 0 else { throw failure(path, option) }
     }
 
+    private static let advice = "name a place for the socket"
+
     private static func failure(_ path: String, _ option: String) -> BroadsideError {
-        .file(option: option, path, errno: errno, "name a place for the socket")
+        .file(option: option, path, errno: errno, advice)
     }
 
     /// Waits until there is a request to serve.

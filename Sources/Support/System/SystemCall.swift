@@ -140,6 +140,12 @@ package enum SystemCall {
         unsafe access(path, F_OK) == 0
     }
 
+    /// `access(2)`: whether this process may create files in a folder.
+    static func isWritable(folder: String) -> Bool {
+        // SAFETY: the path ends with a zero byte and is read during the call.
+        unsafe access(folder, W_OK | X_OK) == 0
+    }
+
     /// The kernel's number of the calling thread; nil without `/proc`.
     static var threadNumber: Int? {
         // `PROCESS/task/NUMBER`, whose numbers have at most ten digits each.
