@@ -13,6 +13,12 @@ struct RunOutlets {
 
     /// Checks that the outputs can be opened and written. A dry run opens and writes none of them.
     static func check(_ options: SendOptions) throws(BroadsideError) {
+        for (option, path) in [
+            ("report", options.report), ("control", options.control),
+            ("trace-frames", options.traceFrames), ("metrics", options.metrics),
+        ] where path == "-" {
+            throw .usage(option, "-: standard output is not supported: name a file")
+        }
         let isDryRun = options.isDryRun
         if let path = options.summary, path != "-" {
             try checkWritable(path, option: "summary", isDryRun: isDryRun)

@@ -40,9 +40,6 @@ package enum MetricsOutlet {
         var host = String(value[..<colon])
         if host.hasPrefix("["), host.hasSuffix("]") { host = String(host.dropFirst().dropLast()) }
         guard !digits.isEmpty, digits.utf8.allSatisfy({ $0 >= 0x30 && $0 <= 0x39 }) else {
-            guard host == "localhost" || SocketAddress(numeric: host, port: 0) != nil else {
-                return nil
-            }
             throw .usage(
                 "metrics",
                 "\(value): '\(digits)' is not a port: use 0 to 65535, or write ./\(value) for a "

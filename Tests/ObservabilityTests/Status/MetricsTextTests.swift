@@ -53,7 +53,7 @@ import Testing
     @Test func `Metrics addresses are distinguished from files`() throws {
         #expect(try MetricsOutlet.address("metrics.prom") == nil)
         #expect(try MetricsOutlet.address("/var/lib/a:9100") == nil)
-        #expect(try MetricsOutlet.address("a:b") == nil)
+        #expect(try MetricsOutlet.address("./a:b") == nil)
         for (text, host) in [
             (":9100", "127.0.0.1"), ("localhost:9100", "127.0.0.1"), ("[::1]:9100", "::1"),
             ("0.0.0.0:9100", "0.0.0.0"),
@@ -61,7 +61,7 @@ import Testing
             let place = try #require(try MetricsOutlet.address(text))
             #expect(place.host == host && place.port == 9100)
         }
-        for text in ["example.com:9100", "127.0.0.1:70000"] {
+        for text in ["example.com:9100", "127.0.0.1:70000", "a:b", "foo:bar:baz"] {
             #expect(throws: BroadsideError.self) { try MetricsOutlet.address(text) }
         }
     }
