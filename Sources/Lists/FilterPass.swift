@@ -16,6 +16,8 @@ package struct FilterPass {
         /// Evidence that numbers with one dot, such as 5.9 and 5.10, are versions; nil if it does
         /// not matter for the condition.
         var dottedNumbers: DottedNumbers?
+        /// Whether any value could be compared.
+        var hasComparable = false
         /// Number of values that cannot be compared with the condition's bound. The first of them
         /// is `firstText`, on line `firstLine`.
         var incomparable: UInt64 = 0
@@ -88,6 +90,9 @@ package struct FilterPass {
                 if columns[index].dottedNumbers != nil { noteNumber(index, field, reader) }
             }
             let match = filter.conditions[index].match(field, in: reader)
+            if match != .incomparable, field.form != .missing {
+                columns[index].hasComparable = true
+            }
             if match == columns[index].setMatch { noteInSet(index, field, reader) }
             if rowCount <= Self.sampledRows { sample(index, field, reader) }
             if match == .holds { continue }
@@ -199,6 +204,12 @@ package struct FilterPass {
     ) -> String? {
         if column.nested.count > 0, !column.hasText {
             return column.nested.problem(of: condition.column)
+        }
+        if let bound = condition.bound, column.incomparable > 0, !column.hasComparable {
+            return
+                "no row of \(list.name) has a value that is \(bound.kindName), so no device would "
+                + "get this campaign: line \(column.firstLine) has '\(column.firstText)'"
+                + (column.isFirstVersion ? bound.versionAdvice : "")
         }
         return condition.selectsNobody(column.occurrences, of: "\(list.name)")
     }

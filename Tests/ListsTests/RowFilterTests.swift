@@ -123,10 +123,26 @@ import Testing
         #expect(refusal("x = \"\"", values: ["1"]).contains("has an empty value, so no device"))
         let secret = refusal("token = cd", values: ["1"])
         #expect(secret.hasSuffix("so no device would get this campaign: check the spelling"))
-        for condition in ["x = FR", "x = FR,Ger", "x != US", "x = \"\"", "x > 5"] {
+        for condition in ["x = FR", "x = FR,Ger", "x != US", "x = \"\""] {
             #expect(refusal(condition, values: ["FR", "DE", ""]) == "", "\(condition)")
         }
         #expect(refusal("x = fr", values: []) == "")
+    }
+
+    @Test func `A column of which no value can be compared is an error that names its first value`()
+        throws
+    {
+        let refused = refusal("x > 5", values: ["", "FR", "DE"])
+        #expect(
+            refused.contains(
+                "'x > 5': no row of the list has a value that is a number, so no device would get this "
+                    + "campaign: line 3 has 'FR'"), "\(refused)")
+        // An empty segment is no mistake.
+        for values in [["FR", "1"], ["", ""], []] {
+            #expect(refusal("x > 5", values: values) == "", "\(values)")
+        }
+        // A campaign that has begun can't be corrected.
+        #expect(try warnings("x > 5", values: ["FR"]).count == 1)
     }
 
     @Test func `Numbers with one dot that look like versions are a warning`() throws {
