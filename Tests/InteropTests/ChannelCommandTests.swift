@@ -270,6 +270,13 @@ struct ChannelCommandTests {
             #expect(stats.contains(text), "\(stats)")
         }
         #expect(outcome["payload_sha256"] as? String == String(digest))
+        let json = try Self.object(
+            ledger(["ledger", "stats", "--ledger", caller.ledger, "--json"]))
+        #expect(
+            json["channel"] as? String == Self.channel && json["outcome"] as? String == "complete")
+        for key in ["request_id", "unique_id", "payload_sha256"] {
+            #expect(json[key] as? String == outcome[key] as? String, "\(key): \(json)")
+        }
         let found = try ledger(
             ["ledger", "find", "--ledger", caller.ledger, "--apns-id", identifier])
         #expect(found.contains("accepted status 200"), "\(found)")
@@ -358,6 +365,8 @@ struct ChannelCommandTests {
         let words = "400 FeatureNotEnabled: in Apple's developer portal"
         let refused = try caller.broadcast(server.endpoint)
         #expect(refused.errors.contains("APNs refused the broadcast: \(words)"))
+        let status = try Broadside.run(["status", caller.ledger, "--json"], in: caller.directory)
+        #expect(try Self.object(status.output)["state"] as? String == "aborted")
         let again = try caller.broadcast(server.endpoint)
         #expect(again.errors.contains("APNs refused the broadcast in an earlier start: \(words)"))
         for ended in [refused, again] {

@@ -157,7 +157,9 @@ public struct RunStatus: Sendable {
         let isAborted = reader.ledgers.contains {
             $0.manifest.epochs.last?.stop?.cause?.isAbort == true
         }
-        if reader.isFinished, !isAborted, let rows = reader.manifest.knownRowCount {
+        if reader.isFinished, !isAborted, reader.broadcast == nil,
+            let rows = reader.manifest.knownRowCount
+        {
             // All rows are settled, so counting them is unnecessary.
             state = .complete
             (progress.rows, progress.settled) = (rows, rows)

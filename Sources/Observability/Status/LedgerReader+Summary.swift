@@ -36,8 +36,12 @@ extension LedgerReader {
         result.split = split
         if hasRowTopics { result.topicTotals = TopicTotals(summary.topics) }
         result.acceptsBySilence = manifest.identity.acceptsBySilence
-        result.isBroadcast = manifest.identity.isBroadcast
+        result.broadcast = broadcast
         result.take(summary.counts, rows: rows)
+        // The one row of a broadcast is the campaign as a whole.
+        if broadcast != nil, result.rejected > 0, result.outcome == .complete {
+            result.outcome = .aborted
+        }
         result.retries = manifest.counters.retries
         result.shortened = manifest.counters.shortened
         result.reconnects = manifest.counters.reconnects

@@ -1,5 +1,6 @@
 package import BroadsideEngine
 package import BroadsideLedgerFormat
+import BroadsideLedgers
 internal import BroadsidePayloads
 internal import BroadsidePolicy
 internal import BroadsidePrimitives
@@ -135,8 +136,8 @@ public struct Summary: Sendable, Encodable {
     /// Whether the server was a legacy gateway, which sends no response to an accepted
     /// notification. Not a key of the JSON.
     public var acceptsBySilence = false
-    /// Whether the ledger is that of a broadcast. Not a key of the JSON.
-    var isBroadcast = false
+    /// The broadcast; nil if the ledger is not that of a broadcast.
+    var broadcast: BroadcastRecord?
     /// Why fewer requests were in flight than the server allowed; nil if this was not the case. Not
     /// a key of the JSON.
     public var paced: String?
@@ -187,6 +188,9 @@ public struct Summary: Sendable, Encodable {
         case topics, arms, waves
         case rowsByTopic = "rows_by_topic"
         case uniqueID = "unique_id"
+        case channel
+        case requestID = "request_id"
+        case payloadSHA256 = "payload_sha256"
     }
 
     /// Encodes all keys; unknown values are null.
@@ -248,6 +252,13 @@ public struct Summary: Sendable, Encodable {
         if let waves { try container.encode(waves.map(WaveEntry.init), forKey: .waves) }
         // This key exists only for one device, in the development environment.
         if let uniqueID { try container.encode(uniqueID, forKey: .uniqueID) }
+        // These keys exist only for a broadcast.
+        if let broadcast {
+            try container.encode(broadcast.channel, forKey: .channel)
+            try container.encode(broadcast.requestID, forKey: .requestID)
+            try container.encode(broadcast.uniqueID, forKey: .uniqueID)
+            try container.encode(broadcast.payloadSHA256, forKey: .payloadSHA256)
+        }
     }
 
     /// A wave, as JSON.
@@ -334,7 +345,7 @@ public struct Summary: Sendable, Encodable {
     /// or if the run that reserved them is still active.
     package var doubtAdvice: String? {
         guard inDoubt > 0, outcome != .running else { return nil }
-        guard !isBroadcast else {
+        guard broadcast == nil else {
             return "the broadcast may have been sent: start it again with the same --ledger to "
                 + "record it as unknown, or with --retry unknown to send it again\n"
         }
