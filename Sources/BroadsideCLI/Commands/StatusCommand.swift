@@ -14,6 +14,7 @@ enum StatusCommand {
 
             running      rows are being sent
             paused       by broadside control; resume continues
+            waiting      the run waits for its next wave
             stopping     the run waits for responses in flight, then ends
             busy         a process has the ledger open and does not respond within 10 s: it is
                          starting, finishing, hung or suspended
