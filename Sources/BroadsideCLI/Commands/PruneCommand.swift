@@ -17,10 +17,10 @@ enum PruneCommand {
             dead tokens, so a row that it accepted does not prove that a token is alive.
 
             A time of registration counts as unreadable if it is before 2009, is more than a day in the
-            future, or is in seconds since 2001. A row with an unreadable time is kept and counted; if no
-            time can be read, nothing is written. With --reasons BadDeviceToken or DeviceTokenNotForTopic,
-            a ledger is refused if nearly all of its responses have such a reason, because its run was
-            for another environment or topic.
+            future, or is in seconds since 2001. A dead token with an unreadable time is kept and counted,
+            but if no time in the column can be read, nothing is written. With --reasons BadDeviceToken or
+            DeviceTokenNotForTopic, a ledger is refused if nearly all of its responses have such a reason,
+            because its run was for another environment or topic.
 
             The output is written completely or not at all, and never replaces the input. Exit codes:
             0 done; 2 the request is wrong, no row has a device token, or too many rows would be
