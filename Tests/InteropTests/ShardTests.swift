@@ -135,14 +135,19 @@ struct ShardTests {
             to: "short.csv")
         var counts: [Int] = []
         for shard in 1...4 {
-            let sent = try campaign.send(
-                to: server.endpoint,
-                [
-                    "--tokens", list, "--shard", "\(shard)/4", "--summary", "-", "--ledger",
-                    "\(campaign.directory.path)/ledger-\(shard)",
-                ])
-            #expect(sent.exitCode == 0, "\(sent.errors)")
-            counts.append(try SendSummary(json: sent.output).accepted)
+            let options = [
+                "--tokens", list, "--shard", "\(shard)/4", "--summary", "-", "--ledger",
+                "\(campaign.directory.path)/ledger-\(shard)",
+            ]
+            let dry = try campaign.send(to: server.endpoint, options + ["--dry-run"])
+            let sent = try campaign.send(to: server.endpoint, options)
+            let count = try SendSummary(json: sent.output).accepted
+            for ended in [dry, sent] {
+                #expect(ended.exitCode == 0, "\(ended.errors)")
+                let isWarned = ended.errors.contains("no row of the list is in this part")
+                #expect(isWarned == (count == 0), "\(ended.errors)")
+            }
+            counts.append(count)
         }
         #expect(counts.reduce(0, +) == rows)
         #expect(try server.tally(campaign.tokens).isExact)

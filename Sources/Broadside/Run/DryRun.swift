@@ -40,9 +40,9 @@ enum DryRun {
 
         private var skippedCount: UInt64 { skipped.values.reduce(0, +) }
 
-        /// Warning that nothing is left to send because rows are skipped; nil if at least one row
-        /// would be sent.
-        var allSkippedWarning: String? {
+        /// Warning that there is nothing to send; nil if at least one row would be sent.
+        var emptyHandedWarning: String? {
+            if rows == 0 { return Summary.noRowsWarning }
             guard skippedCount > 0, sendable == 0, doubtful == 0 else { return nil }
             let counts = SkipReason.allCases.compactMap { reason in
                 skipped[reason].map { (reason: reason, count: $0) }
@@ -174,7 +174,7 @@ enum DryRun {
         if let verdict = invalid.finish(), try !verdict.isEmptyPart(of: list, plan.options.shard) {
             throw invalid.refusal(verdict, of: list, plan.options.maxInvalid)
         }
-        if settled ?? 0 == 0, let warning = tally.allSkippedWarning { standardErrorLine(warning) }
+        if settled ?? 0 == 0, let warning = tally.emptyHandedWarning { standardErrorLine(warning) }
         print("dry run: nothing was sent, nothing was written")
         return 0
     }

@@ -45,8 +45,13 @@ extension Summary {
     /// Warning that a complete campaign reached no device, or almost none because of wrong tokens,
     /// with the reason; nil for any other campaign.
     package var emptyHandedWarning: String? {
-        allSkippedWarning ?? allRefusedWarning ?? foreignTokensWarning
+        if rows == 0 { return Self.noRowsWarning }
+        return allSkippedWarning ?? allRefusedWarning ?? foreignTokensWarning
     }
+
+    /// Warning: a shard of a short list has no rows. A list without rows is refused.
+    package static let noRowsWarning =
+        "broadside: warning: no row of the list is in this part, so no device gets it: check --shard"
 
     /// Warning: all rows that could be sent were skipped; nil if a row was sent or may still be
     /// sent.
