@@ -61,7 +61,8 @@ extension MalformedRequest {
         .init(["--request-timeout", "0s"], says: ["--request-timeout", "above 0"]),
         .init(["--give-up-after", "0s"], says: ["--give-up-after", "above 0"]),
         .init(["--give-up-after", "s"], says: ["--give-up-after 's'"]),
-        .init(["--deadline", "99999999999999999999d"], says: ["--deadline"]),
+        .init(
+            ["--deadline", "99999999999999999999d"], says: ["--deadline", "use at most 213503d"]),
         .init(["--on-lost", "recrod"], says: ["--on-lost 'recrod'", "record"]),
         .init(["--push-type", "alrt"], says: ["--push-type 'alrt'", "alert"]),
         .init(["--environment", "dev"], says: ["--environment 'dev'", "development"]),

@@ -57,6 +57,15 @@ import Testing
         #expect(percentText(0) == "0%" && percentText(0.5) == "50%")
     }
 
+    @Test func `A duration is too long only if its nanoseconds exceed 64 bits`() {
+        for text in ["213504d", "99999999999999999999s"] {
+            #expect(isTooLongDuration(text) && parseDuration(text) == nil, "\(text)")
+        }
+        for text in ["213503d", "5", "d", "1e9d", "-1d", "213504 d", ""] {
+            #expect(!isTooLongDuration(text), "\(text)")
+        }
+    }
+
     @Test func `Durations have two units at most`() {
         let texts: [(Double, String)] = [
             (0, "0 s"), (59.4, "59 s"), (59.6, "1 m 00 s"), (200, "3 m 20 s"),

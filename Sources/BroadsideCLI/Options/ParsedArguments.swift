@@ -250,7 +250,9 @@ struct ParsedArguments {
 
     /// Message about a text that is not a duration.
     static func noDuration(_ text: String) -> String {
-        "'\(text)' is not a duration: write it like 500ms, 30s, 15m, 2h or 1d"
+        isTooLongDuration(text)
+            ? "'\(text)' is too long: use at most 213503d"
+            : "'\(text)' is not a duration: write it like 500ms, 30s, 15m, 2h or 1d"
     }
 
     /// Returns a duration such as `500ms`, `30s`, `15m`, `2h`, `1d`, in nanoseconds.

@@ -63,6 +63,13 @@ package func parseDuration(_ text: String) -> UInt64? {
     return nil
 }
 
+/// Returns whether a text is a duration whose nanoseconds exceed 64 bits. The longest duration in
+/// whole days is 213503d.
+package func isTooLongDuration(_ text: String) -> Bool {
+    let unit = text.drop { $0.isASCII && $0.isNumber }
+    return unit.count < text.count && parseDuration(text) == nil && parseDuration("1\(unit)") != nil
+}
+
 /// Returns a share as whole percent, rounded down, so that only a complete share is `100%`.
 package func percentText(_ share: Double) -> String {
     share >= 1 ? "100%" : "\(wholeNumber((share * 100).rounded(.down)))%"
