@@ -80,7 +80,7 @@ enum Program {
             print("broadside \(broadsideVersion)")
             return 0
         case "help", "--help", "-h":
-            guard arguments.count > 1 else {
+            guard arguments.count > 1, !["help", "--help", "-h"].contains(arguments[1]) else {
                 print(overview(), terminator: "")
                 return 0
             }

@@ -75,6 +75,7 @@ struct CompletionTests {
             ("control x ", verbs),
             ("control --ledger x p", ["pause"]),
             ("help --completion ", ["bash", "zsh", "fish"]),
+            ("help --ma", ["--man", "--markdown"]),
         ]
     }
 

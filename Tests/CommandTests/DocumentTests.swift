@@ -131,6 +131,13 @@ struct DocumentTests {
         }
     }
 
+    @Test func `help about help is the overview`() throws {
+        let overview = try run(["help"])
+        for word in ["--help", "-h", "help"] {
+            #expect(try run(["help", word]) == overview, "\(word)")
+        }
+    }
+
     @Test func `help refuses an unknown shell or command with a suggestion`() throws {
         let shell = try Broadside.run(
             ["help", "--completion", "csh"], in: directory, limit: 120)

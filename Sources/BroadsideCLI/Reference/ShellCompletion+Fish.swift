@@ -64,6 +64,7 @@ extension ShellCompletion {
         let help = "complete -c broadside -n '__broadside_command help'"
         script += "\(help) -a '\(names.joined(separator: " "))'\n"
         script += "\(help) -l man -d 'a manual page'\n"
+        script += "\(help) -l markdown -d 'the reference'\n"
         script += "\(help) -l completion -x -a '\(shells)' -d 'completion for a shell'\n"
         return script
     }

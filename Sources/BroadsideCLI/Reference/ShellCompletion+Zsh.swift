@@ -43,6 +43,7 @@ extension ShellCompletion {
         script += """
                 help)
                     _arguments '--man[a manual page]' \\
+                        '--markdown[the reference]' \\
                         '--completion=[completion for a shell]:shell:(\(shells))' \\
                         '*:command:(\(names.joined(separator: " ")))' ;;
                 esac

@@ -27,7 +27,7 @@ enum ShellCompletion: String, CaseIterable {
         }
     }
 
-    static let documents = ["--man", "--completion"]
+    static let documents = ["--man", "--markdown", "--completion"]
     static let shells = allCases.map(\.rawValue).joined(separator: " ")
 
     var script: String {
