@@ -78,6 +78,7 @@ extension MalformedRequest {
                 "off",
             ], says: ["--push-type", "MDM push certificate only"]),
         .init(["--expiration", "+5"], says: ["--expiration '+5'", "+2h"]),
+        .init(["--expiration", "+0s"], says: ["--expiration +0s has passed", "write 0"]),
         .init(["--expiration", "tomorrow"], says: ["--expiration 'tomorrow'"]),
         .init(["--collapse-id", ""], says: ["--collapse-id"]),
         .init(

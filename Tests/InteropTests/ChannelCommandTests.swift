@@ -209,6 +209,7 @@ struct ChannelCommandTests {
         for (more, text) in [
             (["--expiration", "soon"], "--expiration"), (["--expiration", "1700000000"], "passed"),
             (["--priority", "7"], "--priority"), (["--retry", "all"], "--retry"),
+            (["--expiration", "+0s"], "to deliver at once or never, write 0"),
         ] {
             let ended = try caller.broadcast(port, more)
             #expect(ended.exitCode == 2 && ended.errors.contains(text), "\(ended.errors)")

@@ -35,7 +35,19 @@ extension SendOptions {
             throw .usage(option, "must be above 0")
         }
         if let name { try Self.checkName(name) }
-        if case .after(let seconds) = expiration, seconds > UInt64(UInt32.max) {
+        if let expiration { try Self.checkExpiration(expiration) }
+    }
+
+    /// Checks a value of apns-expiration that counts from the first start.
+    package static func checkExpiration(_ expiration: Expiration) throws(BroadsideError) {
+        guard case .after(let seconds) = expiration else { return }
+        guard seconds > 0 else {
+            throw .usage(
+                "expiration",
+                "+0s has passed when the notification is sent: to deliver at once or never, write 0"
+            )
+        }
+        guard seconds <= UInt64(UInt32.max) else {
             throw .usage(
                 "expiration",
                 "is \(seconds) s after the first start: use at most \(grouped(UInt64(UInt32.max))) s"

@@ -241,6 +241,7 @@ struct Option<Values: OptionValues>: Sendable {
                     "'\(text)' is unknown: use 0, Unix seconds, +90s, +2h, or a date like "
                         + "2030-01-31T18:00Z")
             }
+            try SendOptions.checkExpiration(value)
             set(value, &values)
         }
     }
