@@ -104,7 +104,7 @@ internal import Synchronization
     /// apns-unique-id of the latest block that was decoded; nil if it has none.
     var uniqueID: UniqueID?
     var fragments = HeaderFragments()
-    var flood = FloodGuard()
+    var flood: FloodGuard
 
     var settings = PeerSettings()
     var settingsAcknowledged = false
@@ -141,6 +141,7 @@ internal import Synchronization
         self.configuration = configuration
         output = ControlOutput(capacity: configuration.outputLimit)
         streams = StreamTable(limit: configuration.maxStreams)
+        flood = FloodGuard(maxStreams: configuration.maxStreams)
         receiveWindow = ReceiveWindow(size: configuration.connectionReceiveWindow)
         isGateOpen = !configuration.gateUntilFirstResponse
         // SAFETY: no byte is read before it is set: both counts are 0.

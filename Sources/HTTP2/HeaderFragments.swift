@@ -72,15 +72,18 @@
 struct FloodGuard {
     /// Maximum number of consecutive frames without progress. A response, a request, a piece of a
     /// payload or an acknowledged PING is progress.
-    static let limit = 10_000
-
+    private let limit: Int
     private var count = 0
+
+    /// Creates a guard for at most `maxStreams` open streams. A server may return the credit for
+    /// each request's DATA in two frames: one for the stream and one for the connection.
+    init(maxStreams: Int) { limit = 10_000 + 2 * maxStreams }
 
     mutating func progress() { count = 0 }
 
     /// Counts a frame that advanced no request. Returns false if there are too many such frames.
     mutating func idleFrame() -> Bool {
         count += 1
-        return count <= Self.limit
+        return count <= limit
     }
 }

@@ -314,7 +314,7 @@ struct Violation: Sendable, CustomTestStringConvertible {
                 peer.receive(.headers(1, [0x88], end: false))
             }
             var failure: ConnectionError?
-            for count in 1...11_000 where failure == nil {
+            for count in 1...13_000 where failure == nil {
                 let events = peer.receive(frame)
                 if count % 100 == 0 { _ = peer.takeFrames() }
                 if case .failed(let error)? = events.first { failure = error }
@@ -344,6 +344,14 @@ struct Violation: Sendable, CustomTestStringConvertible {
             let events = peer.receive(
                 .windowUpdate(id, 1), .windowUpdate(0, 33), .headers(id, [0x88]))
             #expect(events == [.response(tag: tag, status: 200)])
+        }
+    }
+
+    @Test func `Two window updates for each of 10,000 open requests do not count as a flood`() {
+        let peer = Peer.ready(maxStreams: 10_000, settings: (3, 10_000))
+        let ids = (0..<10_000 as Range<UInt32>).map { peer.open($0)[0] }
+        for id in ids {
+            #expect(peer.receive(.windowUpdate(0, 33), .windowUpdate(id, 33)).isEmpty)
         }
     }
 }
