@@ -203,6 +203,10 @@ internal import Synchronization
     /// `retry-after` of the response in the last event.
     public var retryAfter: RetryAfter { responseRetryAfter }
 
+    /// Notes the current time, monotonic nanoseconds. Without calls, frames that advance no request
+    /// count as if all of them came within a second.
+    public mutating func advance(to now: UInt64) { flood.advance(to: now) }
+
     /// Number of open streams.
     public var openStreamCount: Int { streams.openCount }
 

@@ -70,16 +70,28 @@
 
 /// Counts frames that cost us work but advance no request (RFC 9113 section 10.5).
 struct FloodGuard {
-    /// Maximum number of consecutive frames without progress. A response, a request, a piece of a
-    /// payload or an acknowledged PING is progress.
+    /// Period to which the limit applies, nanoseconds.
+    private static let period: UInt64 = 1_000_000_000
+
+    /// Maximum number of consecutive frames without progress in a period. A response, a request, a
+    /// piece of a payload or an acknowledged PING is progress.
     private let limit: Int
     private var count = 0
+    /// Start of the current period, monotonic nanoseconds.
+    private var periodStart: UInt64 = 0
 
     /// Creates a guard for at most `maxStreams` open streams. A server may return the credit for
     /// each request's DATA in two frames: one for the stream and one for the connection.
     init(maxStreams: Int) { limit = 10_000 + 2 * maxStreams }
 
     mutating func progress() { count = 0 }
+
+    /// Begins a new period if the current one has ended.
+    mutating func advance(to now: UInt64) {
+        guard now - min(now, periodStart) >= Self.period else { return }
+        periodStart = now
+        count = 0
+    }
 
     /// Counts a frame that advanced no request. Returns false if there are too many such frames.
     mutating func idleFrame() -> Bool {

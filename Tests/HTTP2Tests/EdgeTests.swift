@@ -113,6 +113,16 @@ import Testing
         #expect(failure(peer.receive(.windowUpdate(0, 1))) == .enhanceYourCalm)
     }
 
+    @Test func `Frames without a request count for a second`() {
+        let peer = peer()
+        for second in 1...3 as ClosedRange<UInt64> {
+            peer.machine.advance(to: second * 1_000_000_000)
+            for _ in 0..<12_000 { #expect(peer.receive(.windowUpdate(0, 1)) == []) }
+        }
+        peer.machine.advance(to: 3_999_999_999)
+        #expect(failure(peer.receive(.windowUpdate(0, 1))) == .enhanceYourCalm)
+    }
+
     @Test func `Content after content-length 0 resets its stream at once`() {
         let peer = peer()
         peer.receive(

@@ -108,6 +108,7 @@ struct HTTP2Session: ~Copyable {
     /// buffer have a separate limit.
     mutating func nextExpired(_ times: SessionTimes, of slab: borrowing RowSlab) -> SessionOutcome?
     {
+        http.advance(to: times.now)
         guard let oldest = http.oldestOpenStream() else { return nil }
         let sent = slab[oldest.tag].sentNanoseconds
         if let since = times.waitingSince, sent >= since { return nil }

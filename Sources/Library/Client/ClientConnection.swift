@@ -243,6 +243,7 @@ internal import Glibc
         }
         if let sendFailedAt, now >= sendFailedAt + Self.lastReadInterval { return close() }
         guard phase == .open else { return }
+        http.advance(to: now)
         for (tag, request) in requests where now >= request.respondBy {
             http.cancelStream(request.streamID)
             requests[tag] = nil

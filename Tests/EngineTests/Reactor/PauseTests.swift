@@ -51,4 +51,23 @@ struct PauseTests {
         let taken = run.time - resumed
         #expect(taken >= 40 * second && taken < 43 * second, "\(taken)")
     }
+
+    @Test func `PINGs of a server during a pause do not end the connection`() throws {
+        let run = try ScriptedRun(rows: 1)
+        run.reply = { _ in
+            run.requests.count == 1 ? .status(429, retryAfter: "5") : .status(200)
+        }
+        run.run { run.requests.count == 1 }
+        run.coordinator.pause(true)
+        let ping = ScriptedServer.frame(type: 6, [0, 1, 2, 3, 4, 5, 6, 7])
+        let pings = Array(repeating: ping, count: 1000).flatMap { $0 }
+        for _ in 0..<20 {
+            run.say(pings, on: 0)
+            run.run(for: 2 * second)
+        }
+        run.coordinator.pause(false)
+        run.run()
+        #expect(run.failures == 0 && run.links.count == 1)
+        #expect(try run.rows().allSatisfy { $0.state == .accepted })
+    }
 }
