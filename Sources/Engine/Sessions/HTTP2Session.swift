@@ -105,11 +105,13 @@ struct HTTP2Session: ~Copyable {
     private mutating func applySettings() { mirror.limit(capacity: Int(http.headerTableSize)) }
 
     /// Cancels the oldest request if it got no response in time. Requests that may still be in our
-    /// buffer have a separate limit.
+    /// buffer have a separate limit. RST_STREAM frames fill at most half of the space for control
+    /// frames; the other half is for replies to the server. Further requests expire in a later call.
     mutating func nextExpired(_ times: SessionTimes, of slab: borrowing RowSlab) -> SessionOutcome?
     {
         http.advance(to: times.now)
-        guard let oldest = http.oldestOpenStream() else { return nil }
+        guard http.pendingOutputCount < controlLimit / 2, let oldest = http.oldestOpenStream()
+        else { return nil }
         let sent = slab[oldest.tag].sentNanoseconds
         if let since = times.waitingSince, sent >= since { return nil }
         guard times.now > sent, times.now - sent > times.requestTimeout else { return nil }

@@ -161,6 +161,25 @@ import Testing
         #expect(open == 0)
     }
 
+    @Test func `Requests that expire together leave space for control frames`() {
+        var bench = SessionBench { $0.streamsPerConnection = 3000 }
+        _ = bench.session.start()
+        _ = bench.outcomes(frame(4))
+        bench.slab = RowSlab(capacity: 3000)
+        var tags = bench.makeRows(3000)
+        while !tags.isEmpty { tags.removeFirst(bench.write(tags).written) }
+        let late = 2 + bench.settings.requestTimeout
+        var counts: [Int] = []
+        for _ in 0..<3 {
+            counts.append(bench.expired(at: late).count)
+            _ = bench.write([])
+        }
+        // A frame has 13 bytes, and half of the space has 16,384.
+        #expect(counts.allSatisfy { $0 <= 1261 } && counts.reduce(0, +) == 3000, "\(counts)")
+        let outcomes = bench.outcomes(frame(6, [0, 0, 0, 0, 0, 0, 0, 0]))
+        #expect(outcomes == [])
+    }
+
     @Test func `A session is full at its own limit and at the reactor's`() {
         var bench = standing(setting(3, 2))
         let tags = bench.makeRows(2)
