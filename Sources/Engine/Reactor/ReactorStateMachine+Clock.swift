@@ -132,6 +132,8 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     private mutating func checkRoom(_ index: Int, now: Now) {
+        // The connection has no stream IDs left.
+        if connections[index].session.isDraining { return drain(index, now: now) }
         let isStarved =
             connections[index].phase == .open && connections[index].isReady
             && connections[index].openCount == 0

@@ -34,7 +34,7 @@ struct ProtocolSession: ~Copyable {
     }
 
     // Not an enum, because the payload of an enum could not be used in place.
-    private let http2: HeapValue<HTTP2Session>?
+    let http2: HeapValue<HTTP2Session>?
     private let gateway: HeapValue<GatewaySession>?
 
     /// Creates the session of a slot without a connection.

@@ -5,6 +5,7 @@ import BroadsideSupport
 import Testing
 
 @testable import BroadsideEngine
+@testable import BroadsideHTTP2
 
 /// Connections that were made from a credential that has changed since make way for others.
 @Suite(.timeLimit(.minutes(60)))
@@ -73,5 +74,17 @@ struct ReplacingTests {
         run.run(for: 2 * second)
         #expect(try #require(run.links[1].closed) < second + second / 5)
         #expect(standing(run).allSatisfy { $0 >= 3 } && standing(run).count == 3)
+    }
+
+    @Test func `A connection whose stream IDs run out is replaced at once`() throws {
+        let run = try ScriptedRun(rows: 3000)
+        run.run { !run.requests.isEmpty }
+        // Too few IDs are left for the other rows.
+        run.reactors[0].machine.connections[0].session.http2?.value.http.streams.nextID =
+            StreamTable.lastID - 5000
+        run.run()
+        #expect(run.failures == 0 && run.links.count == 2)
+        #expect(run.time < 5 * second, "\(run.time)")
+        #expect(try run.rows().allSatisfy { $0.state == .accepted })
     }
 }
