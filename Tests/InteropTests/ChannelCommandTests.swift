@@ -75,17 +75,17 @@ struct ChannelCommandTests {
         return (started, silent)
     }
 
-    private static func server(_ answers: String) throws -> RecordingServer {
+    static func server(_ answers: String) throws -> RecordingServer {
         try RecordingServer(answers, script: "channels.py", python: "/usr/bin/python3")
     }
 
-    private static func seen(_ server: RecordingServer) throws -> [Seen] {
+    static func seen(_ server: RecordingServer) throws -> [Seen] {
         try Data(contentsOf: URL(filePath: server.recordPath)).split(separator: 0x0a).map {
             try JSONDecoder().decode(Seen.self, from: $0)
         }
     }
 
-    private static func object(_ text: String) throws -> [String: Any] {
+    static func object(_ text: String) throws -> [String: Any] {
         try #require(
             try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any], "\(text)")
     }

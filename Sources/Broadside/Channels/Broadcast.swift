@@ -171,7 +171,7 @@ struct Broadcast {
             ledger.refusal
             ?? BlockingConnection.Response(
                 status: outcome.status, reason: Reason(text: outcome.reason))
-        if response.reasonText == nil, !outcome.reason.isEmpty {
+        if ledger.refusal == nil, !outcome.reason.isEmpty {
             response.reasonText = outcome.reason
         }
         let earlier = isEarlier ? " in an earlier start" : ""
@@ -184,14 +184,14 @@ struct Broadcast {
                 "broadside: APNs refused the broadcast\(earlier): \(response.summary): \(advice); "
                     + "then name another --ledger")
             return ExitCode.refused
-        case .remaining:
+        case _ where ledger.refusal != nil:
             let isFromAPNs = ChannelRefusal.classify(response) != .notFromAPNs
             let refused =
                 isFromAPNs
                 ? "APNs refused the credential" : "\(server.hostAndPort) refused the broadcast"
             standardErrorLine(
-                "broadside: \(refused): \(response.summary): \(advice); then start again with the "
-                    + "same --ledger")
+                "broadside: \(refused): \(response.summary): \(advice); then start again with "
+                    + ledger.nextOptions)
             return ExitCode.refused
         case .failed:
             standardErrorLine(

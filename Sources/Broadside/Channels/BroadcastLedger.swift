@@ -13,7 +13,8 @@ internal import Glibc
 ///              +------------- release -------------+
 ///
 /// The row is reserved durably before its request is sent. If a later start finds the row in doubt,
-/// the request may have been processed.
+/// the request may have been processed. From then on, only `accepted` and `rejected` end the doubt:
+/// in place of `remaining` or `failed`, the row becomes unknown again.
 final class BroadcastLedger {
     /// Outcome of the broadcast, as recorded.
     struct Outcome {
@@ -35,6 +36,8 @@ final class BroadcastLedger {
     private let isNew: Bool
     /// Outcome so far.
     private(set) var outcome = Outcome()
+    /// Whether an earlier start may have sent the broadcast.
+    private(set) var mayHaveBeenSent = false
     /// Response that refused this run's credential, or that another server sent; nil if there was
     /// none. The ledger does not record this response.
     var refusal: BlockingConnection.Response?
@@ -122,6 +125,11 @@ final class BroadcastLedger {
     /// Removes the ledger if its broadcast has not begun.
     func discardUnlessBegun() { directory.discardUnlessBegun() }
 
+    /// The options with which a later start sends the broadcast, for messages.
+    var nextOptions: String {
+        mayHaveBeenSent ? "the same --ledger and --retry unknown" : "the same --ledger"
+    }
+
     // MARK: A run
 
     /// Begins a run in the ledger. The row can then be reserved, but is not reserved yet.
@@ -152,6 +160,7 @@ final class BroadcastLedger {
                 hash: 0, reopens: reopens),
             nowMilliseconds: now.wallMilliseconds)
         try write()
+        mayHaveBeenSent = outcome.state == .inDoubt || outcome.state == .unknown
         outcome = Outcome(state: .inDoubt, attempts: outcome.attempts)
     }
 
@@ -202,9 +211,21 @@ final class BroadcastLedger {
         }
     }
 
-    /// Records that the broadcast was certainly not processed, so that a later start sends it.
+    /// Records that the response was lost.
+    ///
+    /// - Parameter status: Status from a gateway that lost the response; 0: none.
+    func settleUnknown(
+        status: UInt16 = 0, attempts: UInt16, _ now: Now
+    ) throws(BroadsideError) {
+        try settle(
+            .unknown, status: status, reason: .connectionLost, attempts: max(1, attempts), now)
+    }
+
+    /// Records that this start's request was certainly not processed, so that a later start sends
+    /// the broadcast.
     func release(attempts: UInt16, _ now: Now) throws(BroadsideError) {
         precondition(outcome.state == .inDoubt, "only a reserved row is released")
+        guard !mayHaveBeenSent else { return try settleUnknown(attempts: attempts, now) }
         writer?.release(
             row: 0, count: 1, attempts: Int(attempts), nowMilliseconds: now.wallMilliseconds)
         try write()

@@ -65,9 +65,7 @@ public enum BroadcastRun {
             if !options.retry.contains(RowState.unknown) {
                 try ledger.begin(Clock.now())
                 try ledger.reserve(reopening: [], Clock.now())
-                try ledger.settle(
-                    .unknown, status: 0, reason: .connectionLost,
-                    attempts: max(1, ledger.outcome.attempts), Clock.now())
+                try ledger.settleUnknown(attempts: ledger.outcome.attempts, Clock.now())
                 return reportEarlier(broadcast, ledger)
             }
         case let state where options.retry.contains(state): break
@@ -155,15 +153,14 @@ public enum BroadcastRun {
                 retryAfter = response.retryAfterSeconds
             case .lost(let message):
                 standardErrorLine("broadside: \(broadcast.server.hostAndPort): \(message)")
-                return try ledger.settle(
-                    .unknown, status: 0, reason: .connectionLost, attempts: attempts, Clock.now())
+                return try ledger.settleUnknown(attempts: attempts, Clock.now())
             case .notProcessed(let reason):
                 guard reason == nil, !isLast else {
                     try ledger.release(attempts: attempts, Clock.now())
                     throw BroadsideError(
                         "\(broadcast.server.hostAndPort) refused the broadcast without processing it"
                             + (reason.map { ": \($0.text)" } ?? ", \(attempts) times")
-                            + ": start it again later with the same --ledger",
+                            + ": start it again later with \(ledger.nextOptions)",
                         exitCode: reason == nil ? ExitCode.failure : ExitCode.refused)
                 }
             }
@@ -172,7 +169,7 @@ public enum BroadcastRun {
                 try ledger.release(attempts: attempts, Clock.now())
                 throw BroadsideError(
                     "APNs asks you to wait \(grouped(retryAfter ?? 0)) seconds; then start the "
-                        + "broadcast again with the same --ledger",
+                        + "broadcast again with \(ledger.nextOptions)",
                     exitCode: ExitCode.failure)
             }
             RepeatDelay.wait(seconds: seconds)
@@ -205,10 +202,14 @@ public enum BroadcastRun {
         switch ChannelRefusal.classify(response) {
         case .busy:
             guard isLast else { return false }
-            try settle(.failed)
+            guard ledger.mayHaveBeenSent else {
+                try settle(.failed)
+                return true
+            }
+            standardErrorLine("broadside: APNs refused the last attempt: \(response.summary)")
+            try ledger.settleUnknown(attempts: attempts, now)
         case .lost:
-            try ledger.settle(
-                .unknown, status: status, reason: .connectionLost, attempts: attempts, now)
+            try ledger.settleUnknown(status: status, attempts: attempts, now)
         // Another credential or endpoint may be accepted, so a later start sends the broadcast.
         case .credential, .notFromAPNs:
             try ledger.release(attempts: attempts, now)

@@ -1,0 +1,35 @@
+import BroadsideTestSupport
+import Testing
+
+/// Broadcasts that an earlier start may have sent, against `Tests/Servers/channels.py`.
+@Suite(.timeLimit(.minutes(60)))
+struct UnknownBroadcastTests {
+    /// The response to a repeat, its exit code, and a part of its message.
+    @Test(
+        arguments: [
+            (
+                "403:InvalidProviderToken", 4,
+                "then start again with the same --ledger and --retry unknown"
+            ),
+            ("503", 6, "APNs refused the last attempt: 503"),
+            ("goaway", 1, "start it again later with the same --ledger and --retry unknown"),
+        ] as [(String, Int32, String)])
+    func `A broadcast that may have been sent stays unknown if its repeat is not processed`(
+        _ answer: String, _ code: Int32, _ words: String
+    ) throws {
+        let server = try ChannelCommandTests.server("close,\(answer),check")
+        let caller = try ChannelCommandTests.Caller()
+        #expect(try caller.broadcast(server.endpoint).exitCode == 6)
+        let repeated = try caller.broadcast(
+            server.endpoint, ["--retry", "unknown", "--max-attempts", "1"])
+        #expect(repeated.exitCode == code, "\(repeated.errors)")
+        #expect(repeated.errors.contains(words), "\(repeated.errors)")
+        let count = try ChannelCommandTests.seen(server).count
+        let again = try caller.broadcast(server.endpoint, ["--json"])
+        #expect(again.exitCode == 6, "\(again.errors)")
+        #expect(try ChannelCommandTests.object(again.output)["state"] as? String == "unknown")
+        #expect(try ChannelCommandTests.seen(server).count == count)
+        let sent = try caller.broadcast(server.endpoint, ["--retry", "unknown"])
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+    }
+}
