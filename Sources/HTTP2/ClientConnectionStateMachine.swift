@@ -207,6 +207,9 @@ internal import Synchronization
     /// count as if all of them came within a second.
     public mutating func advance(to now: UInt64) { flood.advance(to: now) }
 
+    /// Lower bound of the IDs of streams that will be opened; higher than all earlier IDs.
+    public var nextStreamID: UInt32 { streams.nextID }
+
     /// Number of open streams.
     public var openStreamCount: Int { streams.openCount }
 

@@ -86,7 +86,7 @@ import BroadsideSupport
         records = nil
         session = ProtocolSession(configuration)
         limitedBy = .connecting
-        outbox.begin(now: now)
+        outbox.begin()
         liveness = Liveness(now: now)
         isReady = false
     }

@@ -17,12 +17,11 @@
     private(set) var isSending = false
     /// Time since which bytes have been in the buffer, monotonic nanoseconds; nil if it is empty.
     private(set) var waitingSince: UInt64?
-    /// Time at which the driver last received bytes to send, or last finished sending, in monotonic
-    /// nanoseconds. If a request was added to the buffer after this time, all its bytes are still
-    /// in the buffer.
-    private(set) var handedOver: UInt64 = 0
-    /// Value of `handedOver` before the latest send began.
-    private var handedOverBefore: UInt64 = 0
+    /// Number of the first request of which the driver got no byte. Numbers increase in the order
+    /// in which requests are added.
+    private(set) var firstUnsent: UInt32 = 0
+    /// Value of `firstUnsent` before the latest send began.
+    private var firstUnsentBefore: UInt32 = 0
     /// Time at which a send failed, monotonic nanoseconds; nil if none did. Nothing is sent after
     /// that.
     private(set) var failedAt: UInt64?
@@ -39,10 +38,10 @@
     }
 
     /// Prepares the buffer for a new connection.
-    mutating func begin(now: UInt64) {
+    mutating func begin() {
         precondition(!isSending)
         clear()
-        handedOver = now
+        firstUnsent = 0
         failedAt = nil
     }
 
@@ -59,7 +58,7 @@
     /// Records that a send failed. None of its bytes and of those that wait was or will be sent.
     mutating func fail(now: UInt64) {
         clear()
-        handedOver = handedOverBefore
+        firstUnsent = firstUnsentBefore
         failedAt = now
     }
 
@@ -86,13 +85,15 @@
     }
 
     /// Hands the waiting bytes to the driver, unless the driver is still sending earlier bytes.
-    mutating func takeWaiting(now: UInt64) -> UnsafeRawBufferPointer? {
+    ///
+    /// - Parameter nextRequest: Number of the next request that will be added.
+    mutating func takeWaiting(now: UInt64, nextRequest: UInt32) -> UnsafeRawBufferPointer? {
         if waitingSince == nil { waitingSince = now }
         guard !isSending else { return nil }
         assert(sentCount < sealedCount, "there is something to send")
         isSending = true
-        handedOverBefore = handedOver
-        handedOver = now
+        firstUnsentBefore = firstUnsent
+        firstUnsent = nextRequest
         // SAFETY: sealed and unsent bytes, which do not change while `isSending`.
         return unsafe UnsafeRawBufferPointer(
             start: memory + sentCount, count: sealedCount - sentCount)
@@ -114,7 +115,6 @@
         guard sentCount == sealedCount else { return nil }
         let since = waitingSince
         clear()
-        handedOver = now
         return since
     }
 

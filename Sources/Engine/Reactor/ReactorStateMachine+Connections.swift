@@ -129,8 +129,10 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// no more bytes to send on the connection.
     mutating func loseStreams(_ index: Int, now: Now) {
         var lost = 0
-        while let tag = connections[index].session.takeInFlight() {
-            if lose(tag, with: index, now: now) { lost += 1 }
+        while let request = connections[index].session.takeInFlight() {
+            let isSent = request.number < connections[index].outbox.firstUnsent
+            if isSent { lost += 1 }
+            lose(request.tag, isSent: isSent, now: now)
         }
         assert(connections[index].openCount == 0, "each request of the connection is lost")
         // A silent gateway may have accepted all its notifications. They are in doubt, but do not
@@ -141,16 +143,14 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
     }
 
-    /// - Returns: Whether the server may have seen the request.
-    private mutating func lose(_ tag: RowTag, with index: Int, now: Now) -> Bool {
+    /// - Parameter isSent: Whether the server may have seen the request.
+    private mutating func lose(_ tag: RowTag, isSent: Bool, now: Now) {
         rows.endFlight()
-        // A request written at the same instant may have been sent, so it is in doubt.
-        if rows.slab[tag].sentNanoseconds > connections[index].outbox.handedOver {
+        if isSent {
+            lose(tag, reason: .connectionLost, now: now)
+        } else {
             requeueUncounted(tag)
-            return false
         }
-        lose(tag, reason: .connectionLost, now: now)
-        return true
     }
 
     mutating func beginClose(_ index: Int, now: Now) {

@@ -61,7 +61,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     private mutating func takeOutcomes(_ index: Int, of bytes: RawSpan, now: Now) {
         var offset = 0
         while let outcome = connections[index].session.nextOutcome(
-            in: bytes, at: &offset, of: rows.slab, handedOver: connections[index].outbox.handedOver)
+            in: bytes, at: &offset, firstUnsent: connections[index].outbox.firstUnsent)
         {
             if case .accepted(let tag) = outcome {
                 handleAccepted(tag, index, now: now)

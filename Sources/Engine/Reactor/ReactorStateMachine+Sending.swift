@@ -45,7 +45,9 @@ extension ReactorStateMachine where Records: ~Copyable {
             return
         }
         // SAFETY: the bytes do not change until the driver has sent them, see `Outbox`.
-        if let bytes = unsafe connections[index].outbox.takeWaiting(now: now.nanoseconds) {
+        if let bytes = unsafe connections[index].outbox.takeWaiting(
+            now: now.nanoseconds, nextRequest: connections[index].session.nextRequest)
+        {
             unsafe submissions.append(.send(connection: index, bytes: bytes))
         }
     }

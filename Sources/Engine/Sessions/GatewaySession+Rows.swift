@@ -25,20 +25,26 @@ extension GatewaySession {
 
     /// Returns the next outcome of received bytes.
     ///
-    /// - Parameter handedOver: Rows that were written after this time are still in the buffer.
+    /// - Parameter firstUnsent: Identifier of the first notification that is still in the buffer.
     mutating func nextOutcome(
-        in bytes: RawSpan, at offset: inout Int, of slab: borrowing RowSlab, handedOver: UInt64
+        in bytes: RawSpan, at offset: inout Int, firstUnsent: UInt32
     ) -> SessionOutcome? {
         switch nextOutcome(in: bytes, at: &offset) {
-        case .errorPacket(let packet, .inFlight(let tag)):
+        case .errorPacket(let packet, .inFlight):
             // A correct packet never names a row that has not left the buffer. If this packet does,
             // the last row that the gateway processed is unknown.
-            let hasLeft = slab[tag].sentNanoseconds <= handedOver
+            let hasLeft = packet.identifier < firstUnsent
             return .errorPacket(packet, hasLeft ? .inFlight : .nothing)
         case .errorPacket(let packet, .settled): return .errorPacket(packet, .settled)
         case .errorPacket(let packet, .nothing): return .errorPacket(packet, .nothing)
         case let outcome: return outcome.flatMap { SessionOutcome($0) }
         }
+    }
+
+    /// Removes and returns the oldest notification in flight; nil if there is none.
+    mutating func takeInFlight() -> (number: UInt32, tag: RowTag)? {
+        let number = firstIdentifier
+        return popOldest().map { (number, $0) }
     }
 
     /// Returns the next outcome that follows from elapsed time.

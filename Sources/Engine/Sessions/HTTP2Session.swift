@@ -119,7 +119,11 @@ struct HTTP2Session: ~Copyable {
         return .overdue(oldest.tag)
     }
 
-    mutating func takeInFlight() -> RowTag? { http.takeOpenStream() }
+    mutating func takeInFlight() -> (number: UInt32, tag: RowTag)? {
+        guard let oldest = http.oldestOpenStream() else { return nil }
+        _ = http.takeOpenStream()
+        return (oldest.streamID, oldest.tag)
+    }
 
     func forEachInFlight(_ body: (RowTag) -> Void) { http.forEachOpenStream(body) }
 

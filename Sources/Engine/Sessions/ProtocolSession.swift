@@ -75,6 +75,11 @@ struct ProtocolSession: ~Copyable {
         return gateway?.value.count ?? 0
     }
 
+    /// Number of the next request: its stream ID or identifier.
+    var nextRequest: UInt32 {
+        http2?.value.http.nextStreamID ?? gateway?.value.nextIdentifier ?? 0
+    }
+
     /// Limit on requests in flight.
     var requestLimit: Int {
         if let limit = http2?.value.requestLimit { return limit }
@@ -164,14 +169,13 @@ struct ProtocolSession: ~Copyable {
 
     /// Returns the next outcome of received bytes; nil at their end.
     ///
-    /// - Parameter handedOver: Rows that were written after this time are still in the buffer.
+    /// - Parameter firstUnsent: Number of the first request that is still in the buffer.
     @inline(__always)
     mutating func nextOutcome(
-        in bytes: RawSpan, at offset: inout Int, of slab: borrowing RowSlab, handedOver: UInt64
+        in bytes: RawSpan, at offset: inout Int, firstUnsent: UInt32
     ) -> SessionOutcome? {
         if respondsToEach { return http2?.value.nextOutcome(in: bytes, at: &offset) }
-        return gateway?.value.nextOutcome(
-            in: bytes, at: &offset, of: slab, handedOver: handedOver)
+        return gateway?.value.nextOutcome(in: bytes, at: &offset, firstUnsent: firstUnsent)
     }
 
     /// Returns the next outcome that follows from elapsed time; nil if there is none.
@@ -186,9 +190,9 @@ struct ProtocolSession: ~Copyable {
     mutating func handleUnwritable() -> Bool { gateway?.value.handleUnwritable() ?? false }
 
     /// Removes and returns the oldest request in flight; nil if there is none.
-    mutating func takeInFlight() -> RowTag? {
+    mutating func takeInFlight() -> (number: UInt32, tag: RowTag)? {
         if respondsToEach { return http2?.value.takeInFlight() }
-        return gateway?.value.popOldest()
+        return gateway?.value.takeInFlight()
     }
 
     /// Calls `body` for each row in flight.

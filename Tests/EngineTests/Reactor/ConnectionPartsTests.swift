@@ -15,40 +15,55 @@ struct ConnectionPartsTests {
 
     @Test func `An outbox sends bytes in the order in which they were added`() {
         var outbox = Outbox(capacity: 8)
-        outbox.begin(now: 1)
+        outbox.begin()
         fill(&outbox, [1, 2, 3])
-        let first = outbox.takeWaiting(now: 5).map(Array.init)
+        let first = outbox.takeWaiting(now: 5, nextRequest: 3).map(Array.init)
         #expect(first == [1, 2, 3])
         fill(&outbox, [4, 5])
-        let meanwhile = outbox.takeWaiting(now: 6)
+        let meanwhile = outbox.takeWaiting(now: 6, nextRequest: 5)
         #expect(meanwhile == nil)
-        #expect(outbox.handedOver == 5)
+        #expect(outbox.firstUnsent == 3)
 
         outbox.sendStopped()
         let partly = outbox.recordSent(2, now: 7)
         #expect(partly == nil && outbox.waitingSince == 5 && outbox.room == 3)
-        let second = outbox.takeWaiting(now: 8).map(Array.init)
+        let second = outbox.takeWaiting(now: 8, nextRequest: 5).map(Array.init)
         #expect(second == [3, 4, 5])
         outbox.sendStopped()
         let since = outbox.recordSent(3, now: 9)
         #expect(since == 5)
         #expect(outbox.isEmpty && outbox.room == 8 && outbox.waitingSince == nil)
-        #expect(outbox.handedOver == 9)
+        #expect(outbox.firstUnsent == 5)
     }
 
     @Test func `Bytes that an outbox gives up are not sent with later ones`() {
         var outbox = Outbox(capacity: 4)
-        outbox.begin(now: 1)
+        outbox.begin()
         fill(&outbox, [1, 2])
-        _ = outbox.takeWaiting(now: 2)
+        _ = outbox.takeWaiting(now: 2, nextRequest: 3)
         outbox.sendStopped()
         outbox.clear()
         #expect(outbox.isEmpty && outbox.isDrained && outbox.waitingSince == nil)
         fill(&outbox, [3])
-        let bytes = outbox.takeWaiting(now: 4).map(Array.init)
+        let bytes = outbox.takeWaiting(now: 4, nextRequest: 5).map(Array.init)
         #expect(bytes == [3])
         let broken = outbox.brokenInvariant
         #expect(broken == nil)
+    }
+
+    @Test func `Requests of a failed send are unsent, even at the instant of the last one`() {
+        var outbox = Outbox(capacity: 8)
+        outbox.begin()
+        fill(&outbox, [1, 2])
+        _ = outbox.takeWaiting(now: 2, nextRequest: 3)
+        outbox.sendStopped()
+        _ = outbox.recordSent(2, now: 4)
+        fill(&outbox, [3])
+        _ = outbox.takeWaiting(now: 4, nextRequest: 5)
+        #expect(outbox.firstUnsent == 5)
+        outbox.sendStopped()
+        outbox.fail(now: 4)
+        #expect(outbox.firstUnsent == 3)
     }
 
     // MARK: Trust

@@ -22,7 +22,6 @@ struct LastResponsesTests {
         run.maxStreams = 10
         run.reply = { _ in .silence }
         run.run { run.requests.count == 10 }
-        run.run(for: millisecond)
         run.reply = { _ in .status(200) }
         run.breakSends(0, errno: 104)
         accept(1, of: run)

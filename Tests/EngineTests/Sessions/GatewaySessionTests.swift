@@ -147,28 +147,26 @@ import Testing
         let bytes = packet(1, identifier)
         var offset = 0
         let first = bench.session.nextOutcome(
-            in: bytes.span.bytes, at: &offset, of: bench.slab, handedOver: .max)
+            in: bytes.span.bytes, at: &offset, firstUnsent: .max)
         let word = BinaryErrorPacket(status: 1, identifier: identifier)
         #expect(first == .errorPacket(word, .nothing))
         var lost: [RowTag] = []
-        while let tag = bench.session.takeInFlight() { lost.append(tag) }
+        while let request = bench.session.takeInFlight() { lost.append(request.tag) }
         let next = bench.session.nextOutcome(
-            in: bytes.span.bytes, at: &offset, of: bench.slab, handedOver: .max)
+            in: bytes.span.bytes, at: &offset, firstUnsent: .max)
         #expect(lost == tags && next == .over)
     }
 
     @Test func `A row that never left our buffer cannot be named`() {
         var bench = bench()
         let tags = bench.makeRows(2)
-        _ = bench.write([tags[0]], at: 100)
-        _ = bench.write([tags[1]], at: 101)
+        _ = bench.write(tags)
         var other = self.bench()
         let others = other.makeRows(2)
-        _ = other.write([others[0]], at: 100)
-        _ = other.write([others[1]], at: 100)
+        _ = other.write(others)
         let word = BinaryErrorPacket(status: 8, identifier: 2)
-        let unsent = bench.outcomes(word.encoded, handedOver: 100).first
-        let sent = other.outcomes(word.encoded, handedOver: 100).first
+        let unsent = bench.outcomes(word.encoded, firstUnsent: 2).first
+        let sent = other.outcomes(word.encoded, firstUnsent: 3).first
         #expect(unsent == .errorPacket(word, .nothing) && sent == .errorPacket(word, .inFlight))
     }
 

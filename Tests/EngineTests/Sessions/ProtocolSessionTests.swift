@@ -67,7 +67,7 @@ import Testing
     @Test func `A slot without a connection has no capacity, rows or events`() {
         var session = ProtocolSession()
         let (count, limit, occupancy) = (session.openCount, session.requestLimit, session.occupancy)
-        let tag = session.takeInFlight()
+        let tag = session.takeInFlight()?.tag
         #expect(count == 0 && limit == 0 && occupancy.bodiesLimit == 0 && tag == nil)
     }
 }

@@ -58,11 +58,11 @@ struct SessionBench: ~Copyable {
     }
 
     /// What received bytes mean.
-    mutating func outcomes(_ bytes: [UInt8], handedOver: UInt64 = .max) -> [SessionOutcome] {
+    mutating func outcomes(_ bytes: [UInt8], firstUnsent: UInt32 = .max) -> [SessionOutcome] {
         var outcomes: [SessionOutcome] = []
         var offset = 0
         while let outcome = session.nextOutcome(
-            in: bytes.span.bytes, at: &offset, of: slab, handedOver: handedOver)
+            in: bytes.span.bytes, at: &offset, firstUnsent: firstUnsent)
         {
             outcomes.append(outcome)
         }
