@@ -131,9 +131,7 @@ extension LedgerReader {
         let rowCount = ledger.manifest.rowCount
         // A ledger without tokens has nothing to compare the wanted token with.
         let needsList = if case .token = wanted { !identity.keepsTokens } else { false }
-        let list =
-            tokens == nil ? try? openList(nil, of: ledger) : try openList(tokens, of: ledger)
-        if let list {
+        if let list = try openList(tokens, of: ledger) {
             do throws(LedgerError) {
                 var reader = ListPartReader(list: list)
                 return try search.run(index, rowCount: rowCount, list: &reader)
@@ -153,6 +151,10 @@ extension LedgerReader {
                             + "that list with --tokens to see line numbers and unsettled rows")
                 }
             }
+        } else if tokens == nil, !needsList, let path = try missingList(of: ledger) {
+            standardErrorLine(
+                "broadside: warning: \(path) is missing: name the list that was sent with --tokens "
+                    + "to see line numbers and unsettled rows")
         }
         guard !needsList else {
             throw .usage(

@@ -307,8 +307,19 @@ public struct LedgerReader {
     func warnOfMissingList(
         of ledger: (directory: LedgerDirectory, manifest: Manifest)
     ) throws(BroadsideError) {
-        guard let path = try recordedListPath(of: ledger), try !fileCanBeSeen(path) else { return }
+        guard let path = try missingList(of: ledger) else { return }
         Self.warnWithoutList("\(path) is missing")
+    }
+
+    /// Returns the recorded path of the list that was sent for one of the ledgers; nil if the list
+    /// is there, or if the run had none.
+    func missingList(
+        of ledger: (directory: LedgerDirectory, manifest: Manifest)
+    ) throws(BroadsideError) -> String? {
+        guard let path = try recordedListPath(of: ledger), try !fileCanBeSeen(path) else {
+            return nil
+        }
+        return path
     }
 
     /// Path from which the run of one of the ledgers read the list; nil if it had no list.

@@ -82,6 +82,7 @@ struct FailingFileTests {
         .init("ledger export --ledger %/ledger", "/tokens.txt", "stat open read"),
         .init("ledger verify --ledger %/ledger", "/ledger/manifest.json", "stat open read"),
         .init("ledger find --ledger %/ledger --token 00", "/ledger/manifest.json", "stat read"),
+        .init("ledger find --ledger %/ledger --token 00", "/tokens.txt", "stat open read"),
         .init("ledger repair --ledger %/ledger --output %/new", "/ledger/lock", "open flock"),
         .init("ledger merge --output %/new %/ledger", "/ledger/manifest.json", "stat open read"),
         .init(

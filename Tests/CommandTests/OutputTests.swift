@@ -339,4 +339,15 @@ struct OutputTests {
         let other = "00000000-0000-8000-8000-000000000001"
         #expect(try campaign.ledger("find", ["--apns-id", other]).exitCode == 1)
     }
+
+    @Test func `ledger find warns that it searches without a missing list`() throws {
+        let campaign = try finishedCampaign()
+        try FileManager.default.removeItem(atPath: campaign.list)
+        let warning = "broadside: warning: \(campaign.list) is missing: "
+        let none = try campaign.ledger("find", ["--token", String(repeating: "0", count: 64)])
+        #expect(none.exitCode == 1 && none.errors.contains(warning), "\(none.errors)")
+        let found = try campaign.ledger("find", ["--token", campaign.tokens.token(1)])
+        #expect(found.exitCode == 0 && found.output.contains("row 1 "), "\(found.output)")
+        #expect(found.errors.contains(warning), "\(found.errors)")
+    }
 }
