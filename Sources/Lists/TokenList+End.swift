@@ -9,15 +9,16 @@ extension TokenList {
     /// interrupted. Such a row has no line end, and fewer fields or digits than each of the rows
     /// before. The row is sent: nothing proves that it is incomplete.
     ///
-    /// Only an uncompressed list can be checked. The end of a compressed list has a checksum.
+    /// Only an uncompressed list whose end is known is checked. The end of a compressed list has a
+    /// checksum.
     package func warnOfCutEnd() throws(BroadsideError) {
-        guard isCutByBytes, let byteCount, byteCount > 0 else { return }
+        guard bytes.compression == nil, let byteCount, byteCount > 0 else { return }
         let start = byteCount - min(byteCount, Self.endByteCount)
         var buffer = ReadBuffer(byteCount: Int(byteCount - start))
         try read(at: start, into: &buffer)
         guard let problem = problem(ofEnd: [UInt8](buffer.bytes)) else { return }
         standardErrorLine(
-            "broadside: warning: \(name): the last row has no line end and \(problem): was the file cut "
+            "broadside: warning: \(name): the last row has no line end and \(problem): was the list cut "
                 + "off? Other rows may be missing, too")
     }
 

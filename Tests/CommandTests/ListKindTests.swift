@@ -242,6 +242,24 @@ struct ListKindTests {
         }
     }
 
+    @Test func `A list on standard input that was cut in its last row is a warning`() throws {
+        let campaign = try Campaign(rows: 5)
+        let list = try campaign.directory.write(
+            String(decoding: campaign.tokens.list().dropLast(21), as: UTF8.self), to: "cut.txt")
+        let piped = ["--tokens", "-", "--give-up-after", "1s", "--max-invalid", "50"]
+        for arguments in [
+            campaign.arguments(to: "127.0.0.1:1", piped + ["--dry-run"]),
+            campaign.arguments(to: "127.0.0.1:1", piped),
+            ["tokens", "check", "--tokens", "-"],
+        ] {
+            let done = try Broadside.run(
+                arguments, in: campaign.directory, input: list, limit: 120)
+            let count = done.errors.ranges(of: "the last row has no line end and fewer digits")
+                .count
+            #expect(count == 1, "\(arguments): \(done.errors)")
+        }
+    }
+
     /// A suppression list, the exit code of a dry run with it, and what it says.
     private static let suppressions: [(name: String, text: String, code: Int32, says: String)] = [
         ("a.txt", "", 0, "contains no rows"), ("b.csv", "token\n", 0, "contains no rows"),
