@@ -123,7 +123,8 @@ public struct JSON5Reader {
         case "false": return word("false", .boolean(false))
         case "null": return word("null", .null)
         case "": throw problem("a value can't begin with '\(scalar)'")
-        case let other: throw problem("'\(other)' is not a value: put text in quotes")
+        // The text may be a secret, so the message does not show it.
+        default: throw problem("this is not a value: put text in quotes")
         }
     }
 

@@ -82,6 +82,15 @@ import Testing
         }
     }
 
+    @Test(arguments: ["hunter2secret", "MIGHAgEA+Bw", "2hunter", "-hunter", "'hunter"])
+    func `A text without quotes, which may be a secret, is not in the message`(text: String) {
+        let error = #expect(throws: JSON5Error.self) {
+            try JSON5Reader.read(Array("{passphrase: \(text)}".utf8))
+        }
+        let message = error?.message ?? ""
+        #expect(!message.contains("hunter") && !message.contains("MIGH"), "\(message)")
+    }
+
     /// Here Foundation's reader does not follow the specification.
     @Test(arguments: [
         ("'a\\\nb\\\r\nc'", "abc"), (#"'\v\0\q\''"#, "\u{b}\0q'"),
