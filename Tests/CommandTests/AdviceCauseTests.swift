@@ -321,8 +321,10 @@ struct AdviceCauseTests: AdviceReading {
         let run = try process.wait()
         try files.moveItem(atPath: campaign.ledger + "-elsewhere", toPath: campaign.ledger)
         #expect(
-            run.errors.contains("put the ledger back, then --resume continues"), "\(run.errors)")
-        return Ending(run: run, says: "the ledger was removed or moved", exitCode: 5)
+            run.errors.contains("put the missing files back, then --resume continues"),
+            "\(run.errors)")
+        return Ending(
+            run: run, says: "the ledger, or a segment of it, was removed or moved", exitCode: 5)
     }
 
     /// A newer attempt takes the ledger over, as if the lock was lost, and is stopped.

@@ -21,20 +21,32 @@ struct LedgerPlaceTests {
 
     @Test func `A ledger directory that stays is found`() throws {
         let (ledger, place) = try place()
-        #expect(!place.isVacant)
+        #expect(!place.isLost)
         // Files come and go in it.
         try ledger.replace("epoch", with: Array("text".utf8))
-        #expect(!place.isVacant)
+        #expect(!place.isLost)
     }
 
     @Test func `A ledger directory that was removed, or whose folder was, is not found`() throws {
         for lost in ["folder/ledger", "folder"] {
             let (ledger, place) = try place()
             try FileManager.default.removeItem(atPath: "\(directory.path)/\(lost)")
-            #expect(place.isVacant, "\(lost)")
+            #expect(place.isLost, "\(lost)")
             try? FileManager.default.removeItem(atPath: "\(directory.path)/folder")
             _ = ledger
         }
+    }
+
+    @Test func `A ledger directory without a segment of the run is not found`() throws {
+        let (ledger, found) = try place()
+        var place = found
+        place.segments = ["segment-0001-00", "segment-0001-01"]
+        #expect(place.isLost)
+        for name in place.segments { try ledger.replace(name, with: []) }
+        #expect(!place.isLost)
+        try FileManager.default.removeItem(atPath: "\(path)/segment-0001-01")
+        #expect(place.isLost)
+        _ = ledger
     }
 
     @Test func `Another directory or file in its place is not the ledger`()
@@ -43,19 +55,19 @@ struct LedgerPlaceTests {
         let (ledger, place) = try place()
         let files = FileManager.default
         try files.moveItem(atPath: path, toPath: path + "-aside")
-        #expect(place.isVacant)
+        #expect(place.isLost)
         try files.createDirectory(atPath: path, withIntermediateDirectories: false)
-        #expect(place.isVacant)
+        #expect(place.isLost)
         try files.removeItem(atPath: path)
         try Data().write(to: URL(filePath: path))
-        #expect(place.isVacant)
+        #expect(place.isLost)
         try files.removeItem(atPath: path)
         try files.moveItem(atPath: path + "-aside", toPath: path)
-        #expect(!place.isVacant)
+        #expect(!place.isLost)
         // By way of a link it is the same directory.
         try files.moveItem(atPath: path, toPath: path + "-aside")
         try files.createSymbolicLink(atPath: path, withDestinationPath: path + "-aside")
-        #expect(!place.isVacant)
+        #expect(!place.isLost)
         _ = ledger
     }
 }

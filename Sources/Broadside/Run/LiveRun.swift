@@ -126,6 +126,10 @@ struct LiveRun {
         // A run without waves begins even if it was already stopped, and then ends at once.
         if passes.waves == nil || !coordinator.isStopping {
             threads = try makeThreads()
+            watch.ledger.watch(
+                segments: threads.indices.map {
+                    LedgerFormat.segmentName(epoch: session.epoch, reactor: UInt16($0))
+                })
             for thread in threads { thread.start() }
             passes.callHook()
             while !threads.allSatisfy(\.hasEnded) {
@@ -138,6 +142,8 @@ struct LiveRun {
         services.stop()
         let listEnd = ListEnd(source, of: services, coordinator, signals)
         monitor.reactorsEnded(Clock.now())
+        // The latest check may be a second old.
+        if watch.ledger.isGone { coordinator.stop(.ledgerGone) }
         return try finish(threads, source: source, listEnd, signals, monitor)
     }
 

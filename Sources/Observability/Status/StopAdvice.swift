@@ -124,7 +124,7 @@ package struct StopAdvice {
         case .signingFailed: resume("check --auth-key, then --resume continues")
         case .ledgerFailed(let detail): afterFailedDisk(detail)
         case .ledgerGone:
-            resume("put the ledger back, then --resume continues")
+            resume("put the missing files back, then --resume continues")
         case .superseded: resume("if rows remain when the newer attempt ends, --resume sends them")
         case .listFailed, .listFaulty, .listChanged:
             resume("once the list is right, \(again) continues")

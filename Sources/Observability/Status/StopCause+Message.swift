@@ -66,8 +66,8 @@ extension StopCause {
         case .signingFailed: "the signing key can't sign any more"
         case .ledgerFailed(let detail): "the ledger can't be written: \(detail)"
         case .ledgerGone:
-            "the ledger was removed or moved during the run: nothing more is "
-                + "sent, and only the missing ledger has the outcome of the rows that "
+            "the ledger, or a segment of it, was removed or moved during the run: nothing more is "
+                + "sent, and only the missing files have the outcome of the rows that "
                 + "were sent"
         case .superseded:
             "a newer attempt has taken over this ledger, or this attempt's claim was removed: this "
