@@ -1,3 +1,4 @@
+internal import BroadsideAPNs
 internal import BroadsideRows
 internal import BroadsideSupport
 
@@ -59,6 +60,13 @@ public struct RowFilter: Sendable, Equatable {
             columns.append(condition.column)
         }
         return columns
+    }
+
+    /// Whether a condition compares with a device token. Shorter digits may be another identifier.
+    var hasToken: Bool {
+        conditions.contains { condition in
+            condition.texts.contains { $0.count >= 64 && TokenText.isToken($0) }
+        }
     }
 
     /// The conditions in canonical form, as ledgers keep them. All spellings of the same condition

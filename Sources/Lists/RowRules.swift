@@ -25,6 +25,9 @@ public struct RowRules: Sendable, Equatable {
         filter?.columns.map { ($0, "where") } ?? []
     }
 
+    /// Name of an option that compares with a device token; nil if there is none.
+    package var optionWithToken: String? { filter?.hasToken == true ? "where" : nil }
+
     /// Descriptions of the rules for the plan, each with the name of its option.
     package var descriptions: [(option: String, text: String)] {
         filter.map { [("where", $0.canonicalTexts.joined(separator: "; "))] } ?? []

@@ -182,12 +182,19 @@ struct KeepTokensTests {
             campaign.arguments(to: server.endpoint, option + ["--tokens", "-"]),
             in: campaign.directory, input: campaign.list)
         #expect(piped.exitCode == 2 && piped.errors.contains("--keep-tokens no"), "\(piped.errors)")
+        let token = campaign.tokens.token(1)
         let list = try campaign.directory.write(
-            "token\n\(campaign.tokens.token(1))\n", to: "list.csv")
-        let filtered = try campaign.send(
+            "token,previous\n\(token),\(token)\n", to: "list.csv")
+        for condition in ["token = \(token)", "previous != x,\(token.uppercased())"] {
+            let filtered = try campaign.send(
+                to: server.endpoint, option + ["--tokens", list, "--where", condition])
+            #expect(filtered.exitCode == 2, "\(condition): \(filtered.errors)")
+            #expect(filtered.errors.contains("--where"), "\(condition): \(filtered.errors)")
+        }
+        let other = try campaign.send(
             to: server.endpoint,
-            option + ["--tokens", list, "--where", "token = \(campaign.tokens.token(1))"])
-        #expect(filtered.exitCode == 2 && filtered.errors.contains("--where"), "\(filtered.errors)")
+            option + ["--tokens", list, "--where", "previous != 1234", "--dry-run"])
+        #expect(other.exitCode == 0, "\(other.errors)")
         let plan = try campaign.send(to: server.endpoint, option + ["--dry-run"])
         #expect(
             plan.exitCode == 0

@@ -100,6 +100,12 @@ public enum CampaignRun {
                 "names the column of the tokens, so the ledger would store tokens, but "
                     + "--keep-tokens no forbids that: remove one of the options")
         }
+        if let option = options.rules.optionWithToken {
+            throw .usage(
+                option,
+                "compares with a device token, so the ledger would store that token, but "
+                    + "--keep-tokens no forbids that: remove one of the options")
+        }
         return options
     }
 
