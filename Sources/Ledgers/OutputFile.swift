@@ -64,7 +64,7 @@ public final class OutputFile {
             let ofOwner: UInt32 = 0o700
             let allowed = existing.map { $0.permissions | ofOwner } ?? 0o777
             let mode = mode_t((permissions ?? 0o644) & allowed)
-            if let nameless = Self.openNameless(beside: path, mode) {
+            if let nameless = Self.openNameless(beside: path, mode, named: name) {
                 descriptor = nameless
             } else {
                 descriptor = SystemCall.open(
@@ -86,17 +86,25 @@ public final class OutputFile {
     /// Opens a file without a name in the folder of a path. However the process ends, nothing of
     /// the file is left.
     ///
-    /// - Returns: A descriptor, or -1; nil if the file system has no such files, or if the file
-    ///   could not get a name later because `/proc` is missing.
-    private static func openNameless(beside path: String, _ mode: mode_t) -> Int32? {
-        let descriptor = SystemCall.open(
-            OutputRule.parent(of: path), O_WRONLY | SystemCall.namelessFile | O_CLOEXEC, mode)
-        guard descriptor >= 0 else {
-            return [EOPNOTSUPP, EISDIR, EINVAL, ENOSYS].contains(errno) ? nil : descriptor
+    /// - Parameter temporary: The path that the file gets at the end.
+    /// - Returns: A descriptor, or -1; nil if there are no such files, or if the file could not get
+    ///   a name later, for example because `/proc` is missing.
+    private static func openNameless(
+        beside path: String, _ mode: mode_t, named temporary: String
+    ) -> Int32? {
+        func open() -> Int32 {
+            SystemCall.open(
+                OutputRule.parent(of: path), O_WRONLY | SystemCall.namelessFile | O_CLOEXEC, mode)
         }
-        if SystemCall.status(SystemCall.path(of: descriptor)) != nil { return descriptor }
-        close(descriptor)
-        return nil
+        // Another file tests whether such files can get names, because a file gets a name only once.
+        let test = open()
+        guard test >= 0 else {
+            return [EOPNOTSUPP, EISDIR, EINVAL, ENOSYS].contains(errno) ? nil : test
+        }
+        defer { close(test) }
+        guard SystemCall.link(test, to: temporary) == 0 else { return nil }
+        SystemCall.unlink(temporary)
+        return open()
     }
 
     /// Appends bytes.

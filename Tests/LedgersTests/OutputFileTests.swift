@@ -42,6 +42,26 @@ struct OutputFileTests {
         }
     }
 
+    @Test(arguments: [EPERM, EOPNOTSUPP, ENOSYS])
+    func `An output appears where files without a name can't get one`(number: Int32) throws {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 20)
+        #expect(try campaign.send(to: server.endpoint).exitCode == 0)
+        let output = "\(campaign.directory.path)/rows.csv"
+        let exported = try Broadside.run(
+            ["ledger", "export", "--ledger", campaign.ledger, "--output", output],
+            in: campaign.directory,
+            environment: [
+                "LD_PRELOAD": try Shim.compile("fail-files", in: campaign.directory),
+                "FAIL_CALLS": "linkat \(number) .new",
+            ])
+        #expect(exported.exitCode == 0, "\(exported.errors)")
+        #expect(
+            try String(contentsOfFile: output, encoding: .utf8).split(separator: "\n").count == 21)
+        let names = try campaign.directory.names(in: campaign.directory.path)
+        #expect(!names.contains { $0.hasSuffix(".new") }, "\(names)")
+    }
+
     private func isInMemory(_ directory: TemporaryDirectory) throws -> Bool {
         let name = try Subprocess.run(
             "stat", ["--file-system", "--format", "%T", directory.path], in: directory)

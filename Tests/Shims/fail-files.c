@@ -176,6 +176,13 @@ int rename(const char *from, const char *to) {
     return NEXT(rename)(from, to);
 }
 
+/* By the new name. */
+int linkat(int fromFolder, const char *from, int toFolder, const char *to, int flags) {
+    char room[8192];
+    FAIL("linkat", place(room, toFolder, to), -1);
+    return NEXT(linkat)(fromFolder, from, toFolder, to, flags);
+}
+
 /* In a folder that is open, by the new name. */
 int renameat(int fromFolder, const char *from, int toFolder, const char *to) {
     char room[8192];
