@@ -32,6 +32,8 @@ public struct DeviceSet: ~Copyable {
     public private(set) var foundAnywhereCount = 0
 
     private var digits: [UInt8] = []
+    /// Offsets of the digits in a text.
+    private var offsets: [Int] = []
 
     /// Creates an empty set.
     public init() {}
@@ -113,7 +115,7 @@ public struct DeviceSet: ~Copyable {
     // MARK: Texts
 
     /// Replaces the digits of tokens in a text with `mask`. Finds tokens in upper and lower case,
-    /// and inside longer words.
+    /// inside longer words, and with separators between their digits.
     ///
     /// - Returns: Whether the text contained a token.
     public mutating func maskTokens(in text: inout [UInt8]) -> Bool {
@@ -121,32 +123,56 @@ public struct DeviceSet: ~Copyable {
         var isChanged = false
         var start = 0
         while start < text.count {
-            guard HexDigits.value(text[start]) != HexDigits.none else {
+            guard Self.isDigit(text[start]) else {
                 start += 1
                 continue
             }
-            var end = start + 1
-            while end < text.count, HexDigits.value(text[end]) != HexDigits.none { end += 1 }
-            if end - start >= least, maskTokens(in: &text, start..<end) { isChanged = true }
+            var end = start
+            var digitCount = 0
+            while end < text.count {
+                if Self.isDigit(text[end]) {
+                    digitCount += 1
+                } else if !Self.isSeparator(text[end]) {
+                    break
+                }
+                end += 1
+            }
+            if digitCount >= least, maskTokens(in: &text, start..<end) { isChanged = true }
             start = end
         }
         return isChanged
     }
 
-    /// Replaces tokens within one sequence of hexadecimal digits.
+    private static func isDigit(_ byte: UInt8) -> Bool { HexDigits.value(byte) != HexDigits.none }
+
+    /// Whether a byte may be between the digits of a token: a blank, an angle bracket or a hyphen.
+    private static func isSeparator(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\r"), UInt8(ascii: "<"),
+            UInt8(ascii: ">"), UInt8(ascii: "-"):
+            true
+        default: false
+        }
+    }
+
+    /// Replaces tokens within one sequence of hexadecimal digits and separators.
     private mutating func maskTokens(in text: inout [UInt8], _ run: Range<Int>) -> Bool {
         digits.removeAll(keepingCapacity: true)
-        for byte in text[run] { digits.append(byte | 0x20) }
-        // This is a copy, because `find` changes `digits`.
-        let lowered = digits
+        offsets.removeAll(keepingCapacity: true)
+        for offset in run where Self.isDigit(text[offset]) {
+            digits.append(text[offset] | 0x20)
+            offsets.append(offset)
+        }
+        // These are copies, because `find` changes the set.
+        let (lowered, offsets) = (digits, offsets)
         var isChanged = false
         for digitCount in digitCounts
-        where digitCount >= Self.textDigitCountMin && digitCount <= run.count {
-            for offset in 0...(run.count - digitCount) {
-                let token = lowered.rawSpan.extracting(offset..<(offset + digitCount))
+        where digitCount >= Self.textDigitCountMin && digitCount <= lowered.count {
+            for first in 0...(lowered.count - digitCount) {
+                let token = lowered.rawSpan.extracting(first..<(first + digitCount))
                 guard find(token: token) else { continue }
                 isChanged = true
-                for index in 0..<digitCount { text[run.lowerBound + offset + index] = Self.mask }
+                for offset in offsets[first..<(first + digitCount)] { text[offset] = Self.mask }
             }
         }
         return isChanged

@@ -330,6 +330,15 @@ public struct Manifest: Codable, Hashable, Sendable {
         }
     }
 
+    /// Returns the manifest with the devices masked in all its texts.
+    public func masked(_ devices: inout DeviceSet) -> Manifest {
+        var bytes = json(isPretty: false)
+        guard devices.maskTokens(in: &bytes),
+            let masked = try? JSONCoding.decode(Manifest.self, from: bytes)
+        else { return self }
+        return masked
+    }
+
     private func computedChecksum() -> UInt32 {
         var copy = self
         copy.checksum = 0

@@ -198,7 +198,7 @@ private final class Erasure {
         try directory.lock()
         // A run may have continued the ledger before it was locked here.
         manifest = try directory.readManifest()
-        maskedManifest = Self.masked(manifest, &devices)
+        maskedManifest = manifest.masked(&devices)
         let ledgers = try directory.ledgers()
         let isMerged = manifest.shards != nil
         try refuseOthers(directory, also: Set(manifest.shards ?? []))
@@ -269,26 +269,6 @@ private final class Erasure {
         }
     }
 
-    /// Returns a manifest with the devices masked in the texts that a user chose, such as the name.
-    private static func masked(_ manifest: Manifest, _ devices: inout DeviceSet) -> Manifest {
-        var masked = manifest
-        masked.identity.filter = manifest.identity.filter.map { filter in
-            var conditions: [String] = []
-            for condition in filter { conditions.append(Self.masked(condition, &devices)) }
-            return conditions
-        }
-        if let name = manifest.name { masked.name = Self.masked(name, &devices) }
-        for (key, label) in manifest.labels ?? [:] {
-            masked.labels?[key] = Self.masked(label, &devices)
-        }
-        return masked
-    }
-
-    private static func masked(_ text: String, _ devices: inout DeviceSet) -> String {
-        var bytes = Array(text.utf8)
-        return devices.maskTokens(in: &bytes) ? String(decoding: bytes, as: UTF8.self) : text
-    }
-
     private func read(
         _ directory: LedgerDirectory, _ manifest: Manifest, _ pages: PageSet,
         _ devices: inout DeviceSet
@@ -296,7 +276,7 @@ private final class Erasure {
         let (manifest, segments) = try directory.segments(knownTo: manifest)
         var part = Part(
             directory: directory, manifest: manifest,
-            maskedManifest: Self.masked(manifest, &devices), changedPages: pages, segments: [])
+            maskedManifest: manifest.masked(&devices), changedPages: pages, segments: [])
         let runs = Set(manifest.epochs.map(\.number))
         do throws(LedgerError) {
             try LedgerIndex.checkPresence(segments, manifest.recordedLengths)

@@ -19,8 +19,9 @@ struct SpoolErasure {
 
     /// Bytes that are processed at a time.
     private static let pieceByteCount: UInt64 = 1 << 18
-    /// Bytes read before and after each piece, so that no token is cut.
-    private static let marginByteCount = UInt64(TokenText.maximumDigitCount)
+    /// Bytes read before and after each piece, so that no token is cut. A token may have as many
+    /// separators as digits.
+    private static let marginByteCount = UInt64(2 * TokenText.maximumDigitCount)
 
     /// Whether the list contains a row of a device.
     var isAffected: Bool { !changedPages.isEmpty }

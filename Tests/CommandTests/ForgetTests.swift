@@ -339,11 +339,16 @@ struct ForgetTests {
         #expect(!manifest.contains("listHash"))
     }
 
-    @Test func `A device in a condition of --where is erased from the manifest`() throws {
+    @Test func `A device in a text that a user chose is erased from the manifest`() throws {
         let list = try campaign.directory.write(
-            "token\n" + (0..<20).map { token($0) + "\n" }.joined(), to: "list.csv")
+            "token\n" + (0..<20).map { token($0) + "\n" }.joined(), to: "\(token(4)).csv")
+        let (first, rest) = (token(4).prefix(8), token(4).dropFirst(8))
         let sent = try campaign.send(
-            to: server.endpoint, ["--tokens", list, "--where", "token != \(token(4))"])
+            to: server.endpoint,
+            [
+                "--tokens", list, "--where", "token != \(token(4))", "--collapse-id", token(4),
+                "--name", "for <\(first) \(rest)>", "--label", "for=\(first)-\(rest)",
+            ])
         #expect(sent.exitCode == 0, "\(sent.errors)")
         let changes = try forgetAndJudge(campaign.ledger, try devices([4]))
         #expect(changes.contains("texts in manifest.json"), "\(changes)")

@@ -54,6 +54,13 @@ struct DeviceSetTests {
         #expect(
             masked("x\(String(decoding: long, as: UTF8.self))", &devices)
                 == "x" + String(repeating: "*", count: 160))
+        let (first, rest) = (one.prefix(8), one.dropFirst(8))
+        for (left, between, right) in [("<", " ", ">"), ("", "-", ""), ("x ", "\t\r ", "-y")] {
+            #expect(
+                masked("\(left)\(first)\(between)\(rest)\(right)", &devices)
+                    == "\(left)********\(between)\(stars.dropFirst(8))\(right)")
+        }
+        #expect(masked("\(first),\(rest)", &devices) == "\(first),\(rest)")
         // Too short to be told from a part of a number.
         #expect(masked("abcd 1abcd2", &devices) == "abcd 1abcd2")
         #expect(devices.foundCount == 2)
