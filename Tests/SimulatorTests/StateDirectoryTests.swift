@@ -42,6 +42,30 @@ import Testing
         }
     }
 
+    @Test func `A directory that a killed start left is filled again, and keeps other files`()
+        throws
+    {
+        let folder = Folder()
+        let path = folder.file("state")
+        let files = FileManager.default
+        var authKey = ""
+        for lost in ["config.json", "server.key", "client.pem"] {
+            let state = try StateDirectory(path: path)
+            #expect(state.authKeyFile != authKey)
+            #expect(authKey.isEmpty || !files.fileExists(atPath: authKey))
+            authKey = state.authKeyFile
+            let names = try files.subpathsOfDirectory(atPath: path).filter { $0 != "other" }
+            _ = try folder.write("state/.unfinished", names.joined(separator: "\n"))
+            try files.removeItem(atPath: state.file(lost))
+        }
+        _ = try folder.write("state/notes.txt", "x")
+        let error = #expect(throws: SimulatorError.self) { _ = try StateDirectory(path: path) }
+        #expect(error?.message.contains("notes.txt") == true)
+        try files.removeItem(atPath: "\(path)/notes.txt")
+        _ = try StateDirectory(path: path).credentials()
+        #expect(!files.fileExists(atPath: "\(path)/.unfinished"))
+    }
+
     @Test func `config.json has the key, team and topic that clients need`() throws {
         let folder = Folder()
         let state = try StateDirectory(path: folder.file("state"))

@@ -1,51 +1,8 @@
 internal import BroadsideAPNs
-internal import BroadsidePrimitives
 internal import BroadsideSupport
 internal import BroadsideTLS
-internal import Glibc
 
 extension StateDirectory {
-    /// Creates the files. The configuration is last, because its existence shows that the others
-    /// are complete. If the directory has other files, no file is created.
-    func store(_ files: [(name: String, bytes: [UInt8], isPrivate: Bool)]) throws(SimulatorError) {
-        try refuseOtherFiles()
-        guard let text = try? JSONCoding.encode(config, .pretty) else {
-            throw SimulatorError("--state \(path): the configuration can't be written", exitCode: 1)
-        }
-        guard SystemCall.mkdir(file("other"), 0o700) == 0 else {
-            if errno == EEXIST { throw PrivateFile.foreign(file("other")) }
-            throw SimulatorError("--state \(file("other")): \(describe(errno: errno))", exitCode: 2)
-        }
-        var created: [String] = []
-        do throws(SimulatorError) {
-            for entry in files + [("config.json", Array(text) + [0x0a], false)] {
-                let path = file(entry.name)
-                try PrivateFile.create(path, entry.bytes, mode: entry.isPrivate ? 0o600 : 0o644)
-                created.append(path)
-            }
-        } catch {
-            // If the files stayed, the next start would mistake them for files of another program.
-            for path in created { SystemCall.unlink(path) }
-            SystemCall.rmdir(file("other"))
-            throw error
-        }
-    }
-
-    /// Refuses to fill a directory that is in use for something else, such as /etc. Hidden files
-    /// are ignored, and so is `lost+found`, which a new file system contains.
-    private func refuseOtherFiles() throws(SimulatorError) {
-        guard let names = SystemCall.names(inDirectory: path) else {
-            throw SimulatorError(
-                .file(option: "state", path, errno: errno, "name a readable directory"))
-        }
-        let others = names.filter { !$0.hasPrefix(".") && $0 != "lost+found" }
-        if let other = others.min() {
-            throw SimulatorError(
-                "--state \(path) has files that this simulator did not make, such as "
-                    + "\(file(other)): name a new or empty directory", exitCode: 2)
-        }
-    }
-
     /// Returns the endpoint's own credentials, and the credentials that it accepts from clients.
     func credentials(
         environment: Endpoints.Environment = .production

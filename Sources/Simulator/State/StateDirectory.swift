@@ -23,7 +23,7 @@ internal import Glibc
 ///                                 certificate that only its name limits to development
 ///
 /// A file is created and never replaced. If the directory has other files on its first use, the
-/// start fails. Files that could be misused have mode 0600. The simulator does not keep the
+/// start fails. If the first start is killed, the next start creates the files again. Files that could be misused have mode 0600. The simulator does not keep the
 /// authority's own key, so that nothing else can be signed in the authority's name.
 public struct StateDirectory: Sendable {
     /// The directory's path, as given.
@@ -110,7 +110,7 @@ public struct StateDirectory: Sendable {
                 "--state \(path) is a file: name a directory instead",
                 exitCode: 2)
         }
-        if try !PrivateFile.exists("\(path)/config.json") {
+        if try Self.isUnfinished(path) {
             config = Config(
                 key_id: Self.identifier(), team_id: Self.identifier(),
                 topic: "com.example.Broadside", other_topic: "com.example.Other",
