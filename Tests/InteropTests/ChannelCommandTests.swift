@@ -75,8 +75,8 @@ struct ChannelCommandTests {
         return (started, silent)
     }
 
-    static func server(_ answers: String) throws -> RecordingServer {
-        try RecordingServer(answers, script: "channels.py", python: "/usr/bin/python3")
+    static func server(_ answers: String, _ more: [String] = []) throws -> RecordingServer {
+        try RecordingServer(answers, more, script: "channels.py", python: "/usr/bin/python3")
     }
 
     static func seen(_ server: RecordingServer) throws -> [Seen] {

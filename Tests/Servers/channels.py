@@ -2,10 +2,13 @@
 """An APNs for broadcast channels, on Python's h2: it holds each request against Apple's tables, byte for byte.
 
     channels.py --certificate FILE --key FILE --record FILE --behaviour ANSWER[,ANSWER...] [--port N]
+        [--settings NUMBER=VALUE[,NUMBER=VALUE...]]
 
 An ANSWER is what the next request gets, the last one for all that follow: `STATUS`, `STATUS:REASON`, `STATUS/NAME=VALUE`
 (a header field of the response), `list:N` (N channels), `raw:BODY`, `close` (no response), `refuse` (REFUSED_STREAM),
 `goaway` (GOAWAY without the stream, then close), `silent-channel` (no response, the connection stays) or `check` (success as the documents describe it).
+After its first SETTINGS, the server sends one more for each of `--settings`, as soon as the one before is acknowledged.
+The first of them comes at once.
 Prints `listening on PORT`. Writes a JSON line for each request, with what is wrong about it in `problems`.
 """
 import argparse
@@ -88,6 +91,9 @@ class Server:
         connection = h2.connection.H2Connection(
             h2.config.H2Configuration(client_side=False, header_encoding=None))
         connection.initiate_connection()
+        settings = [dict([map(int, pair.split("="))]) for pair in self.options.settings.split(",") if pair]
+        if settings:
+            connection.update_settings(settings.pop(0))
         tls.sendall(connection.data_to_send())
         requests = {}
         while True:
@@ -96,6 +102,8 @@ class Server:
                 return
             for event in connection.receive_data(data):
                 stream = getattr(event, "stream_id", None)
+                if isinstance(event, h2.events.SettingsAcknowledged) and settings:
+                    connection.update_settings(settings.pop(0))
                 if isinstance(event, h2.events.RequestReceived):
                     requests[stream] = ([(bytes(n), bytes(v)) for n, v in event.headers], b"")
                 elif isinstance(event, h2.events.DataReceived):
@@ -170,6 +178,7 @@ def main():
     for name in ("certificate", "key", "record", "behaviour"):
         parser.add_argument("--" + name, required=True)
     parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--settings", default="")
     options = parser.parse_args()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(options.certificate, options.key)

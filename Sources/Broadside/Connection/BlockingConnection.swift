@@ -122,23 +122,28 @@ import BroadsideTLS
         guard http.requestCapacity(payloadCount: payload.count) > 0 else {
             throw .http2("the server accepts no requests: its SETTINGS allow no streams")
         }
-        mirror.limit(capacity: Int(http.headerTableSize))
-        return try request(
-            block: RequestBlockEncoder.encode(fields, mirror: &mirror, huffman: false).bytes,
-            payload: payload)
+        return try request(payload: payload) { tableSize in
+            mirror.limit(capacity: Int(tableSize))
+            return RequestBlockEncoder.encode(fields, mirror: &mirror, huffman: false).bytes
+        }
     }
 
-    /// Sends one request with a header block that is already encoded, and waits for its response.
+    /// Sends one request and waits for its response.
     ///
+    /// - Parameter headerBlock: Encodes the header block for the server's limit of the dynamic
+    ///   table, in bytes.
     /// - Throws: `notProcessed` if a repeat is certainly safe. After any other error, the request
     ///   may have been processed.
-    func request(block: [UInt8], payload: [UInt8]) throws(Failure) -> Response {
+    func request(
+        payload: [UInt8], headerBlock: (_ tableSize: UInt32) -> [UInt8]
+    ) throws(Failure) -> Response {
         assert(isReady, "a request follows the server's SETTINGS")
         response = nil
         recorder?.begin()
         guard !isGoingAway, http.requestCapacity(payloadCount: payload.count) > 0 else {
             throw .notProcessed
         }
+        let block = headerBlock(http.headerTableSize)
         let streamID = http.openStream(tag: 0, payloadCount: payload.count)
         hasSentRequest = true
         // END_HEADERS, and END_STREAM on the last frame (RFC 9113 sections 6.2 and 6.1).

@@ -1,3 +1,4 @@
+import BroadsideHPACK
 import BroadsideSupport
 
 /// One request, sent alone, with its header fields as text.
@@ -11,18 +12,26 @@ struct SingleRequest {
     /// Header field that a client indexes at its first occurrence on a connection, as Apple asks.
     private static let indexedField = "apns-expiration"
 
-    /// Returns the header block of the first request on a connection. Apple's header fields are
-    /// literals without Huffman codes (RFC 7541 section 6.2). Only `indexedField` is added to the
-    /// dynamic table. The header block depends on no earlier one, so it is valid on each
-    /// connection.
+    /// Returns a header block that depends on no earlier one. Apple's header fields are literals
+    /// without Huffman codes (RFC 7541 section 6.2). Only `indexedField` is added to the dynamic
+    /// table, and only if the server allows a table of the initial size. For a smaller table, the
+    /// block begins with a size update (RFC 7541 section 4.2).
     ///
-    /// - Parameter authorization: Value of the field; nil with a certificate.
-    func headerBlock(authority: String, authorization: [UInt8]?) -> [UInt8] {
+    /// - Parameters:
+    ///   - authorization: Value of the field; nil with a certificate.
+    ///   - tableSize: The server's limit of the dynamic table, in bytes.
+    func headerBlock(
+        authority: String, authorization: [UInt8]?, tableSize: UInt32
+    ) -> [UInt8] {
         assert(path.hasPrefix("/"), "a path begins at the root")
         assert(
             fields.allSatisfy { !$0.name.utf8.contains { (0x41...0x5A).contains($0) } },
             "header field names are in lower case (RFC 9113, 8.2)")
         var block: [UInt8] = []
+        let isLimited = tableSize < DynamicTableMirror().capacity
+        if isLimited {
+            Self.append(integer: Int(tableSize), prefixMax: 31, pattern: 0x20, to: &block)
+        }
         // Entries 2, 3 and 7 of the static table are GET, POST and https.
         switch method {
         case "GET": block.append(0x82)
@@ -34,7 +43,7 @@ struct SingleRequest {
         Self.append(nameIndex: 1, Array(authority.utf8), to: &block)
         if let authorization { Self.append(nameIndex: 23, authorization, to: &block) }
         for field in fields {
-            block.append(field.name == Self.indexedField ? 0x40 : 0)
+            block.append(field.name == Self.indexedField && !isLimited ? 0x40 : 0)
             Self.append(text: Array(field.name.utf8), to: &block)
             Self.append(text: Array(field.value.utf8), to: &block)
         }
@@ -51,11 +60,13 @@ struct SingleRequest {
         block += text
     }
 
-    /// Appends an integer to a header block (RFC 7541 section 5.1). The bits before the integer's
-    /// prefix are zero.
-    private static func append(integer: Int, prefixMax: Int, to block: inout [UInt8]) {
-        guard integer >= prefixMax else { return block.append(UInt8(integer)) }
-        block.append(UInt8(prefixMax))
+    /// Appends an integer to a header block (RFC 7541 section 5.1). `pattern` has the bits before
+    /// the integer's prefix.
+    private static func append(
+        integer: Int, prefixMax: Int, pattern: UInt8 = 0, to block: inout [UInt8]
+    ) {
+        guard integer >= prefixMax else { return block.append(pattern | UInt8(integer)) }
+        block.append(pattern | UInt8(prefixMax))
         var rest = integer - prefixMax
         while rest >= 128 {
             block.append(UInt8(rest & 127 | 128))

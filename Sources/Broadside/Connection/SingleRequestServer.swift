@@ -127,10 +127,13 @@ struct SingleRequestServer {
     func exchange(
         _ request: SingleRequest, over connection: BlockingConnection
     ) throws(BroadsideError) -> Outcome {
-        let block = request.headerBlock(
-            authority: authority, authorization: try credential.freshAuthorization())
+        let authorization = try credential.freshAuthorization()
         do throws(BlockingConnection.Failure) {
-            return .response(try connection.request(block: block, payload: request.body))
+            return .response(
+                try connection.request(payload: request.body) { tableSize in
+                    request.headerBlock(
+                        authority: authority, authorization: authorization, tableSize: tableSize)
+                })
         } catch {
             if case .notProcessed = error {
                 return .notProcessed(reason: connection.goAwayReason)

@@ -151,11 +151,13 @@ public enum SurveyRun {
             case .text(let text): Array(text.utf8)
             case .none: nil
             }
-        let block = harmless.request.headerBlock(
-            authority: server.authority, authorization: authorization)
         var entry = ResponseSurvey.Entry(request: harmless.purpose)
         do throws(BlockingConnection.Failure) {
-            let response = try open.request(block: block, payload: harmless.request.body)
+            let response = try open.request(payload: harmless.request.body) { tableSize in
+                harmless.request.headerBlock(
+                    authority: server.authority, authorization: authorization,
+                    tableSize: tableSize)
+            }
             entry.status = response.status.map(Int.init)
             entry.reason = response.reasonText
             if !response.body.isEmpty {

@@ -74,7 +74,8 @@ import Testing
             let request = SingleRequest(
                 method: "DELETE", path: "/1/apps/a/channels",
                 fields: [("apns-channel-id", text), ("apns-expiration", "0")])
-            let block = request.headerBlock(authority: "h:1", authorization: Array(text.utf8))
+            let block = request.headerBlock(
+                authority: "h:1", authorization: Array(text.utf8), tableSize: 4096)
             let read = reader.read(block.span.bytes)
             let fields = try #require(read)
             #expect(
@@ -86,5 +87,22 @@ import Testing
                 fields.map { String(decoding: $0.value, as: UTF8.self) }
                     == ["DELETE", "https", "/1/apps/a/channels", "h:1", text, text, "0"])
         }
+    }
+
+    @Test(
+        arguments: [
+            (0, [0x20]), (31, [0x3f, 0]), (4095, [0x3f, 0xe0, 0x1f]), (4096, []), (1 << 20, []),
+        ] as [(UInt32, [UInt8])])
+    func `A header block for a smaller table begins with a size update and adds no entry`(
+        tableSize: UInt32, update: [UInt8]
+    ) throws {
+        let request = SingleRequest(method: "GET", path: "/", fields: [("apns-expiration", "0")])
+        let block = request.headerBlock(
+            authority: "h", authorization: nil, tableSize: tableSize)
+        #expect(Array(block.prefix(update.count)) == update)
+        // GET and https, the path, the authority, and then the literal.
+        let literal = try #require(block.dropFirst(update.count + 8).first)
+        #expect(block[update.count...].starts(with: [0x82, 0x87]))
+        #expect(literal == (update.isEmpty ? 0x40 : 0))
     }
 }
