@@ -21,4 +21,31 @@ struct ChannelServerTests {
         #expect(seen.map(\.operation) == ["broadcast", "list"])
         #expect(seen.flatMap(\.problems) == [])
     }
+
+    /// A window of less than the payload, and a first limit of no streams.
+    @Test(arguments: ["4=20", "4=0,4=50", "3=0,3=1"])
+    func `A broadcast waits until the server's windows and stream limit permit it`(
+        settings: String
+    ) throws {
+        let server = try ChannelCommandTests.server("check", ["--settings", settings])
+        let caller = try Caller()
+        let sent = try caller.broadcast(server.endpoint)
+        #expect(sent.exitCode == 0 && sent.errors.isEmpty, "\(sent.errors)")
+        let seen = try ChannelCommandTests.seen(server)
+        #expect(seen.map(\.body) == [ChannelCommandTests.minified])
+        #expect(seen.flatMap(\.problems) == [])
+    }
+
+    @Test func `A broadcast that a server refuses in each attempt remains, and the cause is named`()
+        throws
+    {
+        let server = try ChannelCommandTests.server("refuse")
+        let caller = try Caller()
+        let ended = try caller.broadcast(server.endpoint, ["--max-attempts", "2"])
+        #expect(ended.exitCode == 1, "\(ended.errors)")
+        let words = "did not process the broadcast in 2 attempts: the server refused the stream"
+        #expect(ended.errors.contains(words), "\(ended.errors)")
+        let second = try ChannelCommandTests.server("check")
+        #expect(try caller.broadcast(second.endpoint).exitCode == 0)
+    }
 }

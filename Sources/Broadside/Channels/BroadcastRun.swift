@@ -154,13 +154,13 @@ public enum BroadcastRun {
             case .lost(let message):
                 standardErrorLine("broadside: \(broadcast.server.hostAndPort): \(message)")
                 return try ledger.settleUnknown(attempts: attempts, Clock.now())
-            case .notProcessed(let reason):
+            case .notProcessed(let reason, let cause):
                 guard reason == nil, !isLast else {
                     try ledger.release(attempts: attempts, Clock.now())
                     throw BroadsideError(
-                        "\(broadcast.server.hostAndPort) refused the broadcast without processing it"
-                            + (reason.map { ": \($0.text)" } ?? ", \(attempts) times")
-                            + ": start it again later with \(ledger.nextOptions)",
+                        "\(broadcast.server.hostAndPort) did not process the broadcast"
+                            + (reason == nil ? " in \(attempts) attempts" : "")
+                            + ": \(cause): start it again later with \(ledger.nextOptions)",
                         exitCode: reason == nil ? ExitCode.failure : ExitCode.refused)
                 }
             }

@@ -94,7 +94,7 @@ public enum ChannelRun {
                 else { throw call.refusal(response, exitCode: ExitCode.failure) }
                 RepeatDelay.wait(seconds: seconds)
                 continue
-            case .notProcessed(let reason):
+            case .notProcessed(let reason, let cause):
                 if let reason {
                     throw call.refusal(
                         BlockingConnection.Response(status: nil, reason: reason),
@@ -102,8 +102,8 @@ public enum ChannelRun {
                 }
                 guard !isLast else {
                     throw BroadsideError(
-                        "\(call.server.hostAndPort) refused the \(call.action) without processing it, "
-                            + "\(attemptsMax) times: try again later",
+                        "\(call.server.hostAndPort) did not process the \(call.action) in "
+                            + "\(attemptsMax) attempts: \(cause): try again later",
                         exitCode: ExitCode.failure)
                 }
             case .lost(let message):

@@ -18,8 +18,9 @@ import BroadsideTLS
         case proxy(RecordLayerError)
         case tls(TLSError)
         case http2(String)
-        /// The server did not act on the request (RFC 9113 section 8.7).
-        case notProcessed
+        /// The server did not act on the request (RFC 9113 section 8.7), or it was not sent. Has
+        /// the cause.
+        case notProcessed(String)
     }
 
     /// APNs' response to the request.
@@ -119,16 +120,13 @@ import BroadsideTLS
     func request(_ fields: [RequestField], payload: [UInt8]) throws(Failure) -> Response {
         // A GOAWAY may have come before the request.
         if let response, response.status == nil { return response }
-        guard http.requestCapacity(payloadCount: payload.count) > 0 else {
-            throw .http2("the server accepts no requests: its SETTINGS allow no streams")
-        }
         return try request(payload: payload) { tableSize in
             mirror.limit(capacity: Int(tableSize))
             return RequestBlockEncoder.encode(fields, mirror: &mirror, huffman: false).bytes
         }
     }
 
-    /// Sends one request and waits for its response.
+    /// Sends one request, as soon as the server's limits permit it, and waits for its response.
     ///
     /// - Parameter headerBlock: Encodes the header block for the server's limit of the dynamic
     ///   table, in bytes.
@@ -140,22 +138,53 @@ import BroadsideTLS
         assert(isReady, "a request follows the server's SETTINGS")
         response = nil
         recorder?.begin()
-        guard !isGoingAway, http.requestCapacity(payloadCount: payload.count) > 0 else {
-            throw .notProcessed
-        }
-        let block = headerBlock(http.headerTableSize)
-        let streamID = http.openStream(tag: 0, payloadCount: payload.count)
+        let (streamID, allowed) = try awaitStream(payloadCount: payload.count)
         hasSentRequest = true
         // END_HEADERS, and END_STREAM on the last frame (RFC 9113 sections 6.2 and 6.1).
-        try write(
-            payload.isEmpty
-                ? Self.frame(type: 1, flags: 5, streamID, block)
-                : Self.frame(type: 1, flags: 4, streamID, block)
-                    + Self.frame(type: 0, flags: 1, streamID, payload))
+        let block = headerBlock(http.headerTableSize)
+        var frames = Self.frame(type: 1, flags: payload.isEmpty ? 5 : 4, streamID, block)
+        if allowed > 0 {
+            let isWhole = allowed == payload.count
+            frames += Self.frame(
+                type: 0, flags: isWhole ? 1 : 0, streamID, Array(payload[..<allowed]))
+        }
+        try write(frames)
         while true {
             if let response { return response }
+            while let next = http.nextContinuation() {
+                let piece = Array(payload[next.offset..<next.offset + next.count])
+                try write(Self.frame(type: 0, flags: next.isLast ? 1 : 0, next.streamID, piece))
+            }
             try receive()
         }
+    }
+
+    /// Waits until the server's limits permit a stream, and opens it.
+    ///
+    /// - Returns: ID of the stream, and byte count of the payload that may be sent at once.
+    private func awaitStream(
+        payloadCount: Int
+    ) throws(Failure) -> (streamID: UInt32, allowed: Int) {
+        while !isGoingAway {
+            if payloadCount > 0 {
+                let opened = http.openPartialStream(tag: 0, payloadCount: payloadCount)
+                if let opened { return opened }
+            } else if http.requestCapacity(payloadCount: 0) > 0 {
+                return (http.openStream(tag: 0, payloadCount: 0), 0)
+            }
+            do throws(Failure) {
+                try receive()
+            } catch {
+                throw .notProcessed("the server's SETTINGS permit no request")
+            }
+        }
+        throw .notProcessed(refusal)
+    }
+
+    /// Cause of a request that the server did not process.
+    private var refusal: String {
+        guard isGoingAway else { return "the server refused the stream" }
+        return "the server ended the connection" + (goAwayReason.map { " (\($0.text))" } ?? "")
     }
 
     private static func frame(
@@ -199,7 +228,7 @@ import BroadsideTLS
                     response = Response(status: nil, reason: goAwayReason)
                 }
             case .notProcessed:
-                if response == nil { throw .notProcessed }
+                if response == nil { throw .notProcessed(refusal) }
             case .reset:
                 if response == nil { throw .http2("the server reset the stream") }
             case .failed(let error):

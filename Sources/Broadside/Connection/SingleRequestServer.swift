@@ -10,8 +10,8 @@ struct SingleRequestServer {
     /// Result of a request that was sent.
     enum Outcome {
         case response(BlockingConnection.Response)
-        /// The server did not act on the request: a repeat is safe.
-        case notProcessed(reason: Reason?)
+        /// The server did not act on the request, or it was not sent: a repeat is safe.
+        case notProcessed(reason: Reason?, cause: String)
         /// The connection ended before the response: the request may have been processed.
         case lost(String)
     }
@@ -135,8 +135,8 @@ struct SingleRequestServer {
                         authority: authority, authorization: authorization, tableSize: tableSize)
                 })
         } catch {
-            if case .notProcessed = error {
-                return .notProcessed(reason: connection.goAwayReason)
+            if case .notProcessed(let cause) = error {
+                return .notProcessed(reason: connection.goAwayReason, cause: cause)
             }
             return .lost(Self.description(of: error))
         }
@@ -150,7 +150,7 @@ struct SingleRequestServer {
         case .tls(let error):
             "\(error.sentence): check --endpoint, --ca-file and any proxy in between"
         case .http2(let message): "\(message): is this APNs? check --endpoint"
-        case .notProcessed: "the server refused the stream"
+        case .notProcessed(let cause): cause
         }
     }
 }

@@ -120,12 +120,10 @@ public enum DoctorRun {
             report.add(
                 error.code == .noALPN ? "ALPN" : "TLS", .failed, error.sentence,
                 advice: "no request was sent: check --endpoint, --ca-file and any proxy in between")
-        } catch BlockingConnection.Failure.http2(let message) {
+        } catch BlockingConnection.Failure.http2(let message),
+            BlockingConnection.Failure.notProcessed(let message)
+        {
             report.add("HTTP/2", .failed, message, advice: "is this APNs? check --endpoint")
-        } catch BlockingConnection.Failure.notProcessed {
-            report.add(
-                "HTTP/2", .failed, "the server refused the stream",
-                advice: "is this APNs? check --endpoint")
         } catch BlockingConnection.Failure.proxy(let error) {
             report.add(
                 "proxy", .failed, error.message,
