@@ -48,4 +48,38 @@ struct ChannelServerTests {
         let second = try ChannelCommandTests.server("check")
         #expect(try caller.broadcast(second.endpoint).exitCode == 0)
     }
+
+    @Test func `After GOAWAY with Shutdown, channel and broadcast send the request again`() throws {
+        let server = try ChannelCommandTests.server("goaway:Shutdown,check,goaway:Shutdown,check")
+        let caller = try Caller()
+        let sent = try caller.broadcast(server.endpoint)
+        #expect(sent.exitCode == 0 && sent.errors.isEmpty, "\(sent.errors)")
+        let created = try caller.channel(server.endpoint, ["create"])
+        #expect(created.exitCode == 0 && created.errors.isEmpty, "\(created.errors)")
+        let answers = try ChannelCommandTests.seen(server).map(\.answer)
+        #expect(answers == ["goaway:Shutdown", "check", "goaway:Shutdown", "check"])
+    }
+
+    @Test
+    func `GOAWAY with Shutdown to each request is exit 1, and with a wrong environment exit 4`()
+        throws
+    {
+        for (reason, code) in [("Shutdown", 1), ("BadCertificateEnvironment", 4)]
+            as [(String, Int32)]
+        {
+            let server = try ChannelCommandTests.server("goaway:\(reason)")
+            let caller = try Caller()
+            let sent = try caller.broadcast(server.endpoint, ["--max-attempts", "1"])
+            #expect(sent.exitCode == code, "\(sent.errors)")
+            #expect(sent.errors.contains("the server ended the connection (\(reason))"))
+            let doctor = try Broadside.run(
+                [
+                    "doctor", "--json", "--topic", Campaign.topic, "--endpoint", server.endpoint,
+                    "--ca-file", caller.authority.caFile, "--auth-key", caller.authority.authKey,
+                    "--key-id", Campaign.keyID, "--team-id", Campaign.teamID,
+                ], in: caller.directory, limit: 60)
+            #expect(doctor.exitCode == code, "\(doctor.output)")
+            #expect(doctor.output.contains("GOAWAY \(reason)"), "\(doctor.output)")
+        }
+    }
 }

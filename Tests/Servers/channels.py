@@ -6,7 +6,7 @@
 
 An ANSWER is what the next request gets, the last one for all that follow: `STATUS`, `STATUS:REASON`, `STATUS/NAME=VALUE`
 (a header field of the response), `list:N` (N channels), `raw:BODY`, `close` (no response), `refuse` (REFUSED_STREAM),
-`goaway` (GOAWAY without the stream, then close), `silent-channel` (no response, the connection stays) or `check` (success as the documents describe it).
+`goaway` or `goaway:REASON` (GOAWAY without the stream, then close), `silent-channel` (no response, the connection stays) or `check` (success as the documents describe it).
 After its first SETTINGS, the server sends one more for each of `--settings`, as soon as the one before is acknowledged.
 The first of them comes at once.
 Prints `listening on PORT`. Writes a JSON line for each request, with what is wrong about it in `problems`.
@@ -131,8 +131,9 @@ class Server:
         if answer == "refuse":
             connection.reset_stream(stream, h2.errors.ErrorCodes.REFUSED_STREAM)
             return True
-        if answer == "goaway":
-            connection.close_connection(last_stream_id=0)
+        if answer.partition(":")[0] == "goaway":
+            reason = json.dumps({"reason": answer[7:]}).encode() if answer[7:] else None
+            connection.close_connection(last_stream_id=0, additional_data=reason)
             return False
         status, headers, content = 200, [], b""
         if problems:

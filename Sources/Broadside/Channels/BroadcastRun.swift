@@ -154,14 +154,15 @@ public enum BroadcastRun {
             case .lost(let message):
                 standardErrorLine("broadside: \(broadcast.server.hostAndPort): \(message)")
                 return try ledger.settleUnknown(attempts: attempts, Clock.now())
-            case .notProcessed(let reason, let cause):
-                guard reason == nil, !isLast else {
+            case .notProcessed(let refusal, let cause):
+                guard refusal == nil, !isLast else {
                     try ledger.release(attempts: attempts, Clock.now())
                     throw BroadsideError(
                         "\(broadcast.server.hostAndPort) did not process the broadcast"
-                            + (reason == nil ? " in \(attempts) attempts" : "")
+                            + (refusal == nil
+                                ? " in \(attempts) attempt\(attempts == 1 ? "" : "s")" : "")
                             + ": \(cause): start it again later with \(ledger.nextOptions)",
-                        exitCode: reason == nil ? ExitCode.failure : ExitCode.refused)
+                        exitCode: refusal == nil ? ExitCode.failure : ExitCode.refused)
                 }
             }
             guard let seconds = RepeatDelay.seconds(after: Int(attempts), retryAfter: retryAfter)

@@ -94,10 +94,10 @@ public enum ChannelRun {
                 else { throw call.refusal(response, exitCode: ExitCode.failure) }
                 RepeatDelay.wait(seconds: seconds)
                 continue
-            case .notProcessed(let reason, let cause):
-                if let reason {
+            case .notProcessed(let refusal, let cause):
+                if let refusal {
                     throw call.refusal(
-                        BlockingConnection.Response(status: nil, reason: reason),
+                        BlockingConnection.Response(status: nil, reason: refusal),
                         exitCode: ExitCode.refused)
                 }
                 guard !isLast else {

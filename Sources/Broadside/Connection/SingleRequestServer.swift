@@ -10,8 +10,9 @@ struct SingleRequestServer {
     /// Result of a request that was sent.
     enum Outcome {
         case response(BlockingConnection.Response)
-        /// The server did not act on the request, or it was not sent: a repeat is safe.
-        case notProcessed(reason: Reason?, cause: String)
+        /// The server did not act on the request, or it was not sent: a repeat is safe. `refusal`
+        /// is the reason of a GOAWAY that refuses the credential; nil otherwise.
+        case notProcessed(refusal: Reason?, cause: String)
         /// The connection ended before the response: the request may have been processed.
         case lost(String)
     }
@@ -136,7 +137,7 @@ struct SingleRequestServer {
                 })
         } catch {
             if case .notProcessed(let cause) = error {
-                return .notProcessed(reason: connection.goAwayReason, cause: cause)
+                return .notProcessed(refusal: connection.goAwayReason?.asRefusal, cause: cause)
             }
             return .lost(Self.description(of: error))
         }
@@ -152,6 +153,13 @@ struct SingleRequestServer {
         case .http2(let message): "\(message): is this APNs? check --endpoint"
         case .notProcessed(let cause): cause
         }
+    }
+}
+
+extension Reason {
+    /// The reason, if a GOAWAY with it refuses the credential; nil if a repeat may succeed.
+    var asRefusal: Reason? {
+        ResponseClass.classify(goAwayReason: self) == .none ? nil : self
     }
 }
 

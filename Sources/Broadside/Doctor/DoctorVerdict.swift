@@ -33,6 +33,12 @@ enum DoctorVerdict {
                     ? ChannelRefusal.tokenUpdatesAdvice
                     : "APNs is overloaded or has an internal error: try again later")
             return 1
+        case (nil, let reason) where reason?.asRefusal == nil:
+            report.add(
+                "request", .warning, words,
+                advice: "the server ended the connection before it processed the request: try "
+                    + "again later")
+            return 1
         default: break
         }
         if isFast {
