@@ -16,8 +16,8 @@
 ///     token invalid     InvalidProviderToken                     retry, remains -          refusesCredential
 ///     token expired     ExpiredProviderToken                     renewed token  close      renewProviderToken
 ///     too many updates  TooManyProviderTokenUpdates              previous token -          freezeRenewal
-///     busy              429                                      after a delay  -          -
-///     not processed     408, 421, 425                            after a delay  -          -
+///     busy              425, 429                                 after a delay  -          -
+///     wrong connection  408, 421                                 after a delay  at once    -
 ///     strange success   other 2xx                                in doubt       -          refusesRequest
 ///     server trouble    5xx, IdleTimeout, UnrelatedKeyIdInToken  after a delay  replace    pauseAddress
 ///     lost behind       502, 504                                 in doubt       replace    pauseAddress
@@ -25,7 +25,8 @@
 /// In the column `row`, "after a delay", "renewed token" and "previous token" mean that the row is
 /// retried in this way. "Retry, remains" means that the row is retried once, and then stays
 /// `remaining`. "Lost behind" means that the response was lost behind a gateway that forwarded the
-/// request. The cases of the enumerations below describe each entry.
+/// request. In the column `connection`, "at once" means that it is replaced without a pause. The
+/// cases of the enumerations below describe each entry.
 public struct ResponseClass: Sendable, Equatable {
     /// The consequence for the row.
     public enum RowAction: UInt8, Sendable {
@@ -59,6 +60,9 @@ public struct ResponseClass: Sendable, Equatable {
         /// after the address's pause. Not if the row may be the cause, because it had a server error
         /// before, and the server responds otherwise to other rows.
         case drainAndReplace
+        /// Like `drainAndReplace`, but without a pause, because the request needs another
+        /// connection. Not if one connection after another gets such a response.
+        case replaceAtOnce
     }
 
     /// The consequence for the campaign: an input to its guards and to the renewal of the provider
@@ -123,6 +127,7 @@ public struct ResponseClass: Sendable, Equatable {
         .init(.retryWithPreviousToken, .none, .freezeRenewal)
     }
     static var busy: ResponseClass { .init(.retryAfterDelay, .none, .none) }
+    static var wrongConnection: ResponseClass { .init(.retryAfterDelay, .replaceAtOnce, .none) }
     static var serverTrouble: ResponseClass {
         .init(.retryAfterDelay, .drainAndReplace, .pauseAddress)
     }
@@ -151,8 +156,9 @@ public struct ResponseClass: Sendable, Equatable {
     /// - Any other 5xx is a server failure, so that a failing server settles no row.
     ///
     /// 408, 421 and 425 mean that the request was not processed and may be retried (RFC 9110
-    /// sections 15.5.9 and 15.5.20, RFC 8470 section 5.2). 400, 410, 411, 413 and 431 refuse the
-    /// row even without a reason, because they may apply to one request only.
+    /// sections 15.5.9 and 15.5.20, RFC 8470 section 5.2). After 421, it may be retried "over a
+    /// different connection", and 408 also concerns the connection. 400, 410, 411, 413 and 431
+    /// refuse the row even without a reason, because they may apply to one request only.
     ///
     /// APNs neither redirects a request nor asks for a login, and it states a reason for each
     /// refusal. Any other response is from another server, such as a web server at a wrong
@@ -177,7 +183,8 @@ public struct ResponseClass: Sendable, Equatable {
         case ..<400, 401, 407: return .notFromAPNs
         case 400, 411, 431: return .badRequest
         case 403: return .credential
-        case 408, 421, 425, 429: return .busy
+        case 408, 421: return .wrongConnection
+        case 425, 429: return .busy
         case 413: return .tooLarge
         default: return body.hasReason ? .badRequest : .notFromAPNs
         }

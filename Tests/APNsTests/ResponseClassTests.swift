@@ -90,8 +90,9 @@ import Testing
     @Test func `Statuses of an overloaded or failing server retry the row after a delay`() {
         check(429, .tooManyRequests, (.retryAfterDelay, .none, .none))
         check(429, nil, (.retryAfterDelay, .none, .none))
-        for status: UInt16 in [408, 421, 425] {
-            check(status, nil, (.retryAfterDelay, .none, .none))
+        check(425, nil, (.retryAfterDelay, .none, .none))
+        for status: UInt16 in [408, 421] {
+            check(status, nil, (.retryAfterDelay, .replaceAtOnce, .none))
         }
         for (status, reason): (UInt16, Reason?) in [
             (500, .internalServerError), (500, nil), (501, nil), (503, .serviceUnavailable),

@@ -134,10 +134,12 @@ struct RunConclusion {
         if cause == .complete, summary.openRowsText == nil { return summary.lengthAdvice }
         let what =
             cause == .complete
-            ? summary.openRowsText
-            : cause.message(endpoint: plan.hostAndPort)
-                + (cause.isInterruption ? pushback?.text ?? "" : "")
-        return what.map { $0 + (advice.lastLine.map { ": \($0)" } ?? "") }
+            ? summary.openRowsText : cause.message(endpoint: plan.hostAndPort)
+        let isPushedBack = cause.isInterruption || (cause == .complete && summary.failed > 0)
+        return what.map {
+            $0 + (isPushedBack ? pushback?.text ?? "" : "")
+                + (advice.lastLine.map { ": \($0)" } ?? "")
+        }
     }
 }
 

@@ -26,6 +26,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         connections[index].recordResponse(now, sent: sent)
         connections[index].pace.recordResponse(sent: sent, now: now.nanoseconds)
         if connections[index].isJustProven {
+            connections.replacedAtOnce = 0
             connections.addresses.succeeded(
                 connections[index].address, slot: index, now: now.nanoseconds)
         }
@@ -92,6 +93,10 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     // MARK: Responses other than 200
 
+    /// Number of consecutive connections that are replaced because the row needs another
+    /// connection. After that, another connection would not help, so the connections stay open.
+    private static var replacedAtOnceLimit: Int { 8 }
+
     /// Handles a response other than 200, by the table in `ResponseClass`.
     mutating func refuse(_ tag: RowTag, status: UInt16, connection index: Int, now: Now) {
         run.recordResponse(now)
@@ -152,6 +157,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         if meaning.connection != .drainAndReplace, meaning.row != .retryWithRenewedToken,
             connections[index].isJustProven
         {
+            if meaning.connection == .none { connections.replacedAtOnce = 0 }
             connections.addresses.succeeded(
                 connections[index].address, slot: index, now: now.nanoseconds)
         }
@@ -165,6 +171,13 @@ extension ReactorStateMachine where Records: ~Copyable {
             handleServerTrouble(
                 index, status: status, reason: reason, retryAfter: retryAfter,
                 isRepeated: hadServerError, now: now)
+        case .replaceAtOnce:
+            guard connections.replacedAtOnce < Self.replacedAtOnceLimit,
+                connections[index].phase == .open
+            else { break }
+            connections.replacedAtOnce += 1
+            recordDrain(index, status: status, reason: reason, now: now)
+            drain(index, now: now)
         }
         recordLongWait(index, status: status, reason: reason, retryAfter: retryAfter)
         let signal = writer.campaignSignal(for: meaning.campaign)

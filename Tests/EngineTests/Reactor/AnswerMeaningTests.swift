@@ -115,8 +115,8 @@ struct AnswerMeaningTests {
             Case(201, nil, .unknown, .stays, .refused),
             Case(202, "NewReason", .unknown, .stays, .refused),
             Case(204, nil, .unknown, .stays, .refused),
-            Case(408, nil, .again(counted: true), .stays, .goesOn),
-            Case(421, nil, .again(counted: true), .stays, .goesOn),
+            Case(408, nil, .again(counted: true), .replacedAtOnce, .goesOn),
+            Case(421, nil, .again(counted: true), .replacedAtOnce, .goesOn),
             Case(425, nil, .again(counted: true), .stays, .goesOn),
             // Gateways that passed the request on.
             Case(502, nil, .unknown, .replacedAfterPause, .goesOn),

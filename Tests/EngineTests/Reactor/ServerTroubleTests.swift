@@ -146,6 +146,33 @@ struct ServerTroubleTests {
         #expect(first.time - refused >= 128 * millisecond, "\(first.time - refused)")
     }
 
+    // MARK: Wrong connections
+
+    @Test(arguments: [408, 421])
+    func `A connection that responds 408 or 421 to all is replaced at once, and rows are accepted`(
+        status: Int
+    ) throws {
+        let run = try ScriptedRun(rows: 200)
+        run.reply = { $0.connection == 0 ? .status(status) : .status(200) }
+        run.run()
+        #expect(try run.rows().allSatisfy { $0.state == .accepted })
+        #expect(run.links.count == 2)
+        let told = try #require(run.requests.first?.time)
+        let successor = try #require(run.links.dropFirst().first)
+        #expect(successor.begun < told + Self.slack)
+    }
+
+    @Test func `After 421 on eight connections in a row the next connection stays`() throws {
+        let run = try ScriptedRun(rows: 100) {
+            $0.retryPolicy = RetryPolicy(maximumAttempts: 3, retryForNanoseconds: 0)
+        }
+        run.maxStreams = 1
+        run.reply = { _ in .status(421) }
+        run.run(for: 900 * second)
+        #expect(run.links.count == 9)
+        #expect(try run.rows().allSatisfy { $0.state == .failed && $0.status == 421 })
+    }
+
     // MARK: Outages
 
     @Test(arguments: [1, 4])
