@@ -274,7 +274,14 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// `--max-attempts`.
     mutating func requeueAfterRefusal(_ tag: RowTag, refusedOn index: Int, now: Now) {
         forgetRefusals(index)
+        let rounds = connections[index].trust.refusals.rounds
         let due = connections[index].trust.recordRefusal(now: now.nanoseconds)
+        // After a GOAWAY, its reason is the trouble.
+        if connections[index].trust.refusals.rounds > rounds, connections[index].phase == .open {
+            run.record(
+                connections.trouble(
+                    index, "the server refuses streams with REFUSED_STREAM", step: .refused))
+        }
         // Successors of the connection inherit the pause.
         connections.addresses.record(connections[index].trust.refusals, connections[index].address)
         rows.slab[tag].attempts -= 1

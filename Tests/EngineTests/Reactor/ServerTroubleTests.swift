@@ -46,10 +46,11 @@ struct ServerTroubleTests {
         let run = try ScriptedRun(rows: rows)
         run.reply = { _ in .refuse }
         run.run()
-        guard case .noResponse = run.coordinator.stopCause else {
+        guard case .noResponse(_, let last) = run.coordinator.stopCause else {
             Issue.record("\(String(describing: run.coordinator.stopCause))")
             return
         }
+        #expect(last?.problem == "the server refuses streams with REFUSED_STREAM")
         // What goes out together is refused together: a round.
         let rounds = run.requests.map(\.time).reduce(into: [UInt64]()) { rounds, time in
             if rounds.last != time { rounds.append(time) }
