@@ -55,6 +55,20 @@ struct StalledTelemetryTests {
         #expect(try server.finish().count == 40_000)
     }
 
+    @Test func `A first signal during the claim at the end does not end the wait for it`() throws {
+        let sending = try start(["--limit", "1000", "--log", "text"])
+        defer { sending.send(signal: SIGKILL) }
+        _ = try campaign.directory.write("claim", to: "fail")
+        try sending.wait {
+            try String(contentsOfFile: sending.errorsPath, encoding: .utf8).contains("complete: ")
+        }
+        sending.send(signal: SIGTERM)
+        let finished = try sending.wait(limit: 120)
+        #expect(finished.exitCode == 0, "\(finished.errors)")
+        let words = "at the end: its disk accepts no data at the moment"
+        #expect(finished.errors.contains(words), "\(finished.errors)")
+    }
+
     @Test(arguments: [1, 2])
     func `A sync that never ends delays neither control nor signals`(signals: Int) throws {
         let directory = campaign.directory

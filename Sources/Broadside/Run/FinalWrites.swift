@@ -73,7 +73,7 @@ struct FinalWrites {
         for _ in 0..<ListEnd.diskPatience / 10 where !coordinator.isStoppingAtOnce {
             guard isWriting() else { return }
             switch signals.wait(milliseconds: 10) {
-            case .stop: requests.stopAtOnce()
+            case .stop: requests.handleSignal()
             case .reload: requests.reloadLater()
             case .finished, .timeout: break
             }

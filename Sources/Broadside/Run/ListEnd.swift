@@ -21,7 +21,7 @@ final class ListEnd {
     /// may hang.
     init(
         _ source: ListSource, of services: ReactorServices, _ coordinator: RunCoordinator,
-        _ signals: SignalWatch
+        _ requests: OperatorRequests, _ signals: SignalWatch
     ) {
         self.source = source
         self.coordinator = coordinator
@@ -32,10 +32,7 @@ final class ListEnd {
         for _ in 0..<Self.diskPatience / 10
         where !services.hasListEnded && !coordinator.isStoppingAtOnce {
             defer { microseconds = min(2 * microseconds, 10_000) }
-            if signals.isStopTaken(microseconds: microseconds) {
-                coordinator.stopAtOnce()
-                SignalWatch.hurry()
-            }
+            if signals.isStopTaken(microseconds: microseconds) { requests.handleSignal() }
         }
         isFree = services.hasListEnded
     }

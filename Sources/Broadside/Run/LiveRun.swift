@@ -140,7 +140,7 @@ struct LiveRun {
         watch.credential.end()
         for thread in threads { thread.join() }
         services.stop()
-        let listEnd = ListEnd(source, of: services, coordinator, signals)
+        let listEnd = ListEnd(source, of: services, coordinator, passes.requests, signals)
         monitor.reactorsEnded(Clock.now())
         // The latest check may be a second old.
         if watch.ledger.isGone { coordinator.stop(.ledgerGone) }
@@ -244,8 +244,7 @@ struct LiveRun {
     ) {
         switch signals.wait(milliseconds: 100) {
         case .stop:
-            if coordinator.isStopping, !passes.endsEarly { passes.requests.stopAtOnce() }
-            passes.requests.stop(.signal)
+            passes.requests.handleSignal()
             for thread in threads { thread.wake() }
         case .reload:
             if coordinator.isStopping {

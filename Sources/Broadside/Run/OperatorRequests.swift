@@ -43,6 +43,12 @@ package final class OperatorRequests {
         coordinator?.stop(cause)
     }
 
+    /// Handles a stop signal. The first request to stop waits for responses and for the final
+    /// writes; a second one does not.
+    func handleSignal() {
+        if stop == nil { stop(.signal) } else { stopAtOnce() }
+    }
+
     /// Stops without waiting for responses or for readers of the output, after a second signal.
     func stopAtOnce() {
         stop(.signal)

@@ -98,6 +98,17 @@ import Testing
         #expect(next.stopCause == .deadline && !passes.goesOn(after: next.stopCause))
     }
 
+    @Test(arguments: [false, true])
+    func `The first signal does not stop a run at once, even if the run stops already`(
+        isStopping: Bool
+    ) {
+        let first = begin()
+        if isStopping { first.stop(.tooManyBadTokens) }
+        passes.requests.handleSignal()
+        #expect(!first.isStoppingAtOnce && passes.requests.stop == .signal)
+        #expect(first.stopCause == (isStopping ? .tooManyBadTokens : .signal))
+    }
+
     @Test func `The first stop counts, and a broken ledger more than any`() {
         passes.requests.stop(.deadline)
         let first = begin()
