@@ -200,7 +200,7 @@ enum SendCommand {
                 "longest wait for a response; after that, the response counts as lost"),
             .duration(
                 "give-up-after", \.giveUpAfter, default: SendOptions.defaultGiveUpAfter, least: 1,
-                "stop after this time without a response; pauses and long waits for --rate do not count"
+                "stop after this time without a response; pauses and long waits for --rate do not count; without this option, a run that never reached the server stops after three attempts per address"
             ),
             .integer(
                 "abort-after", SendOptions.abortAfterRange, \.abortAfter,
