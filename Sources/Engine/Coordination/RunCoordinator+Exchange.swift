@@ -118,16 +118,28 @@ extension RunCoordinator.State {
                     handleExpiredToken(now, usedVersion: version, connection: connection))
             case .broken(let trouble):
                 if broken.noteBroken(now.nanoseconds) { stop(.brokenServer(trouble)) }
-            case .trouble(let trouble): lastTrouble = trouble
+            case .trouble(let trouble):
+                if lastTrouble?.peer != trouble.peer { otherTrouble = lastTrouble }
+                lastTrouble = trouble
             case .stop(let cause): stop(cause)
-            case .noResponse(let seconds): stop(.noResponse(seconds: seconds, last: lastTrouble))
+            case .noResponse(let seconds): stop(.noResponse(seconds: seconds, last: troubles))
             case .unreachable:
                 let unknown = ConnectionTrouble(.connect, "no address could be reached")
-                stop(.gaveUp(lastTrouble ?? unknown))
+                stop(.gaveUp(troubles ?? unknown))
             }
         }
         if effects.checksTokenAge, sign != nil { token.requestIfDue(tokenClock.seconds(now)) }
         return expired
+    }
+
+    /// The last trouble. If no address was ever reached, it also names a different problem of
+    /// another address.
+    private var troubles: ConnectionTrouble? {
+        guard var trouble = lastTrouble else { return nil }
+        if !anyReady, let otherTrouble, otherTrouble.problem != trouble.problem {
+            trouble.problem += "; \(otherTrouble.message)"
+        }
+        return trouble
     }
 
     /// Passes the results of the canary's rows to the canary's gate, and stops the run if too many

@@ -44,6 +44,8 @@ package final class RunCoordinator: Sendable {
         /// The guards of the topics that rows name; nil: all rows have the same topic.
         var topics: TopicGuards?
         var lastTrouble: ConnectionTrouble?
+        /// The last trouble with another peer than that of `lastTrouble`.
+        var otherTrouble: ConnectionTrouble?
         var lastRefusal: StopCause.Refusal?
         var lastPushback: Pushback?
         /// The last response that rejected a row, except responses about dead tokens.

@@ -120,6 +120,23 @@ import Testing
         }
     }
 
+    @Test(arguments: [false, true])
+    func `A run that reached no address names the different problems of two addresses`(
+        wasReady: Bool
+    ) {
+        let run = coordinator()
+        var channel = RunChannel(run, reactor: 0)
+        if wasReady { channel.markReady() }
+        for (peer, problem) in [("a:1", "closed"), ("b:1", "expired"), ("b:1", "expired")] {
+            channel.record(ConnectionTrouble(.tls, with: peer, problem))
+        }
+        channel.giveUp(.unreachable)
+        channel.finishIteration(inFlight: 0, now)
+        let both = ConnectionTrouble(
+            .tls, with: "b:1", wasReady ? "expired" : "expired; a:1: closed")
+        #expect(run.stopCause == .gaveUp(both))
+    }
+
     @Test func `A reactor's connections are its share of the run's target`() {
         let target = ConnectionTarget(connections: 2, reactors: 2, active: 1)
         var channel = RunChannel(coordinator(target: target), reactor: 1)
