@@ -120,12 +120,15 @@ struct ListHeader {
                 ? "neither a column apns_id nor a column token"
                 : "no column '\(printable(wanted))'"
             let shown = nearest.map(shownColumn)
-            let isHidden = nearest.map { ForeignText.escapedName($0) != $0 } ?? false
+            let separator = Self.separatorAdvice(columns)
+            let isHidden =
+                separator == nil
+                && nearest.map { ForeignText.escapedName($0) != $0 } ?? false
             let guess = isHidden ? "" : shown.map { "did you mean '\($0)'? " } ?? ""
             let advice =
                 isHidden
                 ? ": remove the invisible characters from the name \(shown ?? "")"
-                : Self.separatorAdvice(columns) ?? (wanted == token ? tokenColumnAdvice : "")
+                : separator ?? (wanted == token ? tokenColumnAdvice : "")
             return .request(
                 "\(location(of: wanted, token: token)) \(missing): \(guess)its "
                     + "columns are \(shownColumns(columns))\(advice)")
