@@ -343,7 +343,7 @@ struct OutputTests {
     @Test func `ledger find warns that it searches without a missing list`() throws {
         let campaign = try finishedCampaign()
         try FileManager.default.removeItem(atPath: campaign.list)
-        let warning = "broadside: warning: \(campaign.list) is missing: "
+        let warning = "/tokens.txt is missing: name the list that was sent"
         let none = try campaign.ledger("find", ["--token", String(repeating: "0", count: 64)])
         #expect(none.exitCode == 1 && none.errors.contains(warning), "\(none.errors)")
         let found = try campaign.ledger("find", ["--token", campaign.tokens.token(1)])

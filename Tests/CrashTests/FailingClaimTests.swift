@@ -53,7 +53,7 @@ struct FailingClaimTests {
 
     @Test func `A claim that was removed counts as taken by a newer attempt`() throws {
         let sending = try Broadside.start(
-            campaign.arguments(to: server.endpoint, ["--canary", "20"]),
+            campaign.arguments(to: server.endpoint, ["--canary", "20", "--rate", "100"]),
             in: campaign.directory)
         defer { sending.stop() }
         try campaign.waitForRows(sending)
