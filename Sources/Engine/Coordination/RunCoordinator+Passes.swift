@@ -8,8 +8,12 @@ extension RunCoordinator {
     /// operator and the responses so far apply to the whole run. A provider token that may not be
     /// renewed yet stays in use.
     package func continueRun(of previous: RunCoordinator, _ now: Now) {
+        let canary = previous.canaryCounts
         previous.state.withLock { previous in
-            state.withLock { $0.continueRun(of: &previous, now) }
+            state.withLock { state in
+                state.continueRun(of: &previous, now)
+                state.earlierCanary = canary
+            }
         }
     }
 }

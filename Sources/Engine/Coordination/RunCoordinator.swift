@@ -55,6 +55,8 @@ package final class RunCoordinator: Sendable {
         /// Consecutive connections that reported an expired token although the token cannot have
         /// expired.
         var expiredOn: [UInt64] = []
+        /// Counts of the canary of an earlier pass; nil if there was none.
+        var earlierCanary: (responses: UInt64, refused: UInt64)?
         /// Time since which every response has been TooManyProviderTokenUpdates, monotonic
         /// nanoseconds; nil if the last response was a different one.
         var updatesRefusedSince: UInt64?
@@ -174,6 +176,12 @@ package final class RunCoordinator: Sendable {
 
     /// The last response that made the run send its row again; nil if there was none.
     package var lastPushback: Pushback? { state.withLock { $0.lastPushback } }
+
+    /// Number of responses to the canary's rows, and number of refusals among them, in this pass or
+    /// in an earlier one; nil if there was no canary.
+    package var canaryCounts: (responses: UInt64, refused: UInt64)? {
+        canary?.counts ?? state.withLock { $0.earlierCanary }
+    }
 
     /// The counts of the guards.
     package var refusalCounts: RefusalCounts {

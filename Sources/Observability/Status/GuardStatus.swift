@@ -53,10 +53,11 @@ public struct GuardStatus: Sendable, Equatable, Encodable {
         self.init(manifest)
         refusals = coordinator.refusalCounts
         if isAssumed, canary != .passed { canary = .assumed }
+        if let counts = coordinator.canaryCounts {
+            (canaryResponses, canaryRefused) = counts
+            assert(counts.refused <= counts.responses, "a canary's refusals are responses")
+        }
         guard let gate = coordinator.canary else { return }
-        (canaryResponses, canaryRefused) = gate.counts
-        assert(
-            canaryRefused ?? 0 <= canaryResponses ?? 0, "a canary's refusals are responses")
         canary =
             switch gate.verdict {
             case .pending: .pending

@@ -1,4 +1,5 @@
 import BroadsideAPNs
+import BroadsideLists
 import BroadsidePolicy
 import BroadsideSupport
 import Testing
@@ -73,6 +74,21 @@ import Testing
         let reports = try #require(second.topicReports)
         #expect(reports.map(\.accepted) == [0, 0, 5] && reports.map(\.refused) == [10, 1, 0])
         #expect(reports[0].stop != nil && reports[1].disallowed == nil)
+    }
+
+    @Test func `The counts of a canary are those of its pass, in all later passes`() throws {
+        let gate = CanaryGate(rows: 3, maximumRefusedPercent: 50)
+        gate.handedOut(3)
+        gate.exhausted(isListOver: false)
+        _ = gate.note(done: 3, answered: 3, refused: 1, lost: 0)
+        let first = RunCoordinator(
+            authorization: nil, issuedAt: 0, milliRate: nil, abortAfter: 10,
+            maxBadTokensPercent: 50, canary: gate, sign: nil)
+        let (second, third) = (coordinator(), coordinator())
+        second.continueRun(of: first, now)
+        third.continueRun(of: second, now)
+        let counts = try #require(third.canaryCounts)
+        #expect(counts == (3, 1) && coordinator().canaryCounts == nil)
     }
 
     @Test(arguments: [(600, "earlier"), (1_300, "fresh")])
