@@ -22,6 +22,8 @@ package struct DueRows: Sendable {
     /// factor.
     private let stride: Int
 
+    /// Number of rows whose zones are read to limit a chunk; a chunk rarely has more rows.
+    private static let windowCount = 8_192
     /// Maximum value of `stride`.
     private static let strideLimit: UInt64 = 1_024
 
@@ -76,7 +78,7 @@ package struct DueRows: Sendable {
     ) throws(BroadsideError) -> Int {
         let (product, overflow) = limit.multipliedReportingOverflow(
             by: stride * Int(selection.divisor))
-        let most = min(overflow ? .max : product, ChunkReservation.rowCountMax)
+        let most = min(overflow ? .max : product, max(limit, Self.windowCount))
         guard most > limit else { return limit }
         var due = 0
         let numbers = try zones.numbers(of: row..<row + UInt64(most))

@@ -19,7 +19,10 @@ struct CanaryRows {
     var stopCount = 0
     /// Number of rows still to hand out at the sampling point.
     var rowsAtStop: UInt64 = 0
-    /// Total size of all gaps, in bytes or in due rows.
+    /// Sizes of the gaps, in bytes or in due rows; empty until the plan has been read. A size is
+    /// counted only once, because due rows are counted in the whole gap.
+    var sizes: [UInt64] = []
+    /// Total size of all gaps.
     var openSize: UInt64 = 0
     /// Total size of the gaps that were already passed.
     var passedSize: UInt64 = 0
@@ -61,9 +64,9 @@ extension ListSource {
         }
         while canary.rowsLeft > 0, let gap = canary.gaps.first {
             if let chunk = try nextAtStop(in: gap, &canary) { return chunk }
-            try endGap(gap, &canary)
+            endGap(gap, &canary)
         }
-        while let gap = canary.gaps.first { try endGap(gap, &canary) }
+        while let gap = canary.gaps.first { endGap(gap, &canary) }
         canary.isOut = true
         return nil
     }
@@ -83,8 +86,9 @@ extension ListSource {
 
     /// Determines the number of sampling points.
     private func spread(_ canary: inout CanaryRows) throws(BroadsideError) {
-        canary.openSize = 0
-        for gap in canary.gaps { canary.openSize &+= try size(gap) }
+        canary.sizes = []
+        for gap in canary.gaps { canary.sizes.append(try size(gap)) }
+        canary.openSize = canary.sizes.reduce(0, &+)
         canary.stopCount =
             canSpreadCanary ? Int(min(canary.rowsLeft, CanaryRows.stopLimit)) : 1
         assert(canary.stopCount > 0, "there are rows to send first")
@@ -126,7 +130,8 @@ extension ListSource {
         let share = canary.openSize / UInt64(canary.stopCount)
         let target = share * UInt64(canary.stop)
         let offset = target - min(target, canary.passedSize)
-        guard offset <= (try size(gap)) else { return nil }
+        assert(canary.sizes.count == canary.gaps.count, "each gap has its size")
+        guard offset <= canary.sizes[0] else { return nil }
         if canary.rest == nil {
             canary.rest = cursor.begin(gap)
             canary.sizeInGap = 0
@@ -172,16 +177,14 @@ extension ListSource {
     }
 
     /// Keeps what is left of a gap for later, and continues with the next gap.
-    private func endGap(
-        _ gap: ListExtent, _ canary: inout CanaryRows
-    ) throws(BroadsideError) {
+    private func endGap(_ gap: ListExtent, _ canary: inout CanaryRows) {
         assert(canary.gaps.first == gap, "gaps end in their order")
         let left = canary.rest.map { gap.rest(from: $0) } ?? gap
         // The last gap is kept even if it has no rows, because counting the list's rows reads
         // through it.
         if left.firstRow != left.endRow { canary.remains.append(left) }
         canary.rest = nil
-        canary.passedSize &+= try size(gap)
+        if !canary.sizes.isEmpty { canary.passedSize &+= canary.sizes.removeFirst() }
         canary.gaps.removeFirst()
     }
 }

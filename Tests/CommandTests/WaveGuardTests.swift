@@ -57,9 +57,10 @@ struct WaveGuardTests {
             campaign, to: server.endpoint, ["--topic", "{{app}}", "--abort-after", "5"])
         #expect(sent.exitCode == 4, "\(sent.errors)")
         #expect(sent.errors.contains(bad) && !sent.errors.contains(good), "\(sent.errors)")
-        let answers = try server.events().compactMap(\.action)
-        #expect(answers.count { $0 == "\(good) 200" } == 30, "\(answers)")
-        #expect(answers.count { $0 == "\(bad) 400" } == 10, "those of the first wave: \(answers)")
+        let responses = try server.events().compactMap(\.action)
+        #expect(responses.count { $0 == "\(good) 200" } == 30, "\(responses)")
+        #expect(
+            responses.count { $0 == "\(bad) 400" } == 10, "those of the first wave: \(responses)")
         let counts = try campaign.statistics()
         #expect(counts.accepted == 30 && counts.rejected == 10 && counts.remaining == 20)
     }

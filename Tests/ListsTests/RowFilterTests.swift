@@ -137,7 +137,7 @@ import Testing
             refused.contains(
                 "'x > 5': no row of the list has a value that is a number, so no device would get this "
                     + "campaign: line 3 has 'FR'"), "\(refused)")
-        // An empty segment is no mistake.
+        // A segment may be empty on a day.
         for values in [["FR", "1"], ["", ""], []] {
             #expect(refusal("x > 5", values: values) == "", "\(values)")
         }
