@@ -3,7 +3,8 @@ internal import BroadsidePrimitives
 public import BroadsideRows
 internal import BroadsideSupport
 
-/// Renders the templated part of a row's request, without allocation.
+/// Renders the templated part of a row's request, without allocation. Only the name of a payload
+/// that is not ASCII needs one.
 ///
 /// The result is the row's pieces: for each placeholder, a two-byte length and then the text as it
 /// is in the payload; at the end, the collapse ID. Pieces are much smaller than the payload. The

@@ -47,7 +47,8 @@ public struct RefusalGuard: ~Copyable, Sendable {
     private(set) var answerCount = 0
     private(set) var refusedInARow = 0
     private(set) var isAllBadTokens = true
-    /// Number of bad tokens among the first responses, before the first response of another kind.
+    /// Number of bad tokens before the first response that accepts a row or refuses it for another
+    /// reason. Dead tokens and server errors change nothing.
     private(set) var firstBadTokens = 0
     private(set) var badTokenCount = 0
     private var windowPosition = 0

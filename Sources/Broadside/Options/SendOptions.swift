@@ -68,8 +68,8 @@ public struct SendOptions: Sendable {
     /// Value of apns-collapse-id; nil: not sent.
     public var collapseID: String?
 
-    /// Path of a `.p8` file, which needs `keyID` and `teamID`; or `env:NAME`, an environment
-    /// variable that contains the key's text.
+    /// Path of a `.p8` file, which needs `keyID` and `teamID`; `env:NAME`, an environment variable
+    /// that contains the key's text; or `pkcs11:URI`, a key in a PKCS#11 token.
     public var authKey: String?
     /// Command for `sh -c` that prints the key.
     public var authKeyCommand: String?

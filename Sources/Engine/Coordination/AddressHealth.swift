@@ -8,9 +8,11 @@ internal import Synchronization
 /// test fails with a row that had a server error before, the row may be the cause, so the next test
 /// has twice as many requests.
 ///
-///     good --failed--> paused, 1 to 60 s --time--> on trial by one connection --response--> good
-///                        ^                                  |
-///                        '------- failed, or 5xx -----------'
+///     good --failed--> paused --time--> on trial by one connection --response--> good
+///                        ^                      |
+///                        '--- failed, or 5xx ---'
+///
+/// A pause takes 1 to 60 s, or as long as Retry-After says.
 final class AddressHealth: Sendable {
     /// A connection that may test an address, identified by its reactor and its slot.
     struct Owner: Equatable {

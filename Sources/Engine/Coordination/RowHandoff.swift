@@ -1,11 +1,11 @@
 internal import Synchronization
 
-/// Bounded queue of rows, shared by the reactors of a run. A reactor puts its rows here if all of
-/// its connections are gone, and another reactor sends them.
+/// Bounded store of rows, shared by the reactors of a run. A reactor puts its rows here if all of
+/// its connections are gone, and another reactor sends them, the last one first.
 ///
 /// A row stays covered by the reservation of the reactor that read the row. The reactor that sends
 /// the row writes the verdict into its own segment. A reactor that has left takes no rows from the
-/// queue. A reactor may leave only if no other reactor has rows, because a reactor that loses its
+/// store. A reactor may leave only if no other reactor has rows, because a reactor that loses its
 /// connections needs another reactor to send its rows.
 final class RowHandoff: Sendable {
     /// A row that one reactor hands to another.
@@ -30,17 +30,17 @@ final class RowHandoff: Sendable {
     private let state = Mutex(State())
     private let waiting = Atomic<Int>(0)
 
-    /// Limit on rows in the queue.
+    /// Limit on rows in the store.
     let limit: Int
     static let rowsLimit = 65_536
-    /// Limit on bytes of field values in the queue.
+    /// Limit on bytes of field values in the store.
     static let fieldValueByteCountMax = 8 << 20
 
     init(limit: Int) {
         self.limit = limit
     }
 
-    /// Whether the queue has rows, without taking the lock.
+    /// Whether the store has rows, without taking the lock.
     var hasRows: Bool { waiting.load(ordering: .acquiring) > 0 }
 
     /// Records whether a reactor has a ready connection.
@@ -96,7 +96,7 @@ final class RowHandoff: Sendable {
         }
     }
 
-    /// Number of rows in the queue, and bytes of their field values.
+    /// Number of rows in the store, and bytes of their field values.
     var counts: (rows: Int, fieldValues: Int) {
         state.withLock { ($0.rows.count, $0.fieldValueByteCount) }
     }

@@ -2,7 +2,8 @@ import BroadsideLedgerFormat
 import BroadsideRows
 import BroadsideSupport
 
-/// Counters and events of a reactor; they influence no decision about sending.
+/// Counters and events of a reactor. Guards and canary decide by the accepted rows and the canary's
+/// progress. Nothing else here influences what is sent.
 struct ReactorMetrics: ~Copyable {
     var statistics = RunStatistics()
     var latency = LatencyHistogram()

@@ -193,7 +193,7 @@ public struct Summary: Sendable, Encodable {
         case payloadSHA256 = "payload_sha256"
     }
 
-    /// Encodes all keys; unknown values are null.
+    /// Encodes all keys, except those that exist only for some campaigns; unknown values are null.
     public func encode(to encoder: any Encoder) throws {
         var container = encoder.container(keyedBy: CodingKeys.self)
         try container.encode(campaign.isEmpty ? nil : campaign, forKey: .campaign)
