@@ -119,6 +119,14 @@ extension ReactorStateMachine where Records: ~Copyable {
                 rows.retries.count > 0 ? .retry : isSilence ? .streams : .input
             return
         }
+        let paced = min(
+            admission.limiter.allowance(now: now.nanoseconds),
+            connections[index].rateLimiter.allowance(now: now.nanoseconds))
+        guard paced >= min(admission.limiter.quantum, connections[index].rateLimiter.quantum) else {
+            connections[index].limitedBy = .rate
+            admission.waitForRate(of: connections[index].rateLimiter, now: now.nanoseconds)
+            return
+        }
         let room = paceRoom(index, now: now)
         guard room > 0 else {
             connections[index].limitedBy = .streams
@@ -137,14 +145,6 @@ extension ReactorStateMachine where Records: ~Copyable {
             connections[index].limitedBy = .streams
             return
         }
-        let paced = min(
-            admission.limiter.allowance(now: now.nanoseconds),
-            connections[index].rateLimiter.allowance(now: now.nanoseconds))
-        guard paced >= min(admission.limiter.quantum, connections[index].rateLimiter.quantum) else {
-            connections[index].limitedBy = .rate
-            admission.waitForRate(of: connections[index].rateLimiter, now: now.nanoseconds)
-            return
-        }
         if connections[index].trust.awaitsSign { return requestSign(index, now: now) }
         budget = min(budget, paced)
         connections[index].limitedBy = .cpu
@@ -155,9 +155,11 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
         admission.limiter.take(written, now: now.nanoseconds)
         connections[index].rateLimiter.take(written, now: now.nanoseconds)
-        if written == min(capacity, room) { connections[index].limitedBy = .streams }
         if written == paced {
+            connections[index].limitedBy = .rate
             admission.waitForRate(of: connections[index].rateLimiter, now: now.nanoseconds)
+        } else if written == min(capacity, room) {
+            connections[index].limitedBy = .streams
         }
     }
 
