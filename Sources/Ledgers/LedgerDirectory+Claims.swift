@@ -28,12 +28,12 @@ extension LedgerDirectory {
     /// - Parameters:
     ///   - manifest: Manifest of the ledger.
     ///   - step: Called after each step.
-    /// - Returns: A warning; nil if this is known to be the newest copy, or a new ledger.
+    /// - Returns: Warnings; none if this is known to be the newest copy, or a new ledger.
     /// - Throws: Exit code 7 if this is not the newest copy, or if that is unknown for a part of a
     ///   campaign; 2 if a claim shows that the campaign was divided into another number of parts.
     package func claimAttempt(
         _ manifest: Manifest, behind step: (ClaimStep) throws(BroadsideError) -> Void = { _ in }
-    ) throws(BroadsideError) -> String? {
+    ) throws(BroadsideError) -> [String] {
         let isPart = manifest.identity.part != nil
         let own = try attemptRecord(manifest)
         guard let here = try parentFolder(manifest) else {
@@ -43,16 +43,13 @@ extension LedgerDirectory {
         let last = try newestClaim(here: here, own, manifest)
         let newest = last.number
         var before = last.before
-        var warning: String?
+        var warnings: [String] = []
         if let own, let before, last.inBefore < newest {
             try repeatClaim(newest, of: own, in: before, isPart: isPart)
         }
         if let own, own.confirmed > newest {
             guard !isPart else { throw missingClaim(here, own) }
-            warning =
-                "\(path) was copied or restored without its claim "
-                + "(\(own.parent)/\(here.name(own.confirmed))): the run continues here, but if the "
-                + "original also continues, rows are sent twice"
+            warnings.append(continuedWithoutClaim(here, own))
         }
         let next = max(own?.claimed ?? 0, newest) + 1
         // Until the new claim is confirmed, the record keeps the previous claim's folder. After a
@@ -70,7 +67,7 @@ extension LedgerDirectory {
             } else {
                 removeFile(Self.epochName)
             }
-            return unnoticed(here.path, errno: -made)
+            return warnings + [unnoticed(here.path, errno: -made)]
         }
         guard made >= 0 else { throw claimFailure(here, next, -made) }
         let held = HeldClaim(made, in: here, number: next)
@@ -85,9 +82,9 @@ extension LedgerDirectory {
                     throw claimFailure(folder, next, -more)
                 }
                 before = nil
-                warning =
+                warnings.append(
                     "\(folder.path): \(describe(errno: -more)): if a copy of the ledger is still there "
-                    + "and is resumed, rows are sent twice"
+                        + "and is resumed, rows are sent twice")
             }
         }
         try step(.claimedBefore)
@@ -125,7 +122,7 @@ extension LedgerDirectory {
         try step(.removed)
         assert(claim.map { $0.number < held.number } ?? true, "the numbers of claims only grow")
         claim = held
-        return warning
+        return warnings
     }
 
     /// Makes the ledger's newest claim in the ledger's previous folder, where a crash prevented the
@@ -151,12 +148,12 @@ extension LedgerDirectory {
 
     /// Continues without a claim, because none can be made in the folder that contains the ledger.
     ///
-    /// - Returns: A warning; nil if the ledger is a mount point.
+    /// - Returns: Warnings; none if the ledger is a mount point that has its last claim.
     /// - Throws: Exit code 7 if a newer copy has a claim in the folder of the last claim; 2 for a
     ///   part of a campaign.
     private func claimNothing(
         _ own: AttemptRecord?, _ manifest: Manifest
-    ) throws(BroadsideError) -> String? {
+    ) throws(BroadsideError) -> [String] {
         let number = parentFailure
         if manifest.identity.part != nil {
             throw .usage(
@@ -168,10 +165,21 @@ extension LedgerDirectory {
                     ?? "\(path) is a mount point, but the claim of a part's ledger must be beside "
                     + "the ledger: name a directory inside, such as \(path)/ledger")
         }
-        if let own, let before = try folder(at: own.parent, manifest) {
-            _ = try newestClaim(before, own, manifest)
+        var warnings: [String] = []
+        if let own, let before = try folder(at: own.parent, manifest),
+            try newestClaim(before, own, manifest) < own.confirmed
+        {
+            warnings.append(continuedWithoutClaim(before, own))
         }
-        return number.map { unnoticed("\(path)/..", errno: $0) }
+        if let number { warnings.append(unnoticed("\(path)/..", errno: number)) }
+        return warnings
+    }
+
+    /// Warning about a ledger whose last claim is in no folder that can be read.
+    private func continuedWithoutClaim(_ folder: ClaimFolder, _ own: AttemptRecord) -> String {
+        "\(path) was copied or restored without its claim "
+            + "(\(own.parent)/\(folder.name(own.confirmed))): the run continues here, but if the "
+            + "original also continues, rows are sent twice"
     }
 
     /// Warning about a folder in which no claim can be made.

@@ -99,6 +99,27 @@ struct LedgerCopyTests {
         #expect(try server.tally(campaign.tokens).isExact)
     }
 
+    @Test func `A ledger without its claim where none can be made continues, with both warnings`()
+        throws
+    {
+        let claim = try #require(try claims(campaign.directory.path).first)
+        try files.removeItem(atPath: "\(campaign.directory.path)/\(claim)")
+        let place = try folder("archive")
+        let moved = "\(place)/ledger"
+        try files.moveItem(atPath: campaign.ledger, toPath: moved)
+        try files.setAttributes([.posixPermissions: 0o555], ofItemAtPath: place)
+        defer { try? files.setAttributes([.posixPermissions: 0o755], ofItemAtPath: place) }
+        let rights = "-dac_override,-dac_read_search"
+        let arguments =
+            try [
+                "--bounding-set", rights, "--inh-caps", rights, Broadside.path(),
+            ] + campaign.arguments(to: server.endpoint, ["--ledger", moved, "--resume"])
+        let sent = try Subprocess("setpriv", arguments, in: campaign.directory).wait()
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        #expect(sent.errors.contains("warning: \(moved) was copied or restored"), "\(sent.errors)")
+        #expect(sent.errors.contains("broadside can't make a claim there"), "\(sent.errors)")
+    }
+
     @Test func `A backup that takes the place of the ledger is refused, also a day later`() throws {
         let backup = "\(campaign.directory.path)/backup"
         try files.copyItem(atPath: campaign.ledger, toPath: backup)

@@ -90,7 +90,7 @@ final class BroadcastLedger {
     deinit { if descriptor >= 0 { close(descriptor) } }
 
     private func warnOfCopies() throws(BroadsideError) {
-        if let warning = try directory.claimAttempt(manifest) {
+        for warning in try directory.claimAttempt(manifest) {
             standardErrorLine("broadside: warning: \(warning)")
         }
     }

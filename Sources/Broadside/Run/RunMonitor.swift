@@ -118,9 +118,9 @@ final class RunMonitor {
                     fields: started), start)
         }
         sampler.take(waves: passes.progress(start, isWaiting: isWaiting))
-        // The warning is already on standard error. Here it is added to the log, if a log was
+        // The warnings are already on standard error. Here they are added to the log, if a log was
         // requested.
-        if let warning = session.claimWarning, plan.options.log != nil {
+        for warning in session.claimWarnings where plan.options.log != nil {
             report(
                 RunEvent(
                     .ledgerCopied, .warning, warning, milliseconds: start.wallMilliseconds), start)

@@ -26,9 +26,8 @@ final class LedgerSession {
     private let plan: Plan
     /// Limit on row numbers. Only rows with smaller numbers are processed; nil: all.
     let rowsLimit: UInt64?
-    /// Warning about the claim on the ledger; nil if there was none. The run continues after the
-    /// warning.
-    let claimWarning: String?
+    /// Warnings about the claim on the ledger. The run continues after them.
+    let claimWarnings: [String]
     /// Rows that are settled without being sent.
     let skips: ExclusionIndex?
 
@@ -83,13 +82,13 @@ final class LedgerSession {
             // The copy of the manifest is written after the segments are created, before the first
             // row.
             try directory.save(manifest, isCopied: false)
-            claimWarning = try Self.claim(directory, manifest)
+            claimWarnings = try Self.claim(directory, manifest)
             return
         }
         var state = try LedgerState(
             plan, list: list, identity: identity, directory: directory, zones: zones)
         // If nothing can remain to be sent, no claim is made.
-        claimWarning = state.sendsNothing ? nil : try Self.claim(directory, state.manifest)
+        claimWarnings = state.sendsNothing ? [] : try Self.claim(directory, state.manifest)
         try directory.syncSegments()
         // A concurrent attempt may have reserved rows before this claim. After the claim, it
         // reserves none.
@@ -151,10 +150,10 @@ final class LedgerSession {
 
     private static func claim(
         _ directory: LedgerDirectory, _ manifest: Manifest
-    ) throws(BroadsideError) -> String? {
-        let warning = try directory.claimAttempt(manifest)
-        if let warning { standardErrorLine("broadside: warning: \(warning)") }
-        return warning
+    ) throws(BroadsideError) -> [String] {
+        let warnings = try directory.claimAttempt(manifest)
+        for warning in warnings { standardErrorLine("broadside: warning: \(warning)") }
+        return warnings
     }
 
     /// Claims the ledger once more at the end of the run. A copy of the ledger that was made during
@@ -163,7 +162,7 @@ final class LedgerSession {
     /// - Returns: Description of the failure; nil if the claim was made.
     func claimEnd() -> String? {
         do throws(BroadsideError) {
-            return try directory.claimAttempt(manifest)
+            return try directory.claimAttempt(manifest).first
         } catch {
             return error.message
         }
