@@ -14,10 +14,11 @@ enum SendCommand {
             in the ledger. It is safe to kill at any time: --resume continues where it stopped.
             Write durations like 500ms, 30s, 15m, 2h or 1d.
 
-            Exit codes: 0 no row is remaining, failed or unknown; 1 failed; 2 the request
-            is wrong, nothing was sent; 3 rows remain, --resume continues; 4 the campaign as a whole
-            is wrong, stopped early; 5 a file or disk error; 6 finished, but rows are failed or
-            unknown, --retry sends them again; 7 the ledger is in use by another process.
+            Exit codes: 0 no row is remaining, failed or unknown; 1 failed: APNs cannot be reached, or
+            this machine lacks something; 2 the request is wrong, nothing was sent; 3 rows remain,
+            --resume continues; 4 the campaign as a whole is wrong, stopped early; 5 a file or disk
+            error; 6 finished, but rows are failed or unknown, --retry sends them again; 7 another
+            process uses the ledger, or the ledger is an old copy.
             """,
         sections: ownGroups.map(\.section) + commonSections,
         examples: [
