@@ -171,8 +171,8 @@ struct NightFolder {
     /// campaign.
     func refuseElsewhere(_ date: NightDate) throws(BroadsideError) {
         let other = parent == "/" ? "/\(date)" : "\(parent)/\(date)"
-        guard try LedgerDirectory.isBegunLedger(other, ifThere: true),
-            try !LedgerDirectory.isBegunLedger(ledger(date), ifThere: true)
+        guard try LedgerDirectory.isBegunLedgerIfThere(other),
+            try !LedgerDirectory.isBegunLedgerIfThere(ledger(date))
         else { return }
         throw .usage(
             "ledgers",

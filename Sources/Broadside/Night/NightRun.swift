@@ -144,7 +144,7 @@ struct NightCall {
             send.ledger = ledger
             send.ledgerUse = .resumeOrBegin
         }
-        let isThere = try LedgerDirectory.isBegunLedger(ledger, ifThere: true)
+        let isThere = try LedgerDirectory.isBegunLedgerIfThere(ledger)
         standardErrorLine(
             "the night of \(date) would \(isThere ? "continue" : "begin") in \(ledger)")
         if !isThere { warnOfDeliveryDate(date) }
@@ -217,7 +217,7 @@ struct NightCall {
             end(date, code, notes)
             return code
         }
-        let isThere = try LedgerDirectory.isBegunLedger(ledger, ifThere: true)
+        let isThere = try LedgerDirectory.isBegunLedgerIfThere(ledger)
         if !isThere { warnOfDeliveryDate(date) }
         if date != today || history[date]?.state == .begun {
             standardErrorLine(
@@ -256,7 +256,7 @@ struct NightCall {
     ) throws(BroadsideError) {
         let ledger = folder.ledger(date)
         guard let night = history[date], night.state == .begun,
-            try !LedgerDirectory.isBegunLedger(ledger, ifThere: true)
+            try !LedgerDirectory.isBegunLedgerIfThere(ledger)
         else { return }
         throw .usage(
             "ledgers",
@@ -402,7 +402,7 @@ struct NightCall {
         _ ledger: String, _ date: NightDate, _ history: NightHistory
     ) throws(BroadsideError) -> Int32? {
         guard options.send.retry.isEmpty,
-            try LedgerDirectory.isBegunLedger(ledger, ifThere: true),
+            try LedgerDirectory.isBegunLedgerIfThere(ledger),
             let reader = try? LedgerReader(path: ledger), reader.isFinished,
             reader.manifest.shards == nil, reader.manifest.isWholeListFinished,
             reader.manifest.epochs.last?.stop?.cause?.isAbort != true,
@@ -476,9 +476,7 @@ struct NightCall {
 
 extension LedgerDirectory {
     /// Whether a path is a ledger that has begun. The path need not exist.
-    static func isBegunLedger(
-        _ path: String, ifThere: Bool
-    ) throws(BroadsideError) -> Bool {
+    static func isBegunLedgerIfThere(_ path: String) throws(BroadsideError) -> Bool {
         guard try fileExists(path), try isDirectoryPath(path) else { return false }
         return try isBegunLedger(path)
     }

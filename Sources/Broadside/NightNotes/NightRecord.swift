@@ -43,7 +43,7 @@ final class NightRecord: Sendable {
         let path = "\(ledger)/\(LedgerDirectory.pageName)"
         do throws(BroadsideError) {
             // By now, this path may have another ledger, or no ledger.
-            guard try LedgerDirectory.isBegunLedger(ledger, ifThere: true) else { return nil }
+            guard try LedgerDirectory.isBegunLedgerIfThere(ledger) else { return nil }
             try signals.write(path, isUrgent: isUrgent) { () throws(BroadsideError) in
                 try LedgerDirectory.writePage(bytes, into: ledger)
             }

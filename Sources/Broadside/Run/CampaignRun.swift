@@ -37,7 +37,7 @@ public enum CampaignRun {
         guard !options.resumes, let ledger = options.ledger, let summary = options.summary,
             summary != "-", (try? fileExists(summary)) ?? true
         else { return false }
-        return (try? LedgerDirectory.isBegunLedger(ledger, ifThere: true)) ?? true
+        return (try? LedgerDirectory.isBegunLedgerIfThere(ledger)) ?? true
     }
 
     /// How far a call has come.
