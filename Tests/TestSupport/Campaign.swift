@@ -235,6 +235,10 @@ package struct ExportedRow: Sendable {
     }
 
     private static func fields(_ line: [UInt8]) -> [[UInt8]] {
+        guard line.contains(UInt8(ascii: "\"")) else {
+            return line.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false)
+                .map([UInt8].init)
+        }
         var fields: [[UInt8]] = [[]]
         var isQuoted = false
         for byte in line {

@@ -63,9 +63,11 @@ package final class LocalAPNs {
     /// reason.
     package func finish() throws -> [[String]] {
         process.stop()
-        return try String(contentsOfFile: journal, encoding: .utf8)
-            .split(separator: "\n").dropFirst().map {
-                $0.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+        // Bytes are split ten times faster than characters.
+        return try [UInt8](Data(contentsOf: URL(filePath: journal)))
+            .split(separator: UInt8(ascii: "\n")).dropFirst().map {
+                $0.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false)
+                    .map { String(decoding: $0, as: UTF8.self) }
             }
     }
 }
