@@ -279,16 +279,25 @@ extension LedgerSalvage {
         return doubtfulRows(of: run).map { $0.clamped(to: 0..<limit) }.filter { !$0.isEmpty }
     }
 
-    /// Returns the states that a run may have reopened.
+    /// Returns the states that a run may have reopened in a chunk whose reservation is lost.
+    ///
+    /// A run reopens the same states in all chunks that earlier runs reserved. There is one
+    /// exception: if rows are sent at their local time, a process has several runs, and a later one
+    /// reopens nothing in the chunks that the process has already reserved. So a surviving
+    /// reservation that reopens nothing then does not show what the lost ones reopened.
     private func reopens(of run: Run) -> ReopenedStates {
         guard run.number != runs.first?.number else { return [] }
-        // A run reopens the same states in all chunks that earlier runs reserved.
+        var known: ReopenedStates?
         for segment in run.segments {
-            for (chunk, _) in segments[segment].reservations {
-                if chunks[index(of: chunk)].runs[0] < run.number { return chunk.reopens }
+            for (chunk, _) in segments[segment].reservations
+            where !chunk.reopens.isEmpty || chunks[index(of: chunk)].runs[0] < run.number {
+                known = (known ?? []).union(chunk.reopens)
             }
         }
-        return [.failed, .unknown]
+        guard let known, !known.isEmpty || !manifest.identity.sendsAtLocalTime else {
+            return [.failed, .unknown]
+        }
+        return known
     }
 
     /// Returns the index in `chunks` of a reserved chunk.

@@ -289,6 +289,51 @@ import Testing
         for row in 0..<10 as Range<UInt64> { #expect(repaired.meanings[row] == whole[row]) }
     }
 
+    /// Rows 9 and 19 fail in run 1. A process reopens them in two waves: in run 2, row 9 is not due yet,
+    /// and run 3 sends both.
+    @Test(arguments: [false, true])
+    func `A failed row of a later wave is in doubt without its reservation, unless it is settled`(
+        keepsVerdict: Bool
+    ) throws {
+        var identity = testIdentity
+        identity.delivery = DeliveryRules()
+        var manifest = Manifest(
+            campaign: testCampaign, identity: identity, firstStartedAtMilliseconds: testTime,
+            listPath: nil)
+        let drafts = [testDraft(1), testDraft(2), testDraft(3)]
+        for first in [0, 10] as [UInt64] {
+            drafts[0].writer.reserve(testChunk(first, 10), nowMilliseconds: testTime)
+            for row in first..<first + 9 { accept(drafts[0], row) }
+            drafts[0].writer.settled(row: first + 9, .failed)
+        }
+        drafts[1].writer.reserve(testChunk(0, 10, reopens: .failed), nowMilliseconds: testTime)
+        drafts[1].writer.release(row: 9, count: 1, attempts: 0, nowMilliseconds: testTime)
+        // The process has reserved this chunk before, so it reopens nothing there.
+        drafts[2].writer.reserve(testChunk(0, 10), nowMilliseconds: testTime)
+        accept(drafts[2], 9)
+        drafts[2].write()
+        let lost = drafts[2].bytes.count
+        drafts[2].writer.reserve(testChunk(10, 10, reopens: .failed), nowMilliseconds: testTime)
+        if keepsVerdict { drafts[2].write() }
+        accept(drafts[2], 19)
+        for draft in drafts {
+            draft.write()
+            _ = manifest.beginEpoch(atMilliseconds: testTime)
+            manifest.recordRunShape(isInListOrder: true, segmentCount: 1)
+            manifest.endEpoch(lengths: [draft.length], isFinished: false)
+        }
+        manifest.rowCount = 20
+
+        drafts[2].bytes[lost] ^= 1
+        let segments = drafts.map(\.segment)
+        let repaired = try repair(LedgerSalvage(segments, manifest: manifest), of: segments)
+        let expected = keepsVerdict ? RowState.accepted : .inDoubt
+        #expect(repaired.meanings[19]?.hasPrefix(expected.name) == true)
+        for row in 0..<19 as Range<UInt64> {
+            #expect(repaired.meanings[row]?.hasPrefix(RowState.accepted.name) == true, "row \(row)")
+        }
+    }
+
     @Test func `A repair of a sound ledger changes nothing`() throws {
         let ledger = Ledger(spacing: 10)
         let segments = ledger.segments.map(\.segment)

@@ -53,6 +53,37 @@ import Testing
         #expect(salvage.addedReservations(to: salvage.runs[0], gapChunks: []).isEmpty)
     }
 
+    @Test(arguments: [[], .failed, .unknown] as [ReopenedStates], [false, true])
+    func `A lost reservation reopens what another one does, or both states if that shows nothing`(
+        _ states: ReopenedStates, hasWaves: Bool
+    ) throws {
+        var identity = testIdentity
+        identity.delivery = hasWaves ? DeliveryRules() : nil
+        var manifest = Manifest(
+            campaign: testCampaign, identity: identity, firstStartedAtMilliseconds: 0,
+            listPath: nil)
+        let drafts = [testDraft(1), testDraft(2)]
+        var kept = 0
+        for row in [0, 10] as [UInt64] {
+            drafts[0].writer.reserve(testChunk(row, 10), nowMilliseconds: testTime)
+            drafts[1].writer.reserve(testChunk(row, 10, reopens: states), nowMilliseconds: testTime)
+            kept = max(kept, drafts[1].bytes.count)
+            for draft in drafts { draft.write() }
+        }
+        for draft in drafts {
+            _ = manifest.beginEpoch(atMilliseconds: 1)
+            manifest.recordRunShape(isInListOrder: true, segmentCount: 1)
+            manifest.endEpoch(lengths: [draft.length], isFinished: false)
+        }
+        manifest.rowCount = 20
+        drafts[1].bytes[kept] ^= 1
+        let salvage = try LedgerSalvage(drafts.map(\.segment), manifest: manifest)
+        let added = salvage.addedReservations(to: salvage.runs[1], gapChunks: [])
+        #expect(added.map(\.rows) == [10..<20])
+        let both: ReopenedStates = [.failed, .unknown]
+        #expect(added.map(\.reopens) == [hasWaves && states.isEmpty ? both : states])
+    }
+
     @Test func `What no run has cut of the list is in doubt before the limit alone`() throws {
         var manifest = manifest()
         manifest.look(upTo: 6)
