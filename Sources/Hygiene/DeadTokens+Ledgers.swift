@@ -39,23 +39,7 @@ public struct VerdictLedger {
         skipsAccepted: Bool = false,
         _ body: (inout BlockReader, LedgerRecord) throws(LedgerError) -> Void
     ) throws(LedgerError) {
-        let known = Set(manifest.epochs.map(\.number))
-        for segment in segments where !known.contains(segment.epoch) {
-            throw LedgerError(.strangeSegment, segment: segment.name)
-        }
-        let lengths = manifest.recordedLengths
-        try LedgerIndex.checkPresence(segments, lengths)
-        var reader = BlockReader()
-        sound = []
-        for segment in segments {
-            let recorded = lengths[segment.epoch].map { lengths in
-                lengths.first { $0.reactor == segment.reactor }?.byteCount ?? 0
-            }
-            sound.append(
-                try ValidatedSegment(
-                    checking: segment, campaign: manifest.segmentNumber,
-                    recordedByteCount: recorded, skipsAccepted: skipsAccepted, with: &reader, body))
-        }
+        sound = try manifest.validate(segments, skipsAccepted: skipsAccepted, body)
     }
 
     /// Passes each verdict a second time: accepted rows to `accepted` in batches of one topic, all

@@ -9,17 +9,17 @@ struct LocatedReservation {
 
 extension LedgerIndex {
     /// Checks that no segment of an ended run is missing, and that no segment occurs twice.
-    public static func checkPresence(
+    static func checkPresence(
         _ segments: [LedgerSegment], _ recordedLengths: [UInt32: [SegmentLength]]
     ) throws(LedgerError) {
-        for index in segments.indices.dropFirst()
-        where segments[index].name == segments[index - 1].name {
-            throw LedgerError(.strangeSegment, segment: segments[index].name, detail: "given twice")
+        var names: Set<String> = []
+        for name in segments.map(\.name) where !names.insert(name).inserted {
+            throw LedgerError(.strangeSegment, segment: name, detail: "given twice")
         }
         for epoch in recordedLengths.keys.sorted() {
             for length in recordedLengths[epoch]! where length.byteCount > 0 {
                 let name = LedgerFormat.segmentName(epoch: epoch, reactor: length.reactor)
-                guard segments.contains(where: { $0.name == name }) else {
+                guard names.contains(name) else {
                     throw LedgerError(.missingSegment, segment: name)
                 }
             }

@@ -132,11 +132,21 @@ public struct LedgerIndex {
         recordedLengths: [UInt32: [SegmentLength]] = [:], headedRuns: Set<UInt32> = [],
         rows: CampaignRows = CampaignRows()
     ) throws(LedgerError) {
+        try LedgerIndex.checkPresence(segments, recordedLengths)
+        try self.init(
+            present: segments, campaign: campaign, recordedLengths: recordedLengths,
+            headedRuns: headedRuns, rows: rows)
+    }
+
+    /// Reads segments of which none is missing.
+    init(
+        present segments: [LedgerSegment], campaign: UInt64,
+        recordedLengths: [UInt32: [SegmentLength]], headedRuns: Set<UInt32>, rows: CampaignRows
+    ) throws(LedgerError) {
         self.rows = rows
         var found: [LocatedReservation] = []
         var reader = BlockReader()
         let sorted = segments.sorted { ($0.epoch, $0.reactor) < ($1.epoch, $1.reactor) }
-        try LedgerIndex.checkPresence(sorted, recordedLengths)
         for (index, segment) in sorted.enumerated() {
             let recorded = recordedLengths[segment.epoch].map { lengths in
                 lengths.first { $0.reactor == segment.reactor }?.byteCount ?? 0

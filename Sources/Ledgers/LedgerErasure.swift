@@ -277,13 +277,9 @@ private final class Erasure {
         var part = Part(
             directory: directory, manifest: manifest,
             maskedManifest: manifest.masked(&devices), changedPages: pages, segments: [])
-        let runs = Set(manifest.epochs.map(\.number))
         do throws(LedgerError) {
-            try LedgerIndex.checkPresence(segments, manifest.recordedLengths)
+            try manifest.checkPresence(of: segments)
             for segment in segments {
-                guard runs.contains(segment.epoch) else {
-                    throw LedgerError(.strangeSegment, segment: segment.name)
-                }
                 part.segments.append(
                     try SegmentErasure(
                         of: segment, manifest: manifest, devices: &devices, changedPages: pages))

@@ -11,6 +11,17 @@ struct LostSegmentTests {
         var left: [Int?]
     }
 
+    /// Leaves so many bytes of a segment of the first run, or no file.
+    private func cut(_ ledger: String, _ reactor: Int, to left: Int?) throws {
+        let path = "\(ledger)/segment-0001-0\(reactor)"
+        #expect(FileManager.default.fileExists(atPath: path))
+        if let left {
+            #expect(truncate(path, left) == 0)
+        } else {
+            try FileManager.default.removeItem(atPath: path)
+        }
+    }
+
     static let losses = [
         Loss(description: "the first is missing", left: [nil, .max]),
         Loss(description: "the second is missing", left: [.max, nil]),
@@ -37,13 +48,7 @@ struct LostSegmentTests {
         _ = try process.wait(limit: 60)
         #expect(try campaign.ledger("verify").exitCode == 0)
         for (reactor, left) in loss.left.enumerated() where left != .max {
-            let path = "\(campaign.ledger)/segment-0001-0\(reactor)"
-            #expect(FileManager.default.fileExists(atPath: path))
-            if let left {
-                #expect(truncate(path, left) == 0)
-            } else {
-                try FileManager.default.removeItem(atPath: path)
-            }
+            try cut(campaign.ledger, reactor, to: left)
         }
 
         let before = try server.tally(campaign.tokens)
@@ -72,5 +77,44 @@ struct LostSegmentTests {
             to: server.endpoint, options + ["--ledger", repaired, "--retry", "unknown"])
         #expect(retried.exitCode == 0, "\(retried.errors)")
         #expect(try server.tally(campaign.tokens).missing == 0)
+    }
+
+    /// - Parameter left: how many bytes of the second segment are left; nil: no file.
+    @Test(arguments: [nil, 0] as [Int?])
+    func `A lost segment of a copy without its claim is exit 5 in commands that read verdicts`(
+        left: Int?
+    ) throws {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 1_500)
+        let process = try Broadside.start(
+            campaign.arguments(
+                to: server.endpoint,
+                ["--reactors", "2", "--connections", "2", "--rate", "1000"]),
+            in: campaign.directory)
+        try process.wait { (try? campaign.statistics().accepted) ?? 0 >= 200 }
+        process.send(signal: SIGKILL)
+        _ = try process.wait(limit: 60)
+        try? FileManager.default.removeItem(atPath: "\(campaign.ledger)/control")
+        let copy = "\(campaign.directory.path)/elsewhere/ledger"
+        try FileManager.default.createDirectory(
+            atPath: "\(campaign.directory.path)/elsewhere", withIntermediateDirectories: false)
+        try FileManager.default.copyItem(atPath: campaign.ledger, toPath: copy)
+        let next = "\(campaign.directory.path)/next"
+        let calls = [
+            ["prune", "--tokens", campaign.list, "--ledger", copy, "--output", next],
+            campaign.arguments(
+                to: server.endpoint, ["--cap", "1/7d", "--history", copy, "--ledger", next]),
+            ["ledger", "forget", "--token", campaign.tokens.token(0), "--ledger", copy],
+        ]
+        try cut(copy, 1, to: left)
+        for call in calls {
+            let refused = try Broadside.run(call, in: campaign.directory)
+            #expect(refused.exitCode == 5, "\(call): \(refused.output)\(refused.errors)")
+            #expect(
+                refused.errors.contains("segment-0001-01 at byte 0: ")
+                    && refused.errors.contains("broadside ledger repair --ledger \(copy)"),
+                "\(call): \(refused.errors)")
+            #expect(!FileManager.default.fileExists(atPath: next))
+        }
     }
 }

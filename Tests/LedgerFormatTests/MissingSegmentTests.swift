@@ -2,6 +2,7 @@ import BroadsideRows
 import BroadsideSupport
 import Testing
 
+@testable import BroadsideHygiene
 @testable import BroadsideLedgerFormat
 
 /// Segments that are not there, of runs that said nothing of their end.
@@ -35,6 +36,16 @@ import Testing
         errorCode { _ = try LedgerIndex(segments: segments, manifest: manifest) }
     }
 
+    /// The fault that `prune`, `--skip-dead` and `--cap` find.
+    private func verdictCode(
+        _ manifest: Manifest, _ segments: [LedgerSegment]
+    ) -> LedgerError.Code? {
+        errorCode {
+            var ledger = VerdictLedger(manifest: manifest, segments: segments)
+            try ledger.readAccepted { _ in }
+        }
+    }
+
     @Test func `A run killed before its segments were synced has begun nothing`() throws {
         for moment in [Moment.unknown, .beforeSegments] {
             let manifest = manifest(moment)
@@ -43,6 +54,7 @@ import Testing
                 [header(0), header(1)],
             ] {
                 #expect(code(manifest, segments) == nil, "\(moment)")
+                #expect(verdictCode(manifest, segments) == nil, "\(moment)")
             }
         }
         // No half of a ledger: all it could hold is nothing.
@@ -65,6 +77,7 @@ import Testing
         ]
         for (segments, expected) in lost {
             #expect(code(manifest, segments) == expected)
+            #expect(verdictCode(manifest, segments) == expected)
             let salvage = try LedgerSalvage(segments, manifest: manifest)
             #expect(!salvage.isSound)
             // Any row may have been sent.
