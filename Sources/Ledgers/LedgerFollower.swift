@@ -247,11 +247,23 @@ public final class LedgerFollower {
         while passesAtRest < 2 {
             let isRunning = directory.isInUse
             passesAtRest = isRunning ? 0 : passesAtRest + 1
+            if passesAtRest == 2 { try validate() }
             try pass(isRunning: isRunning)
             if isRunning { usleep(Self.pauseMicroseconds) }
         }
         if needsHeader { try writeBatch() }
         return manifest.isFinished ? .finished : .rowsAreLeft
+    }
+
+    /// Checks the whole ledger once its run has ended. A scan ends at a damaged block as at the end
+    /// of a segment, and does not notice that a segment is missing.
+    private func validate() throws(BroadsideError) {
+        let (manifest, segments) = try directory.segments(knownTo: self.manifest)
+        do throws(LedgerError) {
+            _ = try manifest.validate(segments, skipsAccepted: true) { _, _ in }
+        } catch {
+            throw reader.unreadable(error, directory, tokens: request.tokens)
+        }
     }
 
     /// Reads the appended bytes and writes the durable rows.

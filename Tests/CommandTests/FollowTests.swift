@@ -99,6 +99,34 @@ struct FollowTests {
         try judge(campaign, output)
     }
 
+    @Test func `A follower of a ledger with a damaged block ends with exit code 5`() throws {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 3_000)
+        let sending = try Broadside.start(
+            campaign.arguments(to: server.endpoint, ["--rate", "1000", "--reactors", "1"]),
+            in: campaign.directory)
+        try sending.wait { (try? campaign.statistics().accepted) ?? 0 >= 200 }
+        sending.send(signal: SIGKILL)
+        _ = try sending.wait()
+        // Elsewhere, no claim knows how many bytes of the segment were on disk.
+        let folder = "\(campaign.directory.path)/elsewhere"
+        try FileManager.default.createDirectory(
+            atPath: folder, withIntermediateDirectories: false)
+        let ledger = "\(folder)/ledger"
+        try FileManager.default.moveItem(atPath: campaign.ledger, toPath: ledger)
+        let segment = URL(filePath: "\(ledger)/segment-0001-00")
+        var bytes = try Data(contentsOf: segment)
+        bytes[40] ^= 1
+        try bytes.write(to: segment)
+        let followed = try Broadside.run(
+            ["ledger", "export", "--follow", "--ledger", ledger], in: campaign.directory)
+        #expect(followed.exitCode == 5 && followed.output.isEmpty, "\(followed.errors)")
+        #expect(
+            followed.errors.contains("segment-0001-00 at byte 32: a block is damaged")
+                && followed.errors.contains("broadside ledger repair --ledger \(ledger)"),
+            "\(followed.errors)")
+    }
+
     @Test func `A resume's rows follow those of the run before in the same file`() throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 900)

@@ -105,6 +105,7 @@ struct LostSegmentTests {
             campaign.arguments(
                 to: server.endpoint, ["--cap", "1/7d", "--history", copy, "--ledger", next]),
             ["ledger", "forget", "--token", campaign.tokens.token(0), "--ledger", copy],
+            ["ledger", "export", "--follow", "--ledger", copy],
         ]
         try cut(copy, 1, to: left)
         for call in calls {
