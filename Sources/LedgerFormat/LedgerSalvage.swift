@@ -387,6 +387,9 @@ extension LedgerSalvage {
         manifest.identity.wireProtocol == CampaignIdentity.feedbackProtocol
     }
 
+    /// Whether the only row is a broadcast. Such a ledger has no list.
+    public var isOfBroadcast: Bool { manifest.identity.isBroadcast }
+
     /// Divides gaps in reports of a feedback service into chunks, up to the last known row.
     public func feedbackChunks(in gaps: [ListExtent]) -> [ChunkReservation] {
         var chunks: [ChunkReservation] = []

@@ -120,6 +120,7 @@ private struct Repair {
         let gaps = salvage.gaps
         guard !gaps.isEmpty else { return [] }
         if salvage.isOfFeedback { return salvage.feedbackChunks(in: gaps) }
+        if salvage.isOfBroadcast { return [.broadcast] }
         let list = try openList(salvage)
         var reader = ListPartReader(list: list)
         for chunk in salvage.knownChunks {
@@ -303,8 +304,11 @@ private struct Repair {
         }
         if summary.count(.inDoubt) > 0 {
             lines.append(
-                "rows in doubt may have been sent: --resume only records them as unknown, and "
-                    + "--resume --retry unknown sends them again")
+                salvage.isOfBroadcast
+                    ? "the broadcast may have been sent: broadside broadcast only records it as "
+                        + "unknown, and broadside broadcast --retry unknown sends it again"
+                    : "rows in doubt may have been sent: --resume only records them as unknown, "
+                        + "and --resume --retry unknown sends them again")
         }
         return lines.joined(separator: "\n")
     }

@@ -41,6 +41,13 @@ public struct ChunkReservation: Hashable, Sendable {
         self.reopens = reopens
     }
 
+    /// The only chunk of a broadcast, which counts as a list of one line.
+    public static var broadcast: Self {
+        Self(
+            firstRow: 0, rowCount: 1, byteOffset: 0, byteCount: 1, firstLine: 1, lineCount: 1,
+            hash: 0)
+    }
+
     /// The rows of the chunk.
     public var rows: Range<UInt64> { firstRow..<(firstRow + UInt64(rowCount)) }
 

@@ -1,4 +1,5 @@
 import BroadsideTestSupport
+import Foundation
 import Testing
 
 /// Broadcasts that an earlier start may have sent, against `Tests/Servers/channels.py`.
@@ -31,5 +32,26 @@ struct UnknownBroadcastTests {
         #expect(try ChannelCommandTests.seen(server).count == count)
         let sent = try caller.broadcast(server.endpoint, ["--retry", "unknown"])
         #expect(sent.exitCode == 0, "\(sent.errors)")
+    }
+
+    @Test func `A broadcast whose segment was lost is in doubt after a repair`() throws {
+        let server = try ChannelCommandTests.server("check")
+        let caller = try ChannelCommandTests.Caller()
+        #expect(try caller.broadcast(server.endpoint).exitCode == 0)
+        try FileManager.default.removeItem(atPath: "\(caller.ledger)/segment-0001-00")
+        let repaired = "\(caller.ledger)-repaired"
+        let done = try Broadside.run(
+            ["ledger", "repair", "--ledger", caller.ledger, "--output", repaired],
+            in: caller.directory)
+        #expect(done.exitCode == 0, "\(done.errors)")
+        #expect(done.output.contains("broadside broadcast --retry unknown"), "\(done.output)")
+        let again = try caller.broadcast(server.endpoint, ["--ledger", repaired, "--json"])
+        #expect(again.exitCode == 6, "\(again.errors)")
+        #expect(try ChannelCommandTests.object(again.output)["state"] as? String == "unknown")
+        #expect(try ChannelCommandTests.seen(server).count == 1)
+        let sent = try caller.broadcast(
+            server.endpoint, ["--ledger", repaired, "--retry", "unknown"])
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        #expect(try ChannelCommandTests.seen(server).count == 2)
     }
 }

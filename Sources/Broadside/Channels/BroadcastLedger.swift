@@ -153,12 +153,9 @@ final class BroadcastLedger {
     /// - Parameter reopens: States from which the row may be sent again.
     func reserve(reopening reopens: ReopenedStates, _ now: Now) throws(BroadsideError) {
         precondition(writer != nil, "a row is reserved in a run")
-        // The ledger treats the broadcast as a list of one line.
-        writer?.reserve(
-            ChunkReservation(
-                firstRow: 0, rowCount: 1, byteOffset: 0, byteCount: 1, firstLine: 1, lineCount: 1,
-                hash: 0, reopens: reopens),
-            nowMilliseconds: now.wallMilliseconds)
+        var chunk = ChunkReservation.broadcast
+        chunk.reopens = reopens
+        writer?.reserve(chunk, nowMilliseconds: now.wallMilliseconds)
         try write()
         mayHaveBeenSent = outcome.state == .inDoubt || outcome.state == .unknown
         outcome = Outcome(state: .inDoubt, attempts: outcome.attempts)
