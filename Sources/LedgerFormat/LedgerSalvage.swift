@@ -373,6 +373,9 @@ extension LedgerSalvage {
     /// Number in the headers of the ledger's segments.
     public var segmentNumber: UInt64 { manifest.segmentNumber }
 
+    /// Whether the ledger's records have tokens and fingerprints.
+    public var keepsTokens: Bool { manifest.identity.keepsTokens }
+
     /// Returns the start time of a run.
     public func startMilliseconds(of number: UInt32) -> UInt64 {
         runs.first { $0.number == number }?.startedAtMilliseconds ?? 0

@@ -198,7 +198,8 @@ private struct Repair {
         let descriptor = try target.createSegment(epoch: epoch, reactor: reactor)
         defer { close(descriptor) }
         var writer = LedgerWriter(
-            campaign: salvage.segmentNumber, epoch: epoch, reactor: reactor)
+            campaign: salvage.segmentNumber, epoch: epoch, reactor: reactor,
+            keepsTokens: salvage.keepsTokens)
         func flush(_ writer: inout LedgerWriter) throws(LedgerError) {
             guard writer.writePending(to: descriptor) else {
                 throw LedgerError(

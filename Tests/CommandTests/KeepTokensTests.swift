@@ -86,6 +86,20 @@ struct KeepTokensTests {
         #expect(!manifest.contains("listHash") && manifest.contains("keepTokens"))
     }
 
+    @Test func `A repair writes no hash of a chunk that has one row`() throws {
+        let one = try campaign.directory.write(campaign.tokens.token(3) + "\n", to: "one.txt")
+        let sent = try campaign.send(
+            to: server.endpoint, option + ["--tokens", one, "--reactors", "1"])
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        try FileManager.default.removeItem(atPath: "\(campaign.ledger)/segment-0001-00")
+        let repaired = "\(campaign.ledger)-repaired"
+        let done = try campaign.ledger("repair", ["--output", repaired])
+        #expect(done.exitCode == 0, "\(done.errors)")
+        // The only record after the clock is the reservation, which ends with the hash.
+        let segment = try Data(contentsOf: URL(filePath: "\(repaired)/segment-0001-01"))
+        #expect(segment.count == 104 && segment.suffix(8).allSatisfy { $0 == 0xFF })
+    }
+
     @Test(arguments: ["100 later rows", "the ledger of a cap"])
     func `A resume notices a changed list, and skips the rows that the first start skipped`(
         change: String
