@@ -296,7 +296,7 @@ final class FastSession {
         FrameBytes.appendGoAway(0, .noError, "{\"reason\":\"\(reason.text)\"}", to: &output)
     }
 
-    private func fail(_ code: FrameBytes.ErrorCode, _ text: String = "") {
+    private func fail(_ code: ErrorCode, _ text: String = "") {
         guard !isFinished else { return }
         isFinished = true
         context.totals.violations += 1

@@ -16,16 +16,6 @@ enum FrameBytes {
     static let padded: UInt8 = 0x8
     static let priority: UInt8 = 0x20
 
-    /// The error codes of RFC 9113 section 7 that the simulator sends itself.
-    enum ErrorCode: UInt32 {
-        case noError = 0
-        case protocolError = 1
-        case frameSizeError = 6
-        case refusedStream = 7
-        case compressionError = 9
-        case enhanceYourCalm = 11
-    }
-
     // MARK: Reading
 
     /// Returns the byte count of the frame at the start of `bytes`, including the frame's header; 0

@@ -271,13 +271,4 @@ final class ServerSession {
         guard !unacknowledgedLimits.isEmpty else { return }
         acknowledgedLimit = unacknowledgedLimits.removeFirst()
     }
-
-    /// The error codes of RFC 9113 section 7 that the simulator sends itself.
-    enum ErrorCode: UInt32 {
-        case noError = 0
-        case protocolError = 1
-        case streamClosed = 5
-        case refusedStream = 7
-        case enhanceYourCalm = 11
-    }
 }
