@@ -11,9 +11,12 @@ internal import Glibc
 /// One connection of a client, used on the client's thread: a socket that never blocks, TLS and
 /// HTTP/2.
 ///
-///     connecting --> (tunnel) --> handshake --> SETTINGS --> open --> draining --> closed
-///          |            |             |             |          |          |
-///          '------------'-------------'-------------'----------'----------'------> closed, with its failure
+///     connecting --> (tunnel) --> handshake --> settings --> open --> closed
+///          |            |             |             |          |
+///          '------------'-------------'-------------'----------'----> closed, with its failure
+///
+/// A connection that drains begins no new requests, and is closed once it is open and none is in
+/// flight.
 @safe final class ClientConnection {
     /// Outcome of a push.
     enum Outcome {
@@ -37,12 +40,8 @@ internal import Glibc
         case connecting, tunnel, handshake, settings, open, closed
     }
 
-    /// Time limit in nanoseconds for opening the connection, including handshake and SETTINGS. If
-    /// requests are in flight and the server sends nothing for this time, the client sends a PING.
-    /// The server has the same time to respond to the PING.
-    private static var patience: UInt64 { 10 * second }
-    /// Time without traffic after which a connection is tested, nanoseconds.
-    private static var idleInterval: UInt64 { 600 * second }
+    /// Time limit for opening the connection, including handshake and SETTINGS; nanoseconds.
+    private static var openingLimit: UInt64 { 10 * second }
     /// Limit on bytes that wait for the socket. Above it, no further requests are written.
     private static let outputLimit = 1 << 18
     /// Time for which the client still reads after it could not send, nanoseconds.
@@ -75,8 +74,7 @@ internal import Glibc
     private var sendFailedAt: UInt64?
     private var room = [UInt8](repeating: 0, count: 65_536)
     private let openedAt: UInt64
-    private var heardAt: UInt64
-    private var pingedAt: UInt64?
+    private var liveness: ClientLiveness
     private var outcomes: [Outcome] = []
     /// Whether the connection begins no new requests.
     private(set) var isDraining = false
@@ -101,7 +99,7 @@ internal import Glibc
             tunnel = nil
         }
         openedAt = now
-        heardAt = now
+        liveness = ClientLiveness(now: now)
         // Before the first response, APNs accepts one request with a provider token.
         http = ClientConnectionStateMachine(
             configuration: .init(gateUntilFirstResponse: hasProviderToken))
@@ -238,8 +236,8 @@ internal import Glibc
 
     /// Ends requests whose time limit has passed, and the connection if it is silent.
     func check(_ now: UInt64) {
-        if isConnecting, now - openedAt >= Self.patience {
-            return fail("no connection within \(Self.patience / second) s")
+        if isConnecting, now - openedAt >= Self.openingLimit {
+            return fail("no connection within \(Self.openingLimit / second) s")
         }
         if let sendFailedAt, now >= sendFailedAt + Self.lastReadInterval { return close() }
         guard phase == .open else { return }
@@ -249,11 +247,10 @@ internal import Glibc
             requests[tag] = nil
             outcomes.append(.lost(request))
         }
-        if let pingedAt {
-            if now - pingedAt >= Self.patience { fail("the server does not respond any more") }
-        } else if now - heardAt >= (requests.isEmpty ? Self.idleInterval : Self.patience) {
+        if liveness.isDead(now: now) { fail("the server does not respond any more") }
+        if liveness.needsPing(isAwaited: !requests.isEmpty, now: now) {
+            liveness.recordPing(now: now)
             http.ping(now)
-            pingedAt = now
         }
         if isDraining || http.isDraining, requests.isEmpty { end() }
     }
@@ -367,8 +364,7 @@ internal import Glibc
                 let error = session.receiveEnd()
                 return fail(error?.sentence ?? "the server closed the connection")
             }
-            heardAt = now
-            pingedAt = nil
+            liveness.recordReceived(now: now)
             var bytes = Array(room[..<count])
             if phase == .tunnel { bytes = openTunnel(bytes) }
             if phase != .tunnel { feed(bytes) }
