@@ -107,6 +107,24 @@ struct ClientServerTests {
     }
 
     @Test
+    func `After 10 s of silence, a push waits for the response to a PING, or goes elsewhere`()
+        async throws
+    {
+        let servers = [try RecordingServer(), try RecordingServer("forgotten")]
+        let clients = [try await Self.client(servers[0]), try await Self.client(servers[1])]
+        for client in clients { #expect(await Self.send(0..<1, client) == ["accepted": 1]) }
+        try await Task.sleep(for: .seconds(11))
+        for client in clients { #expect(await Self.send(1..<9, client) == ["accepted": 8]) }
+        for client in clients { await client.close() }
+        let events = try servers[0].events()
+        let ping = try #require(events.firstIndex { $0.kind == 6 && $0.flags == 0 })
+        #expect(events[..<ping].count { $0.event == "request" } == 1)
+        #expect(events.count { $0.event == "preface" } == 1)
+        let requests = try servers[1].events().filter { $0.event == "request" }
+        #expect(requests.map(\.connection) == [1] + Array(repeating: 2, count: 8))
+    }
+
+    @Test
     func `Windows that are smaller than a payload only make its frames smaller`() async throws {
         // SETTINGS_INITIAL_WINDOW_SIZE, and updates of each stream's window.
         let server = try RecordingServer(

@@ -416,6 +416,14 @@ def reset(self, stream, path, count):
     raise EOFError
 
 
+def forgotten(self, stream, path, count):
+    """The first connection reads nothing after its first answer, as when a network has forgotten it."""
+    action = self.accept(stream)
+    if self.number == 1:
+        time.sleep(300)
+    return action
+
+
 def lost(self, stream, path, count):
     """The first connection breaks off at its first request, unanswered."""
     if self.number > 1:
@@ -438,7 +446,7 @@ def busy_then_closed(self, stream, path, count):
 BEHAVIOURS = {function.__name__.replace("_", "-"): function for function in (
     plain, empty_data, body, identified, size_update, no_size_update, in_pieces, verdicts, forbidden, reason,
     reason_after_first, reason_between, stray_once, goaway_reason, refused, goaway_above, goaway_twice, goaway_calm, stall, reset,
-    lost, busy_then_closed)}
+    forgotten, lost, busy_then_closed)}
 
 
 def setting(text):

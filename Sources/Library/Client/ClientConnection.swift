@@ -138,6 +138,9 @@ internal import Glibc
     /// because the limit is lower until then.
     var isFull: Bool { hasResponded && http.openStreamCount >= http.streamLimit }
 
+    /// Whether the connection was silent, and the response to a PING is awaited.
+    var isSilent: Bool { phase == .open && liveness.isAsked }
+
     /// Events of the socket to wait for.
     var wantedEvents: Int16 {
         if phase == .connecting { return Int16(POLLOUT) }
@@ -160,12 +163,15 @@ internal import Glibc
 
     // MARK: Requests
 
-    /// Writes a request; returns false if there is no room for it now.
+    /// Writes a request; returns false if there is no room for it now, or if the response to a PING
+    /// is awaited.
     func send(_ request: PushRequest, authorization: [UInt8]?, now: UInt64) -> Bool {
         let count = request.payload.count
-        guard isUsable, plaintext.count + ciphertext.count - sentCount < Self.outputLimit else {
-            return false
-        }
+        guard isUsable else { return false }
+        pingIfDue(isAwaited: true, now)
+        guard !liveness.isAsked,
+            plaintext.count + ciphertext.count - sentCount < Self.outputLimit
+        else { return false }
         collectControlFrames()
         let tag = nextTag
         if http.requestCapacity(payloadCount: count) > 0 {
@@ -248,11 +254,14 @@ internal import Glibc
             outcomes.append(.lost(request))
         }
         if liveness.isDead(now: now) { fail("the server does not respond any more") }
-        if liveness.needsPing(isAwaited: !requests.isEmpty, now: now) {
-            liveness.recordPing(now: now)
-            http.ping(now)
-        }
+        pingIfDue(isAwaited: !requests.isEmpty, now)
         if isDraining || http.isDraining, requests.isEmpty { end() }
+    }
+
+    private func pingIfDue(isAwaited: Bool, _ now: UInt64) {
+        guard phase == .open, liveness.needsPing(isAwaited: isAwaited, now: now) else { return }
+        liveness.recordPing(now: now)
+        http.ping(now)
     }
 
     // MARK: Bytes

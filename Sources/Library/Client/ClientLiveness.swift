@@ -6,7 +6,9 @@ import BroadsideSupport
 ///     heard --silence, then PING--> asked --bytes--------------------> heard
 ///                                     '--no bytes for pingLimit--> dead
 struct ClientLiveness {
-    /// Time without received bytes after which a PING is due if requests are in flight.
+    /// Time without received bytes after which a PING is due if requests are in flight, and before
+    /// the next request if none are: the network may have forgotten the connection, and requests in
+    /// it would be lost.
     static let silenceLimit: UInt64 = 10 * second
     /// Time without received bytes after which a PING is due if no requests are in flight.
     static let idlePingInterval: UInt64 = 600 * second
@@ -17,6 +19,9 @@ struct ClientLiveness {
     private var pingedAt: UInt64?
 
     init(now: UInt64) { heardAt = now }
+
+    /// Whether the response to a PING is awaited. No request may begin meanwhile.
+    var isAsked: Bool { pingedAt != nil }
 
     /// Records that bytes arrived.
     mutating func recordReceived(now: UInt64) {
@@ -32,7 +37,7 @@ struct ClientLiveness {
 
     /// Whether a PING is due.
     ///
-    /// - Parameter isAwaited: Whether requests are in flight.
+    /// - Parameter isAwaited: Whether requests are in flight, or about to begin.
     func needsPing(isAwaited: Bool, now: UInt64) -> Bool {
         let limit = isAwaited ? Self.silenceLimit : Self.idlePingInterval
         return pingedAt == nil && now - min(now, heardAt) >= limit

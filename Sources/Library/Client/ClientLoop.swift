@@ -157,6 +157,9 @@ final class ClientLoop {
     /// Reason why pushes wait.
     private var causeOfWaiting: String {
         if let trouble = pause.trouble { return trouble }
+        if connections.contains(where: \.isSilent) {
+            return "a connection to \(server) was silent, and does not respond to a PING"
+        }
         return connections.contains(where: \.isOpen)
             ? "the server accepts requests too slowly"
             : "no connection to \(server) could be opened"
