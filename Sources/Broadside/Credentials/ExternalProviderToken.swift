@@ -68,7 +68,7 @@ package struct ExternalProviderToken: Sendable {
     package let mark: Mark?
     let claims: ProviderTokenClaims
     /// Value of `authorization`: `bearer ...`.
-    let authorization: [UInt8]
+    package let authorization: [UInt8]
 
     /// Size limit of the file or the command's output, bytes.
     static let byteLimit = 8_192
@@ -156,12 +156,12 @@ package struct ExternalProviderToken: Sendable {
         claims.issuedAtUnixSeconds < other.claims.issuedAtUnixSeconds
     }
 
-    /// Checks that this token belongs to the same team as the previous token of the run. APNs
-    /// requires "One connection, one team", and the campaign's topic belongs to that team.
+    /// Checks that this token belongs to the same team as the previous token. APNs requires "One
+    /// connection, one team", and the topic belongs to that team.
     func checkTeam(of other: ExternalProviderToken) throws(BroadsideError) {
         guard claims.teamID == other.claims.teamID else {
             let fault =
-                "a token of team \(claims.teamID), but the run began with a token of team "
+                "a token of team \(claims.teamID), but the previous token was of team "
                 + "\(other.claims.teamID): sign the token with a key of that team"
             switch source {
             case .file(let path): throw .usage(source.option, "\(path) now has \(fault)")
@@ -202,14 +202,14 @@ extension ExternalProviderToken {
 /// token as expired. It never runs more often than Apple's rules allow.
 package struct ExternalProviderTokenWatch {
     /// Result of reading a changed file or running the command.
-    struct Reading: Sendable {
+    package struct Reading: Sendable {
         /// State of the file; nil for a command.
-        let mark: ExternalProviderToken.Mark?
+        package let mark: ExternalProviderToken.Mark?
         /// The token; nil if it can't be read. In that case, the last warning has the cause.
-        var token: ExternalProviderToken?
-        var warnings: [String] = []
+        package var token: ExternalProviderToken?
+        package var warnings: [String] = []
         /// Whether the file does not exist.
-        var isMissing = false
+        package var isMissing = false
     }
 
     /// Number of checks after which a missing file is reported. A program that replaces the file
@@ -311,7 +311,7 @@ extension ExternalProviderTokenWatch.Reading? {
     ///   - lastMark: State of the file before the last read.
     ///   - shell: Runs a command.
     /// - Returns: nil if the file is unchanged.
-    static func read(
+    package static func read(
         _ token: ExternalProviderToken, since lastMark: ExternalProviderToken.Mark?,
         by shell: ShellCommand
     ) -> Self {

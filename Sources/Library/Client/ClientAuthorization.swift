@@ -9,18 +9,25 @@ struct ClientAuthorization: Sendable {
     private(set) var value: [UInt8]?
     private var credential: Credential
     private var issuedAt: UInt64 = 0
-    /// Earliest time for the next read of a token that another program makes, seconds since 1970.
-    private var nextReading: UInt64 = 0
+    /// File with the tokens of another program; nil if there is none.
+    private var file: ClientTokenFile?
+    private let logger: (any RunLogger)?
 
-    /// Interval between two reads of a token that another program makes, seconds.
-    private static let readingInterval: UInt64 = 60
-
-    init(_ credential: Credential, nowSeconds: UInt64) throws(BroadsideError) {
+    /// - Parameters:
+    ///   - credential: Source of the tokens.
+    ///   - logger: Receives warnings about a token file; nil: they are dropped.
+    ///   - nowSeconds: Seconds since 1970.
+    init(
+        _ credential: Credential, logger: (any RunLogger)?, nowSeconds: UInt64
+    ) throws(BroadsideError) {
         self.credential = credential
+        self.logger = logger
         let first = try credential.authorization(nowSeconds: nowSeconds)
         value = first.value
         issuedAt = first.issuedAtSeconds
-        nextReading = nowSeconds + Self.readingInterval
+        if case .suppliedToken(let token) = credential {
+            file = ClientTokenFile(token, nowSeconds: nowSeconds)
+        }
     }
 
     /// Makes or reads a new token if one is due.
@@ -29,15 +36,8 @@ struct ClientAuthorization: Sendable {
         case .certificate: return
         case .key:
             guard ProviderTokenAge.issueTime(at: nowSeconds) > issuedAt else { return }
-        case .suppliedToken(let token):
-            guard nowSeconds >= nextReading, case .file(let path) = token.source else { return }
-            nextReading = nowSeconds + Self.readingInterval
-            guard ExternalProviderToken.Mark(path: path) != token.mark else { return }
-            var warnings: [String] = []
-            guard
-                let next = try? ExternalProviderToken.read(
-                    path, nowSeconds: nowSeconds, warnings: &warnings)
-            else { return }
+        case .suppliedToken:
+            guard let next = readFile(nowSeconds) else { return }
             credential = .suppliedToken(next)
         }
         take(nowSeconds)
@@ -47,7 +47,7 @@ struct ClientAuthorization: Sendable {
     /// false if there is no other token.
     mutating func renewAfterExpiry(_ nowSeconds: UInt64) -> Bool {
         let before = value
-        nextReading = 0
+        file?.readSoon()
         if case .key = credential, ProviderTokenAge.windowStart(nowSeconds) > issuedAt {
             // Normally, the token of the previous time window is used for some more minutes. Here,
             // the token of the current window is used at once.
@@ -56,6 +56,15 @@ struct ClientAuthorization: Sendable {
             renew(nowSeconds)
         }
         return value != before
+    }
+
+    /// Reads a new token from the file; nil if there is none.
+    private mutating func readFile(_ nowSeconds: UInt64) -> ExternalProviderToken? {
+        guard let reading = file?.read(nowSeconds) else { return nil }
+        for warning in reading.warnings {
+            logger?.log(RunLogEntry(line: "broadside: warning: \(warning)"))
+        }
+        return reading.token
     }
 
     private mutating func take(_ nowSeconds: UInt64) {

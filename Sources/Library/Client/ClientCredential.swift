@@ -26,7 +26,7 @@ struct ClientCredential: Sendable {
         let context = try CampaignRun.tlsContext(options, credential, resumesSessions: true)
         configuration = route.tlsConfiguration(context)
         authorization = try ClientAuthorization(
-            credential, nowSeconds: Clock.now().wallMilliseconds / 1000)
+            credential, logger: choices.logger, nowSeconds: Clock.now().wallMilliseconds / 1000)
         assert((authorization.value == nil) == (credential.kind == .certificate))
     }
 
