@@ -1,4 +1,5 @@
 import Broadside
+import BroadsideSimulatorTesting
 import BroadsideTestSupport
 import Foundation
 import Testing
@@ -146,6 +147,41 @@ struct ClientRenewalTests {
             return await group.reduce(into: 0) { $0 += $1 ? 1 : 0 }
         }
         #expect(accepted == 400 && client.pushesAwaited == 0)
+        await client.close()
+    }
+
+    @Test
+    func `All pushes whose provider token expired while they were in flight are sent again`()
+        async throws
+    {
+        let apns = try SimulatedAPNs { $0.latencyNanoseconds = 300_000_000 }
+        guard case .keyFile(let signer, let keyID, let teamID) = apns.credential else {
+            throw TestFailure("the simulator's credential is a key file")
+        }
+        func writeToken(minutesAgo minutes: Int) throws -> URL {
+            let token = try authority.providerToken(
+                issuedAt: Int(Date().timeIntervalSince1970) - minutes * 60, keyID: keyID,
+                teamID: teamID, key: signer.path(percentEncoded: false), in: directory)
+            return URL(filePath: try directory.write(token, to: "token"))
+        }
+        func push(_ number: Int) -> Push {
+            Push(token: token(number), topic: apns.topic, payload: Data(#"{"aps":{}}"#.utf8))
+        }
+        var options = ClientOptions(server: apns.server)
+        options.connectionsLimit = 1
+        let client = try await Client(
+            credential: .providerTokenFile(try writeToken(minutesAgo: 30)), options: options)
+        #expect(try await client.send(push(0)).isAccepted)
+        _ = try writeToken(minutesAgo: 1)
+        apns.control("expire-token")
+        let accepted = await withTaskGroup(of: Bool.self) { group in
+            for number in 1...50 {
+                let push = push(number)
+                group.addTask { (try? await client.send(push))?.isAccepted == true }
+            }
+            return await group.reduce(into: 0) { $0 += $1 ? 1 : 0 }
+        }
+        #expect(accepted == 50)
         await client.close()
     }
 

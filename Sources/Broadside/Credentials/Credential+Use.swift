@@ -21,6 +21,15 @@ extension Credential {
         }
     }
 
+    /// Team that provider tokens name; nil with a certificate.
+    package var teamID: String? {
+        switch self {
+        case .key(_, _, let teamID): teamID
+        case .suppliedToken(let token): token.claims.teamID
+        case .certificate: nil
+        }
+    }
+
     /// TLS identity for the handshake; nil with a provider token.
     var identity: TLSIdentity? {
         if case .certificate(let identity, _) = self { return identity }

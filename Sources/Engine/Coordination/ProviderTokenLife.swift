@@ -12,9 +12,9 @@ import BroadsideTLS
 /// - If a token is 55 minutes old, nothing is sent until a new token is there.
 /// - After TooManyProviderTokenUpdates, the previous token is used again, and no new token is made
 ///   for 20 minutes.
-package struct ProviderTokenLife {
+package struct ProviderTokenLife: Sendable {
     /// A provider token and its issue time.
-    package struct Token {
+    package struct Token: Sendable {
         /// `bearer ...`.
         package var value: [UInt8]
         /// The issue time (`iat`), seconds since 1970.
@@ -27,11 +27,11 @@ package struct ProviderTokenLife {
     }
 
     /// The token in use; nil with a client certificate.
-    private(set) var current: Token?
+    package private(set) var current: Token?
     /// The token before `current`; nil if there was none.
     private var previous: Token?
     /// Increases with each change of `current`.
-    private(set) var version: UInt32 = 1
+    package private(set) var version: UInt32 = 1
     /// Earliest time at which a new token may be made, seconds since 1970.
     private(set) var frozenUntil: UInt64 = 0
     /// Earliest time at which a new token is requested, seconds since 1970. A token that is too old
@@ -43,12 +43,12 @@ package struct ProviderTokenLife {
     /// token.
     private(set) var isStale = false
 
-    init(_ token: Token?) {
+    package init(_ token: Token?) {
         current = token
     }
 
     /// Requests a new token if the next time window has begun and its token is due.
-    mutating func requestIfDue(_ now: UInt64) {
+    package mutating func requestIfDue(_ now: UInt64) {
         guard let current, ProviderTokenAge.issueTime(at: now) > current.issuedAt,
             now >= keptUntil || isTooOld(now)
         else { return }
@@ -72,7 +72,7 @@ package struct ProviderTokenLife {
     ///
     /// - Returns: False if the token is already the one of the current time window. APNs should
     ///   accept such a token, so a clock must be wrong.
-    mutating func requestAfterExpiry(_ now: UInt64, usedVersion: UInt32) -> Bool {
+    package mutating func requestAfterExpiry(_ now: UInt64, usedVersion: UInt32) -> Bool {
         guard usedVersion == version, !isStale else { return true }
         guard let current, current.issuedAt < ProviderTokenAge.windowStart(now) else {
             return false
@@ -91,7 +91,7 @@ package struct ProviderTokenLife {
 
     /// Handles TooManyProviderTokenUpdates in a response to a request with the token of
     /// `usedVersion`.
-    mutating func freeze(_ now: UInt64, usedVersion: UInt32) {
+    package mutating func freeze(_ now: UInt64, usedVersion: UInt32) {
         guard usedVersion == version else { return }
         frozenUntil = now + ProviderTokenAge.freezeSeconds
         isWanted = false
@@ -104,7 +104,7 @@ package struct ProviderTokenLife {
     }
 
     /// Issue time of the token to make now; nil if none is due.
-    func renewal(_ now: UInt64) -> UInt64? {
+    package func renewal(_ now: UInt64) -> UInt64? {
         guard isWanted, let current, now >= frozenUntil else { return nil }
         let issuedAt =
             isStale ? ProviderTokenAge.windowStart(now) : ProviderTokenAge.issueTime(at: now)
@@ -112,7 +112,7 @@ package struct ProviderTokenLife {
     }
 
     /// Replaces the token in use.
-    mutating func take(_ token: Token, _ now: UInt64) {
+    package mutating func take(_ token: Token, _ now: UInt64) {
         previous?.value.cleanse()
         previous = current
         current = token

@@ -5,10 +5,9 @@ import BroadsideSupport
 
 /// Provider token of a client, which is renewed in time. Only the client's thread uses it.
 struct ClientAuthorization: Sendable {
-    /// Value of the header field `authorization`; nil with a certificate.
-    private(set) var value: [UInt8]?
-    private var credential: Credential
-    private var issuedAt: UInt64 = 0
+    private var life: ProviderTokenLife
+    /// Makes tokens; nil if another program makes them, or with a certificate.
+    private var sign: RunCoordinator.Signer?
     /// File with the tokens of another program; nil if there is none.
     private var file: ClientTokenFile?
     private let logger: (any RunLogger)?
@@ -20,56 +19,72 @@ struct ClientAuthorization: Sendable {
     init(
         _ credential: Credential, logger: (any RunLogger)?, nowSeconds: UInt64
     ) throws(BroadsideError) {
-        self.credential = credential
-        self.logger = logger
         let first = try credential.authorization(nowSeconds: nowSeconds)
-        value = first.value
-        issuedAt = first.issuedAtSeconds
+        life = ProviderTokenLife(
+            first.value.map { ProviderTokenLife.Token(value: $0, issuedAt: first.issuedAtSeconds) })
+        sign = first.sign
         if case .suppliedToken(let token) = credential {
             file = ClientTokenFile(token, nowSeconds: nowSeconds)
         }
+        self.logger = logger
     }
+
+    /// Value of the header field `authorization`; nil with a certificate.
+    var value: [UInt8]? { life.current?.value }
 
     /// Makes or reads a new token if one is due.
     mutating func renew(_ nowSeconds: UInt64) {
-        switch credential {
-        case .certificate: return
-        case .key:
-            guard ProviderTokenAge.issueTime(at: nowSeconds) > issuedAt else { return }
-        case .suppliedToken:
-            guard let next = readFile(nowSeconds) else { return }
-            credential = .suppliedToken(next)
-        }
-        take(nowSeconds)
+        guard sign != nil else { return readFile(nowSeconds) }
+        life.requestIfDue(nowSeconds)
+        makeToken(nowSeconds)
     }
 
-    /// Makes or reads another token because APNs reported the current token as expired; returns
-    /// false if there is no other token.
-    mutating func renewAfterExpiry(_ nowSeconds: UInt64) -> Bool {
-        let before = value
-        file?.readSoon()
-        if case .key = credential, ProviderTokenAge.windowStart(nowSeconds) > issuedAt {
-            // Normally, the token of the previous time window is used for some more minutes. Here,
-            // the token of the current window is used at once.
-            take(nowSeconds + ProviderTokenAge.changeSeconds)
+    /// Makes or reads another token, unless there is one already, because APNs reported a token as
+    /// expired.
+    ///
+    /// - Parameter used: The expired token, as `value`.
+    /// - Returns: Whether the token in use is now another one.
+    mutating func renewAfterExpiry(of used: [UInt8]?, _ nowSeconds: UInt64) -> Bool {
+        guard used == value else { return true }
+        if sign != nil {
+            _ = life.requestAfterExpiry(nowSeconds, usedVersion: life.version)
+            makeToken(nowSeconds)
         } else {
-            renew(nowSeconds)
+            file?.readSoon()
+            readFile(nowSeconds)
         }
-        return value != before
+        return used != value
     }
 
-    /// Reads a new token from the file; nil if there is none.
-    private mutating func readFile(_ nowSeconds: UInt64) -> ExternalProviderToken? {
-        guard let reading = file?.read(nowSeconds) else { return nil }
+    /// Continues with another credential. If it is the same one, read again, its token in use and the
+    /// limits on its renewal remain.
+    mutating func replace(with other: ClientAuthorization) {
+        let life = isSame(as: other) ? self.life : other.life
+        self = other
+        self.life = life
+    }
+
+    private func isSame(as other: ClientAuthorization) -> Bool {
+        if let sign = other.sign, let current = life.current {
+            return sign(current.issuedAt) == current.value
+        }
+        return file?.token.authorization == other.file?.token.authorization
+    }
+
+    private mutating func makeToken(_ nowSeconds: UInt64) {
+        guard let issuedAt = life.renewal(nowSeconds), let value = sign?(issuedAt) else { return }
+        life.take(ProviderTokenLife.Token(value: value, issuedAt: issuedAt), nowSeconds)
+    }
+
+    private mutating func readFile(_ nowSeconds: UInt64) {
+        guard let reading = file?.read(nowSeconds) else { return }
         for warning in reading.warnings {
             logger?.log(RunLogEntry(line: "broadside: warning: \(warning)"))
         }
-        return reading.token
-    }
-
-    private mutating func take(_ nowSeconds: UInt64) {
-        guard let next = try? credential.authorization(nowSeconds: nowSeconds) else { return }
-        value = next.value
-        issuedAt = next.issuedAtSeconds
+        guard let token = reading.token,
+            let next = try? Credential.suppliedToken(token).authorization(nowSeconds: nowSeconds),
+            let value = next.value
+        else { return }
+        life.take(ProviderTokenLife.Token(value: value, issuedAt: next.issuedAtSeconds), nowSeconds)
     }
 }

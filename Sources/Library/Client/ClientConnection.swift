@@ -197,6 +197,7 @@ internal import Glibc
         assert(count <= request.payload.count, "no more is sent than there is")
         assert(request.attempts < PushRequest.attemptsLimit, "a push is sent so often at most")
         request.streamID = streamID
+        request.authorization = authorization
         request.offset = sealedCount + plaintext.count
         request.attempts += 1
         mirror.limit(capacity: Int(http.headerTableSize))

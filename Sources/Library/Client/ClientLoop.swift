@@ -82,7 +82,7 @@ final class ClientLoop {
         assert(credential.route.port == route.port && credential.route.host == route.host)
         assert((credential.authorization.value != nil) == hasProviderToken, "the kind stays")
         configuration = credential.configuration
-        authorization = credential.authorization
+        authorization.replace(with: credential.authorization)
         pause = ServerPause()
         for connection in connections { connection.drain() }
     }
@@ -224,17 +224,14 @@ final class ClientLoop {
             again.append(request)
         case .response(let request, let response):
             let meaning = ResponseClass.classify(status: response.status, body: response.body)
-            let isRenewed =
-                meaning.row == .retryWithRenewedToken
-                && request.attempts < PushRequest.attemptsLimit
-                && authorization.renewAfterExpiry(now.wallMilliseconds / 1000)
+            let isRepeated = hasOtherToken(request, meaning, now)
             if meaning.connection == .none {
                 pause.succeed(now: now.nanoseconds)
             } else {
-                if !isRenewed, !connection.isDraining { pauseAfter(response, now) }
+                if !isRepeated, !connection.isDraining { pauseAfter(response, now) }
                 connection.drain()
             }
-            if isRenewed { return again.append(request) }
+            if isRepeated { return again.append(request) }
             end(
                 request,
                 .success(
@@ -244,6 +241,21 @@ final class ClientLoop {
                             .map(Date.init(milliseconds:)),
                         meaning: PushResponse.Meaning(meaning), uniqueID: response.uniqueID)))
         }
+    }
+
+    /// Whether a push is sent again because APNs refused its provider token, and another token is in
+    /// use now.
+    private func hasOtherToken(
+        _ request: PushRequest, _ meaning: ResponseClass, _ now: Now
+    ) -> Bool {
+        let nowSeconds = now.wallMilliseconds / 1000
+        let isOther =
+            switch meaning.row {
+            case .retryWithRenewedToken:
+                authorization.renewAfterExpiry(of: request.authorization, nowSeconds)
+            default: false
+            }
+        return isOther && request.attempts < PushRequest.attemptsLimit
     }
 
     private func pauseAfter(_ response: ClientConnection.Response, _ now: Now) {

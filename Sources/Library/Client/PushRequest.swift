@@ -37,6 +37,8 @@ final class PushRequest: @unchecked Sendable {
     // Used only by the client's thread:
     var attempts = 0
     var streamID: UInt32 = 0
+    /// The last value of the header field `authorization`; nil with a certificate.
+    var authorization: [UInt8]?
     /// Offset of the request in all frames of its connection, bytes.
     var offset = 0
     /// Time by which the response must arrive, monotonic nanoseconds.
