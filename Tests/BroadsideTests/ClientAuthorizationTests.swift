@@ -1,4 +1,6 @@
+import BroadsideAPNs
 import BroadsideCampaigns
+import BroadsideTLS
 import BroadsideTestSupport
 import Foundation
 import Synchronization
@@ -86,5 +88,32 @@ struct ClientAuthorizationTests {
         #expect(text(authorization) == first)
         authorization.renew(now + 60)
         #expect(text(authorization) == second && log.take() == [])
+    }
+
+    @Test
+    func `After TooManyProviderTokenUpdates, the previous token is in use for 20 minutes`() throws {
+        let pem = [UInt8](try Data(contentsOf: URL(filePath: authority.authKey)))
+        let credential = Credential.key(
+            try SigningKey(pem: pem), keyID: Campaign.keyID, teamID: Campaign.teamID)
+        let start = 1_000_000 * ProviderTokenAge.windowSeconds
+        func made(_ nowSeconds: UInt64) throws -> ClientAuthorization {
+            try ClientAuthorization(credential, logger: nil, nowSeconds: nowSeconds)
+        }
+        var authorization = try made(start + 600)
+        let first = authorization.value
+        let change = start + ProviderTokenAge.windowSeconds + ProviderTokenAge.changeSeconds
+        authorization.renew(change)
+        let second = authorization.value
+        #expect(second != first)
+
+        let isChanged = authorization.freeze(after: second, change)
+        #expect(isChanged && authorization.value == first)
+        let isOther = authorization.freeze(after: second, change + 1)
+        #expect(isOther, "the next push that had the second token")
+        authorization.replace(with: try made(change + 1))
+        authorization.renew(change + ProviderTokenAge.freezeSeconds - 1)
+        #expect(authorization.value == first)
+        authorization.renew(change + ProviderTokenAge.freezeSeconds)
+        #expect(authorization.value == second)
     }
 }

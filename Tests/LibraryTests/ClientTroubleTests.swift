@@ -72,6 +72,19 @@ struct ClientTroubleTests {
     }
 
     @Test
+    func `After TooManyProviderTokenUpdates, a push without a previous token may be tried later`()
+        async throws
+    {
+        let apns = try apns(
+            #"{faults:[{do:"answer",reason:"TooManyProviderTokenUpdates",every:1}]}"#)
+        let client = try await client(apns, timeout: .seconds(30))
+        let outcomes = await send(0..<2, topic: apns.topic, client)
+        await client.close()
+        #expect(outcomes.values.allSatisfy { (try? $0.get())?.meaning == .tryLater })
+        #expect(outcomes.count == 2 && apns.stop().requests == 2)
+    }
+
+    @Test
     func `A server that ends each connection gets few of them`() async throws {
         let apns = try apns(
             #"{faults:[{do:"goaway",every:1,before_request:true,reason:"Shutdown"}]}"#)

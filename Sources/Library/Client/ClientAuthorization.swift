@@ -56,6 +56,17 @@ struct ClientAuthorization: Sendable {
         return used != value
     }
 
+    /// Uses the previous token again, and makes no other token for 20 minutes, because APNs responded
+    /// TooManyProviderTokenUpdates.
+    ///
+    /// - Parameter used: The token that came too early, as `value`.
+    /// - Returns: Whether the token in use is now another one.
+    mutating func freeze(after used: [UInt8]?, _ nowSeconds: UInt64) -> Bool {
+        guard used == value else { return true }
+        life.freeze(nowSeconds, usedVersion: life.version)
+        return used != value
+    }
+
     /// Continues with another credential. If it is the same one, read again, its token in use and the
     /// limits on its renewal remain.
     mutating func replace(with other: ClientAuthorization) {

@@ -253,6 +253,8 @@ final class ClientLoop {
             switch meaning.row {
             case .retryWithRenewedToken:
                 authorization.renewAfterExpiry(of: request.authorization, nowSeconds)
+            case .retryWithPreviousToken:
+                authorization.freeze(after: request.authorization, nowSeconds)
             default: false
             }
         return isOther && request.attempts < PushRequest.attemptsLimit

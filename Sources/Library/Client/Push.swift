@@ -73,8 +73,8 @@ extension PushResponse.Meaning {
             case .rejected where response.campaign == .deadToken: .deadToken
             case .rejected: .refused
             case .remainUnsettled, .retryOnceThenRemain: .refusedCredential
-            case .retryWithRenewedToken, .retryWithPreviousToken: .refusedCredential
-            case .retryNotCounted, .retryAfterDelay: .tryLater
+            case .retryWithRenewedToken: .refusedCredential
+            case .retryWithPreviousToken, .retryNotCounted, .retryAfterDelay: .tryLater
             case .responseLost: .unknown
             }
     }

@@ -17,7 +17,8 @@ final class PushRequest: @unchecked Sendable {
     }
 
     /// Maximum number of requests for one push. A request is repeated if the server did not process
-    /// it or the provider token had expired. Requests that a GOAWAY refused do not count.
+    /// it, or refused a provider token that is no longer in use. Requests that a GOAWAY refused do
+    /// not count.
     static let attemptsLimit = 5
     /// Maximum number of bytes of a topic. With it, all header fields fit into one frame.
     static let topicByteLimit = 255
