@@ -78,6 +78,12 @@ struct ClientRenewalTests {
             .keyFile(
                 URL(filePath: try strangeKey()), keyID: "NEWKEY0000", teamID: Campaign.teamID))
         #expect(try await client.send(push()).isAccepted)
+        let foreign = await #expect(throws: CampaignError.self) {
+            try await client.replaceCredential(
+                .keyFile(
+                    URL(filePath: authority.authKey), keyID: Campaign.keyID, teamID: "OTHERTEAM0"))
+        }
+        #expect(foreign?.code == .invalid && foreign?.message.contains("OTHERTEAM0") == true)
         await client.close()
         let events = try server.events()
         #expect(events.filter { $0.event == "answer" }.map(\.connection) == [1, 2])

@@ -57,8 +57,8 @@ public final class Client: Sendable {
     ///
     /// Connections are replaced; requests in flight still get their responses.
     ///
-    /// - Throws: If the credential is wrong or of another kind, or if its provider token belongs to
-    ///   another team. The previous credential then stays in use.
+    /// - Throws: If the credential is wrong or of another kind, or if its key or provider token belongs
+    ///   to another team. The previous credential then stays in use.
     public func replaceCredential(_ credential: APNsCredential) async throws(CampaignError) {
         let read = try await OwnThread.run { [options] () throws(BroadsideError) in
             try ClientCredential(credential, options)

@@ -37,6 +37,11 @@ struct ClientCredential: Sendable {
                 .invalid, property: "APNsCredential",
                 "the credential is of another kind (\(credential.summary)): make another client")
         }
+        guard credential.teamID == other.credential.teamID else {
+            throw CampaignError(
+                .invalid, property: "APNsCredential",
+                "the credential is of another team (\(credential.summary)): make another client")
+        }
         do throws(BroadsideError) {
             // A push always names its topic.
             try credential.checkSuccession(
