@@ -80,6 +80,14 @@ public struct Campaign: Sendable {
         ] where isSet {
             throw .usage(option, "prints to standard output, so only the command has it")
         }
+        if options.summary == "-" {
+            throw .usage("summary", "-: standard output belongs to the program: name a file")
+        }
+        if options.progress == .auto {
+            throw .usage(
+                "progress",
+                "auto: the terminal belongs to the program: choose none, or json for the log")
+        }
         return options
     }
 }

@@ -50,7 +50,7 @@ public struct RunOptions: Sendable {
     /// maximum. Otherwise, the run opens only as many connections as the limits allow.
     public var raisesProcessLimits = false
     /// Sets any other option of the command. It is called after all other options are set. A run
-    /// refuses `isDryRun` and `preview`, which print.
+    /// refuses `isDryRun`, `preview`, `summary` of `-` and `progress` of `.auto`, which print.
     public var configure: (@Sendable (inout SendOptions) -> Void)?
 
     /// Creates options; options that are not given have their defaults.

@@ -117,12 +117,17 @@ struct CampaignValueTests {
     }
 
     @Test
-    func `A dry run and a preview are refused at the start`() async throws {
-        let dry = try #require(
-            await failure { _, options in options.configure = { $0.isDryRun = true } })
-        #expect(dry.code == .invalid && dry.property == "SendOptions.isDryRun")
-        let preview = try #require(
-            await failure { _, options in options.configure = { $0.preview = 1 } })
-        #expect(preview.code == .invalid && preview.property == "SendOptions.preview")
+    func `Options that print are refused at the start`() async throws {
+        let changes: [(property: String, change: @Sendable (inout SendOptions) -> Void)] = [
+            ("SendOptions.isDryRun", { $0.isDryRun = true }),
+            ("SendOptions.preview", { $0.preview = 1 }),
+            ("SendOptions.summary", { $0.summary = "-" }),
+            ("SendOptions.progress", { $0.progress = .auto }),
+        ]
+        for (property, change) in changes {
+            let error = try #require(await failure { _, options in options.configure = change })
+            #expect(error.code == .invalid && error.property == property, "\(error.message)")
+        }
+        #expect(apns.stop().requests == 0)
     }
 }
