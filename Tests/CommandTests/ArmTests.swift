@@ -259,6 +259,13 @@ struct ArmTests {
             ["--split", "a=50", "--split-salt", "x", "--arm-priority", "a=7"],
             "--arm-priority 'a=7' is not ARM=1|5|10"
         ),
+        (
+            [
+                "--split", "a=50", "--split-salt", "x", "--arm-priority", "a=10", "--push-type",
+                "background", "--payload-check", "off",
+            ],
+            "--arm-priority a=10 of a background push must be 5: 10 is refused"
+        ),
         (["--split", "a=50", "--split-salt", "x", "--arm", "a=none.json"], "none.json"),
     ])
     func `A wrong option of arms is exit 2 and names what is wrong`(

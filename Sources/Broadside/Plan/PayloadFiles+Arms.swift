@@ -68,6 +68,33 @@ extension PayloadFiles {
     }
 }
 
+extension NotificationHeaders {
+    /// Refuses a priority of an arm that the push type does not permit.
+    ///
+    /// - Returns: Warnings about the priorities of arms, which the campaign's priority does not
+    ///   cause.
+    func checkArms(
+        _ options: SendOptions, credential: Credential
+    ) throws(BroadsideError) -> [String] {
+        let known = validate(credential: credential)
+        var warnings: [String] = []
+        for arm in options.arms {
+            guard let priority = arm.priority else { continue }
+            var headers = self
+            headers.priority = priority
+            for problem in headers.validate(credential: credential)
+            where problem.field == .priority && !known.contains(problem) {
+                guard !problem.isError else {
+                    throw .usage(
+                        "arm-priority", "\(arm.name)=\(priority.rawValue) \(problem.message)")
+                }
+                warnings.append("--arm-priority \(arm.name): \(problem.message)")
+            }
+        }
+        return warnings
+    }
+}
+
 extension SendOptions {
     /// Checks the options of arms. Each option must name an arm that is sent, and the protocol must
     /// support the option.

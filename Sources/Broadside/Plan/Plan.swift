@@ -63,6 +63,7 @@ struct Plan {
                 if problem.isError { throw problem.asError }
                 warnings.append(problem.asError.message)
             }
+            warnings += try headers.checkArms(options, credential: credential.kind)
             try credential.check(headers, options)
         }
         let cores = max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN))))

@@ -15,6 +15,8 @@ extension StopAdvice.Circumstances {
         credential = StopAdvice.CredentialKind(plan.credential)
         hasRowTopics = plan.namesTopics
         firstTopic = plan.payloads.firstTopic
+        armsHaveCollapseIDs = plan.options.armsHaveCollapse
+        armsHavePriorities = plan.options.arms.contains { $0.priority != nil }
         if !hasProxy { proxyHint = ProxyAddress.unusedVariable.map(ProxyAddress.hint) }
     }
 }

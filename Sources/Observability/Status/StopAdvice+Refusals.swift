@@ -35,7 +35,7 @@ extension StopAdvice {
         if let refusal, refusal.isFromOtherServer { return afterOtherServer() }
         guard let refusal, refusal.isCredential else {
             export(
-                "\(Self.refusedOption(refusal)), and begin \(newLedger): rows refused so far "
+                "\(refusedOption(refusal)), and begin \(newLedger): rows refused so far "
                     + "stay rejected; see which rows these are", ["--state", "rejected"])
             return
         }
@@ -171,10 +171,14 @@ extension StopAdvice {
     }
 
     /// Advice on the option that caused a refusal.
-    private static func refusedOption(_ refusal: StopCause.Refusal?) -> String {
+    private func refusedOption(_ refusal: StopCause.Refusal?) -> String {
         switch refusal?.reason {
+        case .badCollapseID where circumstances.armsHaveCollapseIDs:
+            "fix --collapse-id or --arm-collapse-id"
         case .badCollapseID: "fix --collapse-id"
         case .badExpirationDate: "fix --expiration"
+        case .badPriority where circumstances.armsHavePriorities:
+            "fix --priority or --arm-priority"
         case .badPriority: "fix --priority"
         case .badTopic, .missingTopic: "fix --topic"
         case .invalidPushType: "fix --push-type"

@@ -51,6 +51,10 @@ package struct StopAdvice {
         package var hasRowTopics = false
         /// Topic of the first row, if each row names its topic; nil if it is not known.
         package var firstTopic: String?
+        /// Whether arms have collapse IDs of their own.
+        package var armsHaveCollapseIDs = false
+        /// Whether arms have priorities of their own.
+        package var armsHavePriorities = false
         /// Whether the ledger still exists. It is removed if nothing was sent.
         package var hasLedger = true
         /// Whether connections use `--proxy`.

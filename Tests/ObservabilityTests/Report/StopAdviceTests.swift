@@ -363,6 +363,23 @@ import Testing
         #expect(command.contains("--ledger tonight --resume") == (count > 0), "\(command)")
     }
 
+    @Test(arguments: [(Reason.badPriority, "priority"), (.badCollapseID, "collapse-id")])
+    func `Advice about a refused header names the option of arms if arms have it`(
+        reason: Reason, option: String
+    ) {
+        for armsHaveOwn in [false, true] {
+            var circumstances = StopAdvice.Circumstances(
+                wasAnswered: true, hasEndpoint: false, environment: "production", isBinary: false,
+                ledger: "tonight", command: Self.command)
+            circumstances.armsHavePriorities = armsHaveOwn
+            circumstances.armsHaveCollapseIDs = armsHaveOwn
+            let refusal = Self.refusal(reason, 400, isCredential: false)
+            let text = StopAdvice(.refused(refusal), circumstances).steps[0].text
+            let words = "fix --\(option)" + (armsHaveOwn ? " or --arm-\(option)," : ",")
+            #expect(text.hasPrefix(words), "\(text)")
+        }
+    }
+
     @Test(arguments: [RowState.failed, .unknown])
     func `Advice to send unknown rows again says that they may have arrived`(state: RowState) {
         let line = Self.advice(.complete, open: [state]).lastLine ?? ""
