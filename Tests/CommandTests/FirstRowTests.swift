@@ -176,6 +176,29 @@ struct FirstRowTests {
         }
     }
 
+    @Test(arguments: ["--suppress %/out.txt", "--duplicates skip", "--split a=99 --split-salt x"])
+    func `A list with wrong values is refused before anything is sent, also if rows are skipped`(
+        options: String
+    ) throws {
+        let server = try LocalAPNs()
+        let many = try Campaign(
+            rows: 2_000, payload: #"{"aps":{"alert":"x","badge":"{{n:int}}"}}"#)
+        let rows = (0..<2_000).map { "\(many.tokens.token($0)),\($0 % 2 == 0 ? "7" : "x")\n" }
+        let list = try many.directory.write("token,n\n" + rows.joined(), to: "list.csv")
+        _ = try many.directory.write(many.tokens.token(0) + "\n", to: "out.txt")
+        let all =
+            ["--tokens", list]
+            + Example(options.replacing("%", with: many.directory.path), nil).options
+        for more in [["--dry-run"], ["--preview", "1"], [], ["--resume-or-begin"]] {
+            let refused = try many.send(to: server.endpoint, all + more)
+            #expect(refused.exitCode == 2, "\(refused.errors)")
+            #expect(refused.errors.contains("%) of the 1,000 rows read are invalid, line "))
+            #expect(refused.errors.contains(" is BadValue, because 'x' in column 'n'"))
+            #expect(!FileManager.default.fileExists(atPath: many.ledger))
+        }
+        #expect(try server.finish().isEmpty)
+    }
+
     @Test func `A suppression list without tokens in some rows is one warning`() throws {
         let optOuts = try campaign.directory.write(
             (1..<10).map { hexToken($0 + 5_000) + "\n" }.joined() + "none\n", to: "some.txt")

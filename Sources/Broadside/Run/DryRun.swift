@@ -151,6 +151,7 @@ enum DryRun {
         // A scan for skipped rows has already warned about all headers.
         if run.skips == nil { list.warn(of: invalid.headers, isBegun: run.isBegun) }
         values.warn(list, plan, knowsSkips: true)
+        values.warnOfBlankAlerts(list, plan)
         let alert = AlertText(plan, firstRow: try FirstRow.find(plan, list, selection))
         print(
             plan.description(

@@ -28,6 +28,12 @@ struct PreparedRun {
         }
         let selection = ListSelection(rows: session.manifest.rows, skips: session.skips)
         do throws(BroadsideError) {
+            // Nothing was sent, so the list can still be refused.
+            if !session.isResumed || session.earlier.reservedRowCount == 0 {
+                try FirstRowsCheck(
+                    list, plan: plan, rows: selection.rows, isBegun: session.isResumed
+                ).checkPayloads(skips: selection.skips)
+            }
             waves = try Self.waves(run, session, selection)
             size = try ListSize.estimate(plan, list)
         } catch {

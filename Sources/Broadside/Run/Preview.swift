@@ -22,10 +22,13 @@ struct Preview {
     /// - Throws: If a run would refuse the list.
     static func run(_ run: CheckedRun, count: Int) throws(BroadsideError) {
         let (plan, list) = (run.plan, run.list)
-        try FirstRowsCheck(list, plan: plan, rows: run.rows.rows(), isBegun: run.isBegun).check()
+        let check = FirstRowsCheck(
+            list, plan: plan, rows: try run.rows.rows(), isBegun: run.isBegun)
+        try check.check()
         let preview = Preview(plan, list)
         let set = plan.payloads.set
         var selection = try run.rows.selection()
+        try check.checkPayloads(skips: selection.skips)
         let waves = try run.rows.waves()
         if let headers = waves?.zones.headers,
             let refusal = list.refusal(of: headers, isBegun: run.isBegun)

@@ -9,6 +9,10 @@ import BroadsideSupport
 
 /// Checks the first rows of a list before any connection is opened, so that a list without tokens
 /// of this app is refused at no cost.
+///
+/// If rows may be skipped, `check` considers only the tokens. `checkPayloads` then considers the
+/// payloads and time zones of the rows that are not skipped. To find the rows to skip, the whole
+/// list must be read, and a wrong list should be refused earlier.
 struct FirstRowsCheck {
     /// The first invalid row.
     struct Sample {
@@ -66,37 +70,69 @@ struct FirstRowsCheck {
                     + "--max-invalid to continue"
             )
         }
-        try checkFirstRows(mayBeMasked: earlier != nil && list.isSpooled)
+        try checkFirstRows(
+            isWaiting ? .tokens : .whole, mayBeMasked: earlier != nil && list.isSpooled)
+    }
+
+    /// Checks the payloads and time zones that `check` did not, if there are such.
+    ///
+    /// - Parameter skips: Rows that the run skips.
+    func checkPayloads(skips: ExclusionIndex?) throws(BroadsideError) {
+        guard isWaiting else { return }
+        try checkFirstRows(.payloads(skips), mayBeMasked: isBegun && list.isSpooled)
+    }
+
+    /// Whether the check of payloads and time zones waits until the rows to skip are known.
+    private var isWaiting: Bool {
+        plan.options.mayExcludeRows
+            && (plan.payloads.set.isPersonal || plan.options.delivery.isUsed)
+    }
+
+    /// What is checked in each row.
+    private enum Scope {
+        /// The token, the payload and the time zone.
+        case whole
+        /// The token, because the rows to skip are not known yet.
+        case tokens
+        /// The payload and the time zone of each row that is not skipped. The tokens were checked
+        /// before.
+        case payloads(ExclusionIndex?)
+
+        var includesPayloads: Bool { if case .tokens = self { false } else { true } }
+        var isFirst: Bool { if case .payloads = self { false } else { true } }
+        var skips: ExclusionIndex? { if case .payloads(let skips) = self { skips } else { nil } }
     }
 
     /// - Parameter mayBeMasked: Whether `ledger forget` may have masked rows. Masked rows count as
     ///   valid.
-    private func checkFirstRows(mayBeMasked: Bool) throws(BroadsideError) {
+    private func checkFirstRows(_ scope: Scope, mayBeMasked: Bool) throws(BroadsideError) {
         var cursor = try RowCursor(
-            list, ListSelection(rows: self.rows), rowsAtOnce: Int(InvalidRowsGuard.firstCheck))
-        // Skipped rows are not known yet, so payloads are not checked if rows may be skipped.
-        let payloads = plan.options.mayExcludeRows ? PayloadSet(constant: []) : plan.payloads.set
+            list, ListSelection(rows: self.rows, skips: scope.skips),
+            rowsAtOnce: Int(InvalidRowsGuard.firstCheck))
+        let payloads = scope.includesPayloads ? plan.payloads.set : PayloadSet(constant: [])
         var inspector = RowInspector(payloads, layout: list.layout)
         var rows = InvalidRows(maximumPercent: plan.options.maxInvalid)
         var lengths = TokenLengths()
         var values = RowValues(list.layout)
         defer {
-            list.warn(of: lengths)
-            list.warnOfShortTokens(lengths)
-            // The list of a campaign that has begun can't be corrected.
-            if !isBegun { try? list.warnOfCutEnd() }
-            if !isBegun { values.warn(list, plan, knowsSkips: !plan.options.mayExcludeRows) }
-            plan.warnOfRowTopics()
+            if scope.isFirst { warn(of: lengths, values) }
+            if scope.includesPayloads {
+                if !isBegun { values.warnOfBlankAlerts(list, plan) }
+                plan.warnOfRowTopics()
+            }
             // A scan for skipped rows warns about the headers in the whole list.
             if !plan.options.skipsAny { list.warn(of: rows.headers, isBegun: isBegun) }
         }
+        // One warning names all reasons.
+        let warnsOfRows = scope.includesPayloads && !isBegun
         var pass = RowRulesPass(plan.options.rules, layout: list.layout)
         let delivery = plan.options.delivery
         var zones =
-            delivery.isUsed
+            scope.includesPayloads && delivery.isUsed
             ? ZoneNumbers(delivery.zoneRule(ZoneDatabase()), layout: list.layout) : nil
         while let row = try cursor.next() {
-            let isExcluded = pass.reason(for: row, cursor.reader) != nil
+            let isExcluded =
+                cursor.disposition != .send || pass.reason(for: row, cursor.reader) != nil
             var finding = isExcluded ? nil : inspector.finding(in: cursor.reader)
             if finding == nil, !isExcluded, zones?.isUnknown(in: cursor.reader) == true {
                 finding = .badZone
@@ -117,17 +153,26 @@ struct FirstRowsCheck {
             if let refusal = list.refusal(of: rows.headers, isBegun: isBegun) { throw refusal }
             // Without a limit on invalid rows, the search for one valid row continues.
             if rows.rowCount >= InvalidRowsGuard.firstCheck, rows.invalidCount < rows.rowCount {
-                if !isBegun { rows.warn(of: list, mayHaveMore: true) }
+                if warnsOfRows { rows.warn(of: list, mayHaveMore: true) }
                 return
             }
         }
         guard let verdict = rows.finish(),
             try !verdict.isEmptyPart(of: list, plan.options.shard)
         else {
-            if !isBegun { rows.warn(of: list, mayHaveMore: false) }
+            if warnsOfRows { rows.warn(of: list, mayHaveMore: false) }
             return
         }
         throw rows.refusal(verdict, of: list, plan.options.maxInvalid)
+    }
+
+    private func warn(of lengths: TokenLengths, _ values: RowValues) {
+        list.warn(of: lengths)
+        list.warnOfShortTokens(lengths)
+        // The list of a campaign that has begun can't be corrected.
+        guard !isBegun else { return }
+        try? list.warnOfCutEnd()
+        values.warn(list, plan, knowsSkips: !plan.options.mayExcludeRows)
     }
 
     /// Formats a number of invalid rows and their share of all rows, such as `300 (30.0%) of the

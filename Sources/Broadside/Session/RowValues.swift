@@ -56,7 +56,7 @@ struct RowValues {
         repeated += 1
     }
 
-    /// Warns about the values of the rows.
+    /// Warns about the values of the rows, except alerts without text.
     ///
     /// - Parameter knowsSkips: Whether all rows that were checked are sent. If some may be skipped
     ///   because of their tokens, there is no warning about repeated tokens.
@@ -74,13 +74,6 @@ struct RowValues {
                     "broadside: warning: \(location): \(subject) '\(printable(name))'\(advice)")
             }
         }
-        if blankAlerts > 0, plan.options.pushType == .alert, plan.options.payloadCheck == .error {
-            let (verb, location) = blankAlerts == 1 ? ("makes", "on") : ("make", "the first on")
-            standardErrorLine(
-                "broadside: warning: \(list.name): \(grouped(blankAlerts)) of \(grouped(rows)) rows "
-                    + "read \(verb) an alert without text, \(location) line \(firstBlankLine): write "
-                    + "a default for empty values, as in {{name|friend}}")
-        }
         guard knowsSkips, repeated > 0, !plan.options.skipsDuplicates, !plan.options.sendsDuplicates
         else {
             return
@@ -95,5 +88,16 @@ struct RowValues {
             "broadside: warning: \(list.name): \(subject)\(firstRepeatedLine): each row is sent, so a "
                 + "device gets the notification more than once: add --duplicates skip, or, if that is "
                 + "intended, --duplicates send")
+    }
+
+    /// Warns about rows whose values make an alert without text.
+    func warnOfBlankAlerts(_ list: TokenList, _ plan: Plan) {
+        guard blankAlerts > 0, plan.options.pushType == .alert, plan.options.payloadCheck == .error
+        else { return }
+        let (verb, location) = blankAlerts == 1 ? ("makes", "on") : ("make", "the first on")
+        standardErrorLine(
+            "broadside: warning: \(list.name): \(grouped(blankAlerts)) of \(grouped(rows)) rows "
+                + "read \(verb) an alert without text, \(location) line \(firstBlankLine): write "
+                + "a default for empty values, as in {{name|friend}}")
     }
 }
