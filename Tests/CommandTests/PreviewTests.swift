@@ -179,6 +179,22 @@ struct PreviewTests {
         #expect((plan.output + plan.errors).contains("Hello \(digits.prefix(8))…"))
     }
 
+    @Test func `A preview of a probe needs no ledger and writes no pruned list`() throws {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 1)
+        #expect(try campaign.send(to: server.endpoint).exitCode == 0)
+        let output = "\(campaign.directory.path)/clean.txt"
+        for more in [[], ["--ledger", campaign.ledger]] {
+            var arguments = campaign.arguments(
+                to: "localhost:1", ["--preview", "1", "--then-prune", output] + more,
+                without: ["payload", "ledger"])
+            arguments[0] = "probe"
+            let shown = try Broadside.run(arguments, in: campaign.directory)
+            #expect(shown.exitCode == 0 && shown.errors.isEmpty, "\(shown.errors)")
+            #expect(!FileManager.default.fileExists(atPath: output))
+        }
+    }
+
     @Test
     func `A preview refuses an invalid list and skips suppressed rows and other shards`() throws {
         let campaign = try Campaign(rows: 4)

@@ -58,7 +58,7 @@ enum ProbeCommand {
             let pruning = pruning(options, arguments, output: output)
             try PruneRun.checkOutput(pruning)
             let code = try CampaignRun.run(options)
-            return options.isDryRun ? code : try prune(pruning, after: code)
+            return options.opensNoConnection ? code : try prune(pruning, after: code)
         })
 
     private static let whatToProbe = OptionGroup<SendOptions>(
@@ -102,8 +102,7 @@ enum ProbeCommand {
         try arguments.rejectWords(of: description)
         if !arguments.has("print-campaign") {
             try arguments.require(
-                [.list] + RequiredOption.toConnect(arguments)
-                    + (arguments.has("dry-run") ? [] : [.ledger]))
+                [.list] + RequiredOption.toConnect(arguments) + RequiredOption.ledger(arguments))
         }
         var options = SendOptions()
         _ = try arguments.required("tokens", "FILE")

@@ -260,9 +260,7 @@ enum SendCommand {
     /// Reads the options' values; the engine checks their combination.
     static func options(from arguments: ParsedArguments) throws(BroadsideError) -> SendOptions {
         try arguments.rejectWords(of: description)
-        try require(
-            arguments,
-            arguments.has("dry-run") || arguments.has("preview") ? [] : [.ledger])
+        try require(arguments, RequiredOption.ledger(arguments))
         var options = SendOptions()
         try readOptions(arguments, into: &options)
         return options

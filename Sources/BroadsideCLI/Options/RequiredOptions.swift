@@ -26,6 +26,11 @@ struct RequiredOption {
         or: [("auth-token-file", "FILE"), ("certificate", "FILE")],
         rare: ["auth-key-command", "auth-token-command"])
 
+    /// The ledger of a run; nothing if the run opens no connection.
+    static func ledger(_ arguments: ParsedArguments) -> [RequiredOption] {
+        arguments.has("dry-run") || arguments.has("preview") ? [] : [ledger]
+    }
+
     /// Options required to connect to APNs.
     static func toConnect(_ arguments: ParsedArguments) -> [RequiredOption] {
         var required: [RequiredOption] = []
