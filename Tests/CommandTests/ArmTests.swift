@@ -282,6 +282,11 @@ struct ArmTests {
         ("{ arms: { a: 1 } }", "arm 'a' is a number"),
         ("{ arms: { a: { payloads: 'x' } } }", "unknown key 'payloads' of an arm"),
         ("{ arms: { a: { payload: 1 } } }", "'payload' is a number: it must be a string"),
+        (
+            "{ arms: { a: { payload: 'x' } },\n  arm: ['b=x'] }",
+            "line 2, column 3: 'arm' is also set in 'arms': remove one of the two"
+        ),
+        ("{ 'arm-priority': 'b=5', arms: { a: { priority: 5 } } }", "'arm-priority' is also set"),
     ])
     func `Wrong arms of a campaign file are exit 2 and name their place`(
         _ text: String, _ words: String

@@ -75,7 +75,15 @@ package struct CampaignFile {
         var entries: [Entry] = []
         for member in members {
             if member.name == Self.armsKey {
-                entries += try Self.armEntries(member, named)
+                let own = try Self.armEntries(member, named)
+                if let twice = members.first(where: { other in
+                    own.contains { $0.name == other.name }
+                }) {
+                    throw .request(
+                        "\(named(twice.position)): '\(twice.name)' is also set in 'arms': remove "
+                            + "one of the two")
+                }
+                entries += own
                 continue
             }
             let value: Value =
