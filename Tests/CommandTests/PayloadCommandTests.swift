@@ -53,6 +53,31 @@ struct PayloadCommandTests {
         #expect(fields["minified_bytes"] as? Int == 33)
     }
 
+    @Test func `payload check agrees with send about a campaign with arms and topics of rows`()
+        throws
+    {
+        let campaign = try Campaign(rows: 2)
+        let rows = (0..<2).map { "\(campaign.tokens.token($0)),com.example.app\n" }
+        let list = try campaign.directory.write("token,app\n" + rows.joined(), to: "list.csv")
+        try campaign.directory.write(Campaign.payload, to: "good.json")
+        try campaign.directory.write(#"{"aps":{"alert":5}}"#, to: "bad.json")
+        for (name, code) in [("good.json", 0), ("bad.json", 2)] as [(String, Int32)] {
+            let file = try campaign.directory.write(
+                """
+                { tokens: "\(list)", topic: "{{app}}", split: "a=50,b=50", "split-salt": "x",
+                  arms: { a: { payload: "good.json" }, b: { payload: "\(name)" } } }
+                """, to: "campaign.json5")
+            let options = campaign.arguments(
+                to: "localhost:1", ["--campaign", file, "--dry-run"],
+                without: ["tokens", "payload", "topic"])
+            for arguments in [["payload", "check", "--campaign", file], options] {
+                let finished = try Broadside.run(arguments, in: campaign.directory)
+                #expect(finished.exitCode == code, "\(finished.errors)")
+                #expect(finished.errors.contains("bad.json") == (code == 2), "\(finished.errors)")
+            }
+        }
+    }
+
     @Test func `payload check of a directory checks each file by name`() throws {
         let directory = try TemporaryDirectory()
         let folder = "\(directory.path)/texts"

@@ -7,7 +7,7 @@ enum PayloadCommand {
     static let description: CommandDescription = CommandDescription(
         name: "payload",
         summary: "check: validate a payload, its size and its keys against Apple's rules",
-        usage: "check --payload FILE | --payload-by COLUMN=DIR [OPTIONS]",
+        usage: "check --payload FILE | --payload-by COLUMN=DIR | --arm ARM=FILE [OPTIONS]",
         discussion: """
             Reports problems with line and column: invalid JSON, duplicate keys, the size, wrong keys and
             types in aps and alert, content that the push type does not allow, and keys that look
@@ -21,7 +21,7 @@ enum PayloadCommand {
             Nothing is sent. Exit codes: 0 it can be sent; 2 it can't be sent.
             """,
         sections: [
-            group.section.adding([CampaignOptions.file("payload, push type and topic")])
+            group.section.adding([CampaignOptions.file("payloads, push type and topic")])
         ],
         examples: [
             .init(
@@ -35,10 +35,10 @@ enum PayloadCommand {
                 "broadside payload check --payload goal.json --broadcast"),
         ],
         subcommands: ["check"],
-        campaignKeys: ["payload", "payload-by", "push-type", "topic"],
+        campaignKeys: ["payload", "payload-by", "arm", "push-type", "topic"],
         run: { (arguments) throws(BroadsideError) in
             try arguments.expectSubcommand(of: description)
-            if !arguments.has("payload-by") { _ = try arguments.required("payload", "FILE") }
+            try arguments.require([RequiredOption("payload", "FILE", rare: ["payload-by", "arm"])])
             var values = Values.defaults
             try group.read(arguments, into: &values)
             if values.isBroadcast { try checkBroadcast(arguments, &values) }
@@ -74,6 +74,7 @@ enum PayloadCommand {
     private struct Values: OptionValues {
         var payload: String?
         var payloadBy: String?
+        var arms: [String] = []
         var pushType = PushType.alert
         var topic: String?
         var isBroadcast = false
@@ -90,10 +91,15 @@ enum PayloadCommand {
                 "payload-by", .columnDirectory, "COLUMN=DIR",
                 "check every payload in a directory, as send --payload-by uses it"
             ) { (text, values) throws(BroadsideError) in values.payloadBy = text },
+            .repeated(
+                "arm", .namedFile, "ARM=FILE", \.arms,
+                "check the payload of an arm, as send --arm uses it; may be repeated"),
             .choice(
                 "push-type", \.pushType, placeholder: "TYPE",
                 "apns-push-type to check against: \(SendCommand.pushTypes)"),
-            .text("topic", "TOPIC", \.topic, "apns-topic to compare with the push type"),
+            .text(
+                "topic", "TOPIC", \.topic,
+                "apns-topic to compare with the push type, unless it contains {{column}}"),
             .flag(
                 "broadcast", \.isBroadcast,
                 "check as a payload for a broadcast channel, of push type liveactivity"),
@@ -104,7 +110,7 @@ enum PayloadCommand {
     private static func checkBroadcast(
         _ arguments: ParsedArguments, _ values: inout Values
     ) throws(BroadsideError) {
-        for name in ["payload-by", "topic"] where arguments.has(name) {
+        for name in ["payload-by", "arm", "topic"] where arguments.has(name) {
             throw .usage(name, "does not work with --broadcast: remove one of them")
         }
         guard !arguments.has("push-type") || values.pushType == .liveActivity else {
@@ -116,18 +122,30 @@ enum PayloadCommand {
     }
 
     private static func reports(_ values: Values) throws(BroadsideError) -> [PayloadReport] {
-        let (pushType, topic) = (values.pushType, values.topic)
+        let pushType = values.pushType
+        // Only the list shows which topics rows name.
+        let topic = values.topic.flatMap { $0.contains("{{") ? nil : $0 }
         var reports: [PayloadReport] = []
         if let file = values.payload {
             reports.append(
                 try PayloadReport(
                     file: file, pushType: pushType, topic: topic, isBroadcast: values.isBroadcast))
         }
-        guard let option = values.payloadBy else { return reports }
-        let choices = try PayloadReport.directory(option, pushType: pushType, topic: topic)
-        if reports.isEmpty, !choices.contains(where: \.isDefault) {
-            standardErrorLine("broadside: warning: \(PayloadReport.missingDefault(option))")
+        if let option = values.payloadBy {
+            let choices = try PayloadReport.directory(option, pushType: pushType, topic: topic)
+            if reports.isEmpty, !choices.contains(where: \.isDefault) {
+                standardErrorLine("broadside: warning: \(PayloadReport.missingDefault(option))")
+            }
+            reports = choices + reports
         }
-        return choices + reports
+        for text in values.arms {
+            guard let parts = text.parts(atFirst: "="), !parts.before.isEmpty,
+                !parts.behind.isEmpty
+            else { throw .usage("arm", "'\(printable(text))' is not ARM=FILE: correct it") }
+            reports.append(
+                try PayloadReport(
+                    file: String(parts.behind), pushType: pushType, topic: topic, option: "arm"))
+        }
+        return reports
     }
 }
