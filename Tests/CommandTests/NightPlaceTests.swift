@@ -19,6 +19,25 @@ struct NightPlaceTests {
         try server.answers().count
     }
 
+    @Test func `A night with a wrong option writes its summary, but not in place of the notes`()
+        throws
+    {
+        #expect(try nights.run().exitCode == 0)
+        let notes = "\(nights.folder)/evening/nights"
+        let known = try String(contentsOfFile: notes, encoding: .utf8)
+        for more in [["--rate", "abc"], ["--date", "abc"]] {
+            let summary = try nights.campaign.directory.write("yesterday", to: "summary.json")
+            for file in [summary, notes] {
+                let wrong = try nights.run(["--summary", file] + more)
+                #expect(wrong.exitCode == 2 && wrong.errors.contains(more[0]), "\(wrong.errors)")
+            }
+            let written = try Data(contentsOf: URL(filePath: summary))
+            let json = try JSONSerialization.jsonObject(with: written) as? [String: Any]
+            #expect(json?["outcome"] as? String == "error")
+            #expect(try String(contentsOfFile: notes, encoding: .utf8) == known)
+        }
+    }
+
     @Test(arguments: [false, true])
     func `A ledger of another night at a night's path is refused, and nothing is sent`(
         isMoved: Bool

@@ -259,6 +259,7 @@ struct OutputTests {
             (["--tokens", wrong], 0), (["--tokens", "nowhere.txt"], 0), (["--ledger", taken], 0),
             // Nothing shows what earlier runs sent.
             (["--resume", "--ledger", "nowhere"], nil),
+            (["--rate", "abc"], 0), (["--rate", "abc", "--resume"], nil), (["--arm", "a=x"], 0),
         ] as [([String], Int?)] {
             let failed = try object(send(more, code: 2))
             #expect(Set(failed.keys) == Self.summaryKeys)
@@ -271,6 +272,9 @@ struct OutputTests {
         #expect(try object(Data(printed.output.utf8))["outcome"] as? String == "error")
         #expect(
             try send(["--tokens", wrong, "--dry-run"], code: 2) == Data("yesterday".utf8))
+        for more in [["--dry-run"], ["--print-campaign"]] {
+            #expect(try send(["--rate", "abc"] + more, code: 2) == Data("yesterday".utf8))
+        }
         #expect(try campaign.send(to: server.endpoint, ["--limit", "5"]).exitCode == 0)
         let lock = open("\(campaign.ledger)/lock", O_RDWR | O_CLOEXEC)
         defer { close(lock) }
@@ -285,7 +289,7 @@ struct OutputTests {
         #expect(try campaign.send(to: server.endpoint, ["--summary", file]).exitCode == 0)
         let summary = try Data(contentsOf: URL(filePath: file))
         #expect(try object(summary)["accepted"] as? Int == 20)
-        for more in [[], ["--tokens", "nowhere.txt"]] {
+        for more in [[], ["--tokens", "nowhere.txt"], ["--rate", "abc"]] {
             let second = try campaign.send(to: server.endpoint, ["--summary", file] + more)
             #expect(second.exitCode == 2 && second.errorLines.count == 1, "\(second.errors)")
             #expect(try Data(contentsOf: URL(filePath: file)) == summary, "\(more)")

@@ -25,7 +25,13 @@ public enum NightRun {
     }
 
     static func run(_ options: NightOptions, now: UInt64) throws(BroadsideError) -> Int32 {
-        let call = try NightCall(options, now: now)
+        let call: NightCall
+        do throws(BroadsideError) {
+            call = try NightCall(options, now: now)
+        } catch {
+            writeSummary(of: error, options.send)
+            throw error
+        }
         if options.send.opensNoConnection { return try call.check() }
         let date: NightDate
         let notes: NightNotes
@@ -40,6 +46,18 @@ public enum NightRun {
             throw error
         }
         return try call.send(date, notes)
+    }
+
+    /// Writes the summary of a night that did not begin, because its options are wrong. Writes no
+    /// file with the name of the notes: the folder of the night's notes is not known.
+    ///
+    /// - Parameter options: The options that could be read.
+    public static func writeSummary(of error: BroadsideError, _ options: SendOptions) {
+        let name = options.summary.map { $0.parts(atLast: "/")?.behind ?? $0[...] }
+        guard name != NightNotes.name[...] else { return }
+        var options = options
+        options.ledgerUse = .resumeOrBegin
+        CampaignRun.writeSummary(of: error, options)
     }
 }
 

@@ -31,6 +31,14 @@ public enum CampaignRun {
         }
     }
 
+    /// Writes the summary of a run that did not begin, because its options are wrong.
+    ///
+    /// - Parameter options: The options that could be read.
+    public static func writeSummary(of error: BroadsideError, _ options: SendOptions) {
+        guard !mayBeOfEarlierRun(options) else { return }
+        Summary.write(error, isNew: !options.resumes, to: options, nil)
+    }
+
     /// Whether an earlier run may have written the summary's file. That is so if this run had to
     /// begin a ledger, but both the ledger and the file already exist.
     private static func mayBeOfEarlierRun(_ options: SendOptions) -> Bool {

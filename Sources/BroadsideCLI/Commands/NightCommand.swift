@@ -52,7 +52,8 @@ enum NightCommand {
             "dry-run",
         ],
         run: { (arguments) throws(BroadsideError) in
-            let options = try options(from: arguments)
+            let options = try SendCommand.read(
+                arguments, options, write: NightRun.writeSummary)
             if arguments.has("print-campaign") {
                 print(CampaignOptions.text(arguments, of: description), terminator: "")
                 return 0

@@ -47,7 +47,7 @@ enum ProbeCommand {
             "arm-collapse-id", "arm-priority",
         ],
         run: { (arguments) throws(BroadsideError) in
-            let options = try options(from: arguments)
+            let options = try SendCommand.read(arguments, options)
             if arguments.has("print-campaign") {
                 print(CampaignOptions.text(arguments, of: description), terminator: "")
                 return 0

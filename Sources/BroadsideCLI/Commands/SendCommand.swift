@@ -46,7 +46,7 @@ enum SendCommand {
             "dry-run", "ledger",
         ],
         run: { (arguments) throws(BroadsideError) in
-            let options = try options(from: arguments)
+            let options = try read(arguments, options)
             if arguments.has("print-campaign") {
                 print(CampaignOptions.text(arguments, of: description), terminator: "")
                 return 0
@@ -256,6 +256,30 @@ enum SendCommand {
             },
             FleetOptions.label,
         ])
+
+    /// Reads the options of a run. If one is wrong, writes a summary, because its file may have
+    /// that of an earlier run.
+    ///
+    /// - Parameters:
+    ///   - options: Reads the options.
+    ///   - write: Writes the summary, with the options that could be read.
+    static func read<Options>(
+        _ arguments: ParsedArguments,
+        _ options: (ParsedArguments) throws(BroadsideError) -> Options,
+        write: (BroadsideError, SendOptions) -> Void = CampaignRun.writeSummary
+    ) throws(BroadsideError) -> Options {
+        do throws(BroadsideError) {
+            return try options(arguments)
+        } catch {
+            guard !arguments.has("print-campaign") else { throw error }
+            var known = SendOptions()
+            try? results.read(arguments, into: &known)
+            known.summary = arguments.string("summary")
+            known.isDryRun = arguments.has("dry-run") || arguments.has("preview")
+            write(error, known)
+            throw error
+        }
+    }
 
     /// Reads the options' values; the engine checks their combination.
     static func options(from arguments: ParsedArguments) throws(BroadsideError) -> SendOptions {
