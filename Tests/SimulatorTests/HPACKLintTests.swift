@@ -194,6 +194,29 @@ import Testing
         }
     }
 
+    @Test(arguments: [IndexingPolicy.compact, .current])
+    func `A literal priority is found only if it is the inserted one`(_ policy: IndexingPolicy) {
+        var mirror = DynamicTableMirror()
+        var lint = HPACKLint(profile: policy)
+        // The campaign's priority is inserted; the second request is of an arm with another one.
+        for (own, isFound) in [(nil, false), ("5", false), ("10", true), (nil, false)]
+            as [(String?, Bool)]
+        {
+            let fields = [
+                RequestField(.identifier, .hole(count: 36)),
+                own.map { RequestField(.priority, .hole(count: $0.utf8.count)) }
+                    ?? RequestField(.priority, "10"),
+            ]
+            var block = RequestBlockEncoder.encode(
+                fields, mirror: &mirror, indexingPolicy: policy, huffman: true)
+            if let own, let hole = block.hole(.priority) {
+                block.bytes.replaceSubrange(hole, with: own.utf8)
+            }
+            let finding = block.bytes.withBytes { lint.check($0) }
+            #expect((finding != nil) == isFound, "\(own ?? "the campaign's"): \(finding as Any)")
+        }
+    }
+
     /// Frames cut at every place still give the same blocks.
     @Test func `Header blocks are found although frames are cut at any byte`() {
         let block = hexBytes(Vectors.strictFirst)

@@ -21,6 +21,8 @@ internal import BroadsideHPACK
 /// - The changing headers are apns-id, apns-expiration and apns-collapse-id.
 /// - Never-indexed literals count as literals without indexing.
 /// - A constant header may be a literal if the table has no room for the header.
+/// - A literal apns-priority is permitted if its value differs from the inserted one, because the
+///   arms of a campaign may have different priorities.
 /// - With `current`, the provider token is always a literal.
 /// - With `strict`, a literal `:method` is not a deviation, because the text on which `strict` is
 ///   based requires literals for all other headers.
@@ -161,9 +163,13 @@ struct HPACKLint {
             (.current, .withoutIndexing), (.current, .neverIndexed):
             // A literal is correct if an insertion would evict entries that others refer to.
             let value = LintText.decoded(field.value, in: block)
-            if name.isOfAPNs, table.hasRoom(for: name, valueCount: value.count) {
-                report(.literal, name)
+            guard name.isOfAPNs, table.hasRoom(for: name, valueCount: value.count) else { return }
+            if name == .field(.priority), let inserted = insertedValues[name],
+                inserted != LintText.hash(value)
+            {
+                return
             }
+            report(.literal, name)
         default: break
         }
     }
