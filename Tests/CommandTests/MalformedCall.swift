@@ -76,6 +76,13 @@ extension MalformedCall {
         .init(["ledger"], says: ["stats, export, verify, find"]),
         .init(["ledger", "stat", "--ledger", "x"], says: ["'stat'", "stats"]),
         .init(["ledger", "stats"], says: ["--ledger is missing"]),
+        .init(
+            ["ledger", "find"],
+            says: ["--ledger and --apns-id are missing", "--apns-id ID, or --token TOKEN"]),
+        .init(["ledger", "repair"], says: ["--ledger and --output are missing"]),
+        .init(
+            ["ledger", "forget"],
+            says: ["--tokens and --ledger are missing", "--tokens FILE, or --token TOKEN"]),
         .init(["ledger", "stats", "--ledger", "@nothing"], says: ["@nothing"]),
         .init(["ledger", "stats", "--ledger", "@strange"], says: ["@strange"]),
         .init(["ledger", "stats", "--ledger", "@empty"], says: ["@empty"]),

@@ -179,6 +179,7 @@ enum LedgerCommand {
         if subcommand == "merge" {
             return try merge(Array(arguments.words.dropFirst()), values, arguments)
         }
+        try arguments.require(required(by: subcommand))
         let path = try arguments.required("ledger", "DIR")
         if subcommand == "find" { return try find(values) }
         if subcommand == "forget" {
@@ -214,6 +215,16 @@ enum LedgerCommand {
         return 0
     }
 
+    /// Options that a subcommand other than `merge` requires.
+    private static func required(by subcommand: String) -> [RequiredOption] {
+        switch subcommand {
+        case "find": [.ledger, RequiredOption("apns-id", "ID", or: [("token", "TOKEN")])]
+        case "repair": [.ledger, RequiredOption("output", "DIR")]
+        case "forget": [RequiredOption("tokens", "FILE", or: [("token", "TOKEN")]), .ledger]
+        default: [.ledger]
+        }
+    }
+
     /// Returns the format that the name of an export's file implies; CSV if it implies none.
     private static func format(of output: String?) throws(BroadsideError) -> ExportFormat {
         switch output.flatMap(ExportFormat.implied) {
@@ -230,7 +241,6 @@ enum LedgerCommand {
     private static func forget(
         _ values: Values, _ arguments: ParsedArguments
     ) throws(BroadsideError) -> Int32 {
-        try arguments.require([RequiredOption("tokens", "FILE", or: [("token", "TOKEN")])])
         if values.token != nil, let name = ["tokens", "token-column"].first(where: arguments.has) {
             throw .usage(name, "and --token exclude each other: give one of them")
         }
