@@ -62,11 +62,11 @@ public struct LedgerReader {
         try checkShards()
         assert(
             summary.count(.accepted) <= summary.reservedRowCount, "only reserved rows are accepted")
-        var text = "sound: \(summary.reservedRowCount) rows reserved, "
-        text += "\(summary.count(.accepted)) accepted"
+        var text = "sound: \(grouped(summary.reservedRowCount)) rows reserved, "
+        text += "\(grouped(summary.count(.accepted))) accepted"
         text += isFinished ? ", finished" : ", not finished"
         if manifest.shards != nil {
-            text += ", \(ledgers.count) \(manifest.holdsParts ? "parts" : "shards")"
+            text += ", \(grouped(ledgers.count)) \(manifest.holdsParts ? "parts" : "shards")"
         }
         return text + notes
     }

@@ -128,8 +128,8 @@ struct RunConclusion {
                 + "broadside tokens check, or raise --max-invalid"
         }
         if cause == .complete, let rest = summary.remaining, rest > 0, plan.options.limit != nil {
-            return "\(rest) rows beyond --limit are in doubt: to send them, resume with a higher "
-                + "limit; to record them as unknown, resume with --on-lost record"
+            return "\(grouped(rest)) rows beyond --limit are in doubt: to send them, resume with a "
+                + "higher limit; to record them as unknown, resume with --on-lost record"
         }
         if cause == .complete, summary.openRowsText == nil { return summary.lengthAdvice }
         let what =

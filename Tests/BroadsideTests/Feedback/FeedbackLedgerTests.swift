@@ -29,7 +29,7 @@ import Testing
         #expect(ledger.count == 1000)
         try ledger.finish()
         let verified = try LedgerReader(path: path).verify()
-        #expect(verified.contains("1000 rows reserved") && verified.contains(", finished"))
+        #expect(verified.contains("1,000 rows reserved") && verified.contains(", finished"))
         #expect(FeedbackLedger.tuplesLimit <= 10_000_000)
     }
 }
