@@ -179,9 +179,9 @@ enum SendCommand {
                     + "--protocol binary, which has no responses"),
             .choice(
                 "hpack", \.headerIndexing,
-                "headers in APNs' HPACK table; strict: the first apns-id, apns-expiration and "
-                    + "apns-collapse-id; compact: also constant headers and the provider token; "
-                    + "current (Apple's present text): also constant headers"),
+                "which headers APNs may cache; strict: Apple's older documents, most bytes; current: "
+                    + "Apple's present text about requests, also constant headers; compact: its "
+                    + "text about connections, also the provider token, fewest bytes"),
         ])
 
     private static let whenThingsGoWrong = OptionGroup<SendOptions>(

@@ -5,7 +5,7 @@ import BroadsideSupport
 enum FleetOptions {
     static let part = Option<SendOptions>.custom(
         "part", .text, "K/N",
-        "this list is the Kth of N lists of one campaign; requires --campaign-id"
+        "this list is the Kth of N lists of the same campaign; requires --campaign-id"
     ) { (text, options) throws(BroadsideError) in
         guard let part = CampaignPart(text) else {
             throw .usage(

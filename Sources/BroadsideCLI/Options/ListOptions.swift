@@ -49,13 +49,13 @@ enum ListOptions {
         options: [
             .custom(
                 "shard", .text, "K/N",
-                "send only the Kth of N parts of the list; every row is in exactly one part; N is at most \(grouped(UInt64(ListShard.countMax)))"
+                "send the Kth of N shares of this list, for N runs over one list; every row is in exactly one share; N is at most \(grouped(UInt64(ListShard.countMax)))"
             ) { (text, options) throws(BroadsideError) in
                 guard let shard = ListShard(text) else {
                     throw .usage(
                         "shard",
-                        "'\(text)' is not a part: write K/N, the Kth of N parts, such as 1/4; a list has "
-                            + "at most \(grouped(UInt64(ListShard.countMax))) parts")
+                        "'\(text)' is not a share: write K/N, the Kth of N shares, such as 1/4; a list has "
+                            + "at most \(grouped(UInt64(ListShard.countMax))) shares")
                 }
                 options.shard = shard
             },
