@@ -23,12 +23,12 @@ extension PayloadLint {
                 "'\(key)' belongs to the start of an activity, but a broadcast can't start one: "
                     + "remove it")
         }
-        for member in document.members where member.isTemplate {
-            error(
-                member.valueOffset,
-                "'\(member.key)' has a placeholder, but a broadcast has no rows to fill it in: "
-                    + "write the value")
-        }
+    }
+
+    /// Message about a placeholder in the payload of a broadcast.
+    static func unfilled(_ column: String) -> String {
+        "{{\(column)}} is a placeholder, but a broadcast has no rows to fill it in: write the "
+            + "value, or {{{{ for {{"
     }
 
     private mutating func checkEvent(_ aps: PayloadDocument.Member) {
@@ -36,7 +36,7 @@ extension PayloadLint {
             return error(
                 aps.keyOffset, "this broadcast lacks 'event' in aps: add \"update\" or \"end\"")
         }
-        guard event.kind == .string else { return }
+        guard event.kind == .string, !event.isTemplate else { return }
         switch event.text {
         case "update":
             guard !has("content-state") else { return }

@@ -4,22 +4,29 @@ import BroadsideSupport
 extension PayloadLint {
     // MARK: Placeholders
 
-    /// Checks placeholders that are probably not meant as they are written: defaults that are
-    /// filters of another language or have blanks around them, and braces that are escaped.
+    /// Checks placeholders that are probably not meant as they are written: all of a broadcast's,
+    /// defaults that are filters of another language or have blanks around them, and braces that
+    /// are escaped.
     mutating func checkPlaceholders(_ payload: RawSpan) {
         var tokenizer = JSONTokenizer()
         while let token = try? tokenizer.next(in: payload) {
             guard token.kind == .string else { continue }
-            checkDefaults(token, payload)
+            checkPlaceholders(token, payload)
             if token.hasEscapes { checkBraces(token, payload) }
         }
     }
 
-    private mutating func checkDefaults(_ token: JSONTokenizer.Token, _ payload: RawSpan) {
+    private mutating func checkPlaceholders(
+        _ token: JSONTokenizer.Token, _ payload: RawSpan
+    ) {
         let inside = token.range.map { payload.byte(at: $0) }
         // Invalid templates are reported when they are compiled.
         let pieces = (try? TemplatePiece.divide(inside[...], at: token.start, isJSON: true)) ?? []
         for case .placeholder(let placeholder) in pieces {
+            guard !isBroadcast else {
+                error(placeholder.offset, Self.unfilled(placeholder.column))
+                continue
+            }
             if let filter = ForeignFilter(placeholder, isJSON: true) {
                 if filter.isCertain {
                     error(placeholder.offset, filter.message)

@@ -115,7 +115,7 @@ public struct PayloadLint {
             error(
                 member.valueOffset,
                 "'\(key.name)' is \(member.kind.description): it must be \(key.kinds.description)"
-                    + Self.templateAdvice(member, key))
+                    + (isBroadcast ? "" : Self.templateAdvice(member, key)))
         } else if key.kinds == .array, !member.elements.isSubset(of: .string) {
             error(member.valueOffset, "'\(key.name)' must be an array of strings")
         }

@@ -54,6 +54,17 @@ import Testing
         #expect(found.first?.isError == isError)
     }
 
+    @Test func `Each placeholder is an error at its place, also with a default and in an array`() {
+        let found = findings(
+            """
+            {"aps":{"timestamp":"{{t:int}}","event":"update","content-state":{"a":"{{b|c}}"},
+            "alert":{"title":{"loc-key":"G","loc-args":["{{d}}","{{{{"]},"body":"e"}}}
+            """)
+        #expect(found.allSatisfy { $0.isError && $0.problem.message.contains("has no rows") })
+        let places = found.map { [$0.problem.line, $0.problem.column] }
+        #expect(places == [[1, 22], [1, 72], [2, 46]], "\(found)")
+    }
+
     @Test(arguments: ["attributes", "attributes-type", "input-push-token", "input-push-channel"])
     func `A key that belongs to a start is an error in a broadcast`(_ key: String) {
         let value = ["attributes": "{}", "input-push-token": "1"][key] ?? "\"x\""

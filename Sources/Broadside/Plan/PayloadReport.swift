@@ -67,7 +67,10 @@ public struct PayloadReport: Sendable {
         }
         do throws(PayloadCheck.Problem) {
             let template = try PayloadTemplate(bytes)
-            minifiedByteCount = template.constantCount
+            // The text of a placeholder is not filled in, so it counts.
+            minifiedByteCount =
+                isBroadcast && template.isPersonal
+                ? PayloadMinifier.minify(bytes).count : template.constantCount
             columns = template.uses.map(\.column)
             fittedColumn = template.fittedColumn
             let tooLarge =
@@ -179,11 +182,11 @@ public struct PayloadReport: Sendable {
             text +=
                 "size      \(grouped(minifiedByteCount)) of \(grouped(limit)) bytes that \(subject) "
             text += "allows (\(grouped(byteCount)) with blanks and line breaks)\n"
-            if !columns.isEmpty {
+            if !isBroadcast, !columns.isEmpty {
                 let names = ForeignText.escaped(columns.joined(separator: ", "))
                 text += "template  each row adds its \(names)\n"
             }
-            if let fittedColumn {
+            if !isBroadcast, let fittedColumn {
                 text +=
                     "shortened \(ForeignText.escaped(fittedColumn)), so that each payload fits\n"
             }
