@@ -56,4 +56,23 @@ extension PayloadLint {
         default: error(event.valueOffset, "'event' of a broadcast must be one of update, end")
         }
     }
+
+    /// Checks the channel to which the start of an activity subscribes it.
+    mutating func checkSubscription() {
+        guard let channel = document.member(["aps"], "input-push-channel") else { return }
+        if channel.kind == .string, !channel.isTemplate,
+            !BroadcastChannel.isID(channel.text.utf8)
+        {
+            error(
+                channel.valueOffset,
+                "'input-push-channel' is not a channel ID, which is base64: copy it as "
+                    + "broadside channel create printed it")
+        }
+        if let token = document.member(["aps"], "input-push-token") {
+            warn(
+                token.keyOffset,
+                "'input-push-token' and 'input-push-channel' exclude each other: an activity gets "
+                    + "updates by its own token or by the channel: keep one")
+        }
+    }
 }

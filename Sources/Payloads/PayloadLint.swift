@@ -335,6 +335,7 @@ extension PayloadLint {
         for key in needed where !has(key) {
             error(aps.keyOffset, "this Live Activity push needs '\(key)' in aps: add it")
         }
+        checkSubscription()
     }
 
     /// Checks that a push of type mdm has the PushMagic string and nothing else (Apple, "Sending

@@ -217,6 +217,12 @@ import Testing
         .init(#"{"aps":{"event":"update"}}"#, .liveActivity, says: "needs 'content-state'"),
         .init(#"{"aps":{"event":"start"}}"#, .liveActivity, says: "needs 'attributes-type'"),
         .init(#"{"aps":{"event":"start"}}"#, .liveActivity, says: "needs 'alert'"),
+        .init(
+            #"{"aps":{"input-push-channel":"bm90 base64!"}}"#, .liveActivity, at: (1, 30),
+            says: "is not a channel ID"),
+        .init(
+            #"{"aps":{"input-push-channel":"YQ==","input-push-token":1}}"#, .liveActivity,
+            isError: false, at: (1, 37), says: "exclude each other"),
         .init(#"{"aps":{}}"#, isError: false, says: "devices show nothing"),
         .init(
             #"{"aps":{"title":"Sale","body":"Today only"}}"#, at: (1, 2),
