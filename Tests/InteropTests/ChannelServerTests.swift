@@ -36,6 +36,22 @@ struct ChannelServerTests {
         #expect(seen.flatMap(\.problems) == [])
     }
 
+    @Test func `A broadcast reads its payload from a pipe`() throws {
+        let server = try ChannelCommandTests.server("check")
+        let caller = try Caller()
+        let words =
+            [
+                try Broadside.path(), "broadcast", "--channel", ChannelCommandTests.channel,
+                "--payload", "/dev/stdin", "--ledger", caller.ledger,
+            ] + caller.credential(server.endpoint)
+        let sent = try Subprocess(
+            "sh", ["-c", #"cat "$0" | "$@""#, caller.payload] + words, in: caller.directory
+        ).wait(limit: 60)
+        #expect(sent.exitCode == 0 && sent.errors.isEmpty, "\(sent.errors)")
+        #expect(
+            try ChannelCommandTests.seen(server).map(\.body) == [ChannelCommandTests.minified])
+    }
+
     @Test func `A broadcast that a server refuses in each attempt remains, and the cause is named`()
         throws
     {

@@ -40,23 +40,27 @@ struct Broadcast {
         guard let path = options.payload else {
             throw .usage("payload", "is missing: add --payload FILE")
         }
-        let report = try PayloadReport(
-            file: path, pushType: .liveActivity, topic: nil, isBroadcast: true)
-        let bytes = try readFile(path, option: "payload", limit: PayloadFiles.fileLimit)
+        let name = InputName(path, option: "payload")
+        try PayloadFiles.checkFile(path, shownAs: name)
+        // The file may be a pipe, which can be read only once.
+        let file = try readFile(
+            path, shownAs: name, limit: PayloadFiles.fileLimit, mustStay: true)
         if options.payloadCheck == .error {
-            if let failure = PayloadReport.failure(of: [report]) { throw .request(failure) }
+            let report = PayloadReport(
+                file, file: path, shownAs: name, pushType: .liveActivity, isBroadcast: true)
+            if let failure = report.failure { throw .request(failure) }
             warnings += PayloadReport.warnings(of: [report])
-        } else if let problem = PayloadCheck.syntaxProblem(bytes.rawSpan) {
-            throw .request(problem.description(file: "--payload \(path)"))
+        } else if let problem = PayloadCheck.syntaxProblem(file.rawSpan) {
+            throw .request(name, problem.description(file: ""))
         }
-        let minified = PayloadMinifier.minify(bytes.rawSpan)
-        guard minified.count <= BroadcastChannel.payloadCountMax else {
+        let payload = PayloadMinifier.minify(file.rawSpan)
+        guard payload.count <= BroadcastChannel.payloadCountMax else {
             throw .usage(
                 "payload",
-                "\(path): has \(grouped(minified.count)) bytes, but a broadcast can have at most "
+                "\(path): has \(grouped(payload.count)) bytes, but a broadcast can have at most "
                     + "\(grouped(BroadcastChannel.payloadCountMax)): shorten it")
         }
-        return minified
+        return payload
     }
 
     private static func checkExpiration(
