@@ -76,3 +76,14 @@ extension PayloadLint {
         }
     }
 }
+
+extension PayloadTemplate {
+    /// Returns the payload of a broadcast.
+    ///
+    /// - Throws: The first placeholder, because a broadcast has no rows.
+    public func broadcastPayload() throws(PayloadCheck.Problem) -> [UInt8] {
+        guard let use = uses.first else { return constantPayload }
+        throw PayloadCheck.Problem(
+            line: use.line, column: use.character, message: PayloadLint.unfilled(use.column))
+    }
+}

@@ -36,9 +36,12 @@ struct ChannelServerTests {
         #expect(seen.flatMap(\.problems) == [])
     }
 
-    @Test func `A broadcast reads its payload from a pipe`() throws {
+    @Test func `A broadcast reads its payload from a pipe, and sends four opening braces as two`()
+        throws
+    {
         let server = try ChannelCommandTests.server("check")
-        let caller = try Caller()
+        let text = ChannelCommandTests.update.replacing("74", with: "\"{{{{x}}\"")
+        let caller = try Caller(payload: text)
         let words =
             [
                 try Broadside.path(), "broadcast", "--channel", ChannelCommandTests.channel,
@@ -48,8 +51,8 @@ struct ChannelServerTests {
             "sh", ["-c", #"cat "$0" | "$@""#, caller.payload] + words, in: caller.directory
         ).wait(limit: 60)
         #expect(sent.exitCode == 0 && sent.errors.isEmpty, "\(sent.errors)")
-        #expect(
-            try ChannelCommandTests.seen(server).map(\.body) == [ChannelCommandTests.minified])
+        let expected = ChannelCommandTests.minified.replacing("74", with: "\"{{x}}\"")
+        #expect(try ChannelCommandTests.seen(server).map(\.body) == [expected])
     }
 
     @Test func `A broadcast that a server refuses in each attempt remains, and the cause is named`()

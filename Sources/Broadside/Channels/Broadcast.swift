@@ -53,7 +53,12 @@ struct Broadcast {
         } else if let problem = PayloadCheck.syntaxProblem(file.rawSpan) {
             throw .request(name, problem.description(file: ""))
         }
-        let payload = PayloadMinifier.minify(file.rawSpan)
+        let payload: [UInt8]
+        do throws(PayloadCheck.Problem) {
+            payload = try PayloadTemplate(file.rawSpan).broadcastPayload()
+        } catch {
+            throw .request(name, error.description(file: ""))
+        }
         guard payload.count <= BroadcastChannel.payloadCountMax else {
             throw .usage(
                 "payload",
