@@ -161,7 +161,7 @@ struct ChannelCommandTests {
             ("429:TooManyRequests,check", ["create"], 0, "", 2),
             ("503/retry-after=600", ["list"], 1, "try again later", 1),
             ("close,list:3", ["create"], 6, "3 channels now", 2),
-            ("502", ["create"], 6, "orphan", 2),
+            ("502", ["create"], 6, "orphan", 2), ("524", ["create"], 6, "orphan", 2),
             (
                 "close,400:ChannelNotRegistered",
                 ["delete", "--yes", "--channel", channel], 0, "", 2
@@ -318,7 +318,7 @@ struct ChannelCommandTests {
             ("refuse,goaway,check", [], 0, "accepted", 2),
             ("503", ["--max-attempts", "2"], 6, "failed", 2),
             ("close", [], 6, "unknown", 1), ("502", [], 6, "unknown", 1),
-            ("204", [], 6, "unknown", 1),
+            ("204", [], 6, "unknown", 1), ("524", [], 6, "unknown", 1),
             ("400:ChannelNotRegistered", [], 4, "rejected", 1),
             ("413:PayloadTooLarge", [], 4, "rejected", 1),
             ("400:NewReason", [], 4, "rejected", 1),

@@ -5,11 +5,10 @@ import BroadsideSupport
 enum ChannelRefusal {
     /// What a response means for its request.
     enum Class {
-        /// The request was throttled, or the server fails. APNs did not accept the request, and a
-        /// repeat is safe.
+        /// APNs or a gateway certainly did not process the request, and a repeat is safe.
         case busy
-        /// The response comes from a gateway that had forwarded the request, so the request may
-        /// have been processed.
+        /// The request may have been processed: the response comes from a gateway that had
+        /// forwarded the request, or its status has no meaning of APNs'.
         case lost
         /// The credential was refused. The request itself may be right.
         case credential
@@ -23,8 +22,12 @@ enum ChannelRefusal {
     /// Classifies a response that does not mean success.
     static func classify(_ response: BlockingConnection.Response) -> Class {
         switch (response.status ?? 0, response.reason) {
-        case (502, _), (504, _), (200..<300, _): .lost
-        case (429, _), (500..., _), (408, _), (421, _), (425, _): .busy
+        // With 429, 500 and 503, APNs did not accept the request. By HTTP's definition, with 408
+        // the server did not receive the whole request (RFC 9110 section 15.5.9), with 421 it can't
+        // respond for the host (15.5.20), and with 425 it did not process a request that may be a
+        // replay (RFC 8470 section 5.2).
+        case (429, _), (500, _), (503, _), (408, _), (421, _), (425, _): .busy
+        case (500..., _), (200..<300, _): .lost
         case (403, _): .credential
         case (300..<400, nil), (401, nil), (407, nil): .notFromAPNs
         default: response.reason == nil && response.reasonText == nil ? .notFromAPNs : .request

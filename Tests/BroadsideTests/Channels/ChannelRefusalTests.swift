@@ -1,0 +1,18 @@
+import Testing
+
+@testable import BroadsideCampaigns
+
+/// When requests about channels and broadcasts are repeated.
+struct ChannelRefusalTests {
+    @Test(
+        arguments: [
+            (429, .busy), (500, .busy), (503, .busy), (408, .busy), (421, .busy), (425, .busy),
+            (501, .lost), (502, .lost), (504, .lost), (505, .lost), (524, .lost), (204, .lost),
+        ] as [(UInt16, ChannelRefusal.Class)])
+    func `Only a status that excludes processing permits a repeat of each request`(
+        _ status: UInt16, _ expected: ChannelRefusal.Class
+    ) {
+        let response = BlockingConnection.Response(status: status, reason: nil)
+        #expect(ChannelRefusal.classify(response) == expected)
+    }
+}
