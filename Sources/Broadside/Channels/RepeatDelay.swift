@@ -8,13 +8,13 @@ enum RepeatDelay {
     static let limitSeconds: UInt64 = 60
 
     /// Returns the delay before the next attempt, in seconds: 1 s, doubled after each attempt,
-    /// unless the response asks for another delay. Returns nil if that delay is longer than
-    /// `limitSeconds`.
+    /// unless the response asks for another delay. A shorter delay than 1 s is 1 s; a longer one
+    /// than `limitSeconds` is nil.
     ///
     /// - Parameter attempts: Number of attempts so far, from 1.
     static func seconds(after attempts: Int, retryAfter: UInt64?) -> UInt64? {
         assert(attempts > 0, "a delay follows an attempt")
-        if let retryAfter { return retryAfter <= limitSeconds ? retryAfter : nil }
+        if let retryAfter { return retryAfter <= limitSeconds ? max(1, retryAfter) : nil }
         return min(limitSeconds, 1 << UInt64(min(attempts - 1, 6)))
     }
 

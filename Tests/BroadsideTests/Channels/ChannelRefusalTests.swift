@@ -15,4 +15,11 @@ struct ChannelRefusalTests {
         let response = BlockingConnection.Response(status: status, reason: nil)
         #expect(ChannelRefusal.classify(response) == expected)
     }
+
+    @Test(arguments: [(nil, 4), (0, 1), (1, 1), (60, 60), (61, nil)] as [(UInt64?, UInt64?)])
+    func `Retry-After decides on a delay of 1 to 60 seconds, and a longer one is not waited for`(
+        _ retryAfter: UInt64?, _ seconds: UInt64?
+    ) {
+        #expect(RepeatDelay.seconds(after: 3, retryAfter: retryAfter) == seconds)
+    }
 }
