@@ -166,10 +166,12 @@ struct ChannelCommandTests {
                 "close,400:ChannelNotRegistered",
                 ["delete", "--yes", "--channel", channel], 0, "", 2
             ),
+            ("close,404:BadPath", ["delete", "--yes", "--channel", channel], 0, "", 2),
             (
                 "400:ChannelNotRegistered", ["delete", "--yes", "--channel", channel], 4,
                 "no such channel", 1
             ),
+            ("404:BadPath", ["delete", "--yes", "--channel", channel], 4, "APNs' host", 1),
             ("201", ["create"], 6, "names no channel", 1),
             ("raw:[]", ["list"], 1, "APNs' format", 1),
             ("list:10000", ["list"], 0, "", 1),

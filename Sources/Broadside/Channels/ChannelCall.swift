@@ -71,6 +71,13 @@ struct ChannelCall {
         }
     }
 
+    /// Whether the response to a repeated delete means that the channel is gone. APNs reports
+    /// ChannelNotRegistered, and has been seen to report BadPath.
+    func isGone(_ response: BlockingConnection.Response) -> Bool {
+        action == .delete
+            && (response.reason == .channelNotRegistered || response.reason == .badPath)
+    }
+
     /// Error for a response that refuses the request.
     func refusal(
         _ response: BlockingConnection.Response, exitCode: Int32

@@ -78,9 +78,7 @@ public enum ChannelRun {
                     try checkSize(connection, call)
                     return response
                 }
-                if wasLost, call.action == .delete, response.reason == .channelNotRegistered {
-                    return nil
-                }
+                if wasLost, call.isGone(response) { return nil }
                 switch ChannelRefusal.classify(response) {
                 case .busy where !isLast: retryAfter = response.retryAfterSeconds
                 case .lost where call.action == .create: throw orphan(call, response.summary)
