@@ -34,7 +34,8 @@ final class BroadcastLedger {
     /// them itself.
     private var previousLengths: [SegmentLength] = []
     private let isNew: Bool
-    /// Outcome so far.
+    /// Outcome so far. Its attempts are the requests that the ledger knows of and those that this
+    /// start sent; if the row was reopened, only the latter.
     private(set) var outcome = Outcome()
     /// Whether an earlier start may have sent the broadcast.
     private(set) var mayHaveBeenSent = false
@@ -158,22 +159,30 @@ final class BroadcastLedger {
         writer?.reserve(chunk, nowMilliseconds: now.wallMilliseconds)
         try write()
         mayHaveBeenSent = outcome.state == .inDoubt || outcome.state == .unknown
-        outcome = Outcome(state: .inDoubt, attempts: outcome.attempts)
+        // As for every ledger, the attempts of a reopened row count from 0 again.
+        let attempts = reopens.contains(outcome.state) ? 0 : outcome.attempts
+        outcome = Outcome(state: .inDoubt, attempts: attempts)
+    }
+
+    /// Counts a request of the reserved row.
+    func countAttempt() {
+        precondition(outcome.state == .inDoubt, "only a reserved row is sent")
+        if outcome.attempts < .max { outcome.attempts += 1 }
     }
 
     /// Records the outcome durably.
     ///
-    /// - Parameters:
-    ///   - attempts: Number of requests of this and earlier starts.
-    ///   - uniqueID: Value of apns-unique-id; nil if there is none.
+    /// - Parameter uniqueID: Value of apns-unique-id; nil if there is none.
     func settle(
         _ state: RowState, status: UInt16, reason: Reason?, reasonText: String? = nil,
-        attempts: UInt16, uniqueID: String? = nil, _ now: Now
+        uniqueID: String? = nil, _ now: Now
     ) throws(BroadsideError) {
         precondition(outcome.state == .inDoubt, "only a reserved row has an outcome")
+        // An earlier start that was killed may have sent a request without counting it.
+        let attempts = max(1, outcome.attempts)
         if state == .accepted {
             writer?.accepted(
-                row: 0, fingerprint: 0, attempts: Int(max(1, attempts)),
+                row: 0, fingerprint: 0, attempts: Int(attempts),
                 nowMilliseconds: now.wallMilliseconds)
         } else {
             let text = reason == nil ? reasonText.map { Array($0.utf8) } : nil
@@ -211,28 +220,28 @@ final class BroadcastLedger {
     /// Records that the response was lost.
     ///
     /// - Parameter status: Status from a gateway that lost the response; 0: none.
-    func settleUnknown(
-        status: UInt16 = 0, attempts: UInt16, _ now: Now
-    ) throws(BroadsideError) {
-        try settle(
-            .unknown, status: status, reason: .connectionLost, attempts: max(1, attempts), now)
+    func settleUnknown(status: UInt16 = 0, _ now: Now) throws(BroadsideError) {
+        try settle(.unknown, status: status, reason: .connectionLost, now)
     }
 
-    /// Records that this start's request was certainly not processed, so that a later start sends
-    /// the broadcast.
-    func release(attempts: UInt16, _ now: Now) throws(BroadsideError) {
+    /// Records durably that this start's requests were certainly not processed, so that a later start
+    /// sends the broadcast.
+    func release(_ now: Now) throws(BroadsideError) {
         precondition(outcome.state == .inDoubt, "only a reserved row is released")
-        guard !mayHaveBeenSent else { return try settleUnknown(attempts: attempts, now) }
+        guard !mayHaveBeenSent else { return try settleUnknown(now) }
         writer?.release(
-            row: 0, count: 1, attempts: Int(attempts), nowMilliseconds: now.wallMilliseconds)
+            row: 0, count: 1, attempts: Int(outcome.attempts),
+            nowMilliseconds: now.wallMilliseconds)
         try write()
-        outcome = Outcome(state: .remaining, attempts: attempts)
+        outcome = Outcome(state: .remaining, attempts: outcome.attempts)
         try end()
     }
 
-    /// Records the run's end in the manifest; does nothing if no run has begun.
-    func end() throws(BroadsideError) {
-        guard let position = writer?.writtenPosition else { return }
+    /// Records the run's end in the manifest.
+    private func end() throws(BroadsideError) {
+        guard let position = writer?.writtenPosition else {
+            preconditionFailure("only a run that has begun ends")
+        }
         manifest.endEpoch(
             lengths: [SegmentLength(reactor: 0, byteCount: position)],
             isFinished: outcome.state.isSettled)

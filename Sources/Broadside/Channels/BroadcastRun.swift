@@ -65,7 +65,7 @@ public enum BroadcastRun {
             if !options.retry.contains(RowState.unknown) {
                 try ledger.begin(Clock.now())
                 try ledger.reserve(reopening: [], Clock.now())
-                try ledger.settleUnknown(attempts: ledger.outcome.attempts, Clock.now())
+                try ledger.settleUnknown(Clock.now())
                 return reportEarlier(broadcast, ledger)
             }
         case let state where options.retry.contains(state): break
@@ -134,40 +134,36 @@ public enum BroadcastRun {
     ) throws(BroadsideError) {
         let request = broadcast.request(ledger)
         var connection = first
-        var attempts: UInt16 = 0
+        var attempts = 0
         while true {
             attempts += 1
-            assert(Int(attempts) <= options.attemptsMax, "the last attempt ends a broadcast")
-            let isLast = attempts >= UInt16(options.attemptsMax)
+            assert(attempts <= options.attemptsMax, "the last attempt ends a broadcast")
+            let isLast = attempts >= options.attemptsMax
             var retryAfter: UInt64?
-            let outcome: SingleRequestServer.Outcome
-            do throws(BroadsideError) {
-                outcome = try broadcast.server.exchange(request, over: connection)
-            } catch {
-                try ledger.release(attempts: attempts - 1, Clock.now())
-                throw error
-            }
-            switch outcome {
+            switch try exchange(request, broadcast, ledger, over: connection) {
             case .response(let response):
-                if try settle(response, attempts, isLast: isLast, ledger) { return }
+                if try settle(response, isLast: isLast, ledger) { return }
                 retryAfter = response.retryAfterSeconds
             case .lost(let message):
                 standardErrorLine("broadside: \(broadcast.server.hostAndPort): \(message)")
-                return try ledger.settleUnknown(attempts: attempts, Clock.now())
-            case .notProcessed(let refusal, let cause):
-                guard refusal == nil, !isLast else {
-                    try ledger.release(attempts: attempts, Clock.now())
-                    throw BroadsideError(
-                        "\(broadcast.server.hostAndPort) did not process the broadcast"
-                            + (refusal == nil
-                                ? " in \(attempts) attempt\(attempts == 1 ? "" : "s")" : "")
-                            + ": \(cause): start it again later with \(ledger.nextOptions)",
-                        exitCode: refusal == nil ? ExitCode.failure : ExitCode.refused)
-                }
+                return try ledger.settleUnknown(Clock.now())
+            case .notProcessed(.some, let cause):
+                try ledger.release(Clock.now())
+                throw BroadsideError(
+                    "\(broadcast.server.hostAndPort) did not process the broadcast: \(cause): start "
+                        + "it again later with \(ledger.nextOptions)",
+                    exitCode: ExitCode.refused)
+            case .notProcessed(nil, let cause):
+                guard isLast else { break }
+                try ledger.release(Clock.now())
+                throw BroadsideError(
+                    "\(broadcast.server.hostAndPort) did not process the broadcast in "
+                        + "\(attempts) attempt\(attempts == 1 ? "" : "s"): \(cause): start it again "
+                        + "later with \(ledger.nextOptions)",
+                    exitCode: ExitCode.failure)
             }
-            guard let seconds = RepeatDelay.seconds(after: Int(attempts), retryAfter: retryAfter)
-            else {
-                try ledger.release(attempts: attempts, Clock.now())
+            guard let seconds = RepeatDelay.seconds(after: attempts, retryAfter: retryAfter) else {
+                try ledger.release(Clock.now())
                 throw BroadsideError(
                     "APNs asks you to wait \(grouped(retryAfter ?? 0)) seconds; then start the "
                         + "broadcast again with \(ledger.nextOptions)",
@@ -177,9 +173,25 @@ public enum BroadcastRun {
             do throws(BroadsideError) {
                 connection = try broadcast.server.connect()
             } catch {
-                try ledger.release(attempts: attempts, Clock.now())
+                try ledger.release(Clock.now())
                 throw error
             }
+        }
+    }
+
+    /// Sends the request of the reserved row.
+    private static func exchange(
+        _ request: SingleRequest, _ broadcast: Broadcast, _ ledger: BroadcastLedger,
+        over connection: BlockingConnection
+    ) throws(BroadsideError) -> SingleRequestServer.Outcome {
+        do throws(BroadsideError) {
+            let outcome = try broadcast.server.exchange(request, over: connection)
+            ledger.countAttempt()
+            return outcome
+        } catch {
+            // The credential can't be used, so nothing was sent.
+            try ledger.release(Clock.now())
+            throw error
         }
     }
 
@@ -187,14 +199,13 @@ public enum BroadcastRun {
     ///
     /// - Returns: False if the request has to be repeated.
     private static func settle(
-        _ response: BlockingConnection.Response, _ attempts: UInt16, isLast: Bool,
-        _ ledger: BroadcastLedger
+        _ response: BlockingConnection.Response, isLast: Bool, _ ledger: BroadcastLedger
     ) throws(BroadsideError) -> Bool {
         let (status, now) = (response.status ?? 0, Clock.now())
         func settle(_ state: RowState) throws(BroadsideError) {
             try ledger.settle(
                 state, status: status, reason: response.reason, reasonText: response.reasonText,
-                attempts: attempts, uniqueID: response.field("apns-unique-id"), now)
+                uniqueID: response.field("apns-unique-id"), now)
         }
         if status == 200 {
             try settle(.accepted)
@@ -208,12 +219,12 @@ public enum BroadcastRun {
                 return true
             }
             standardErrorLine("broadside: APNs refused the last attempt: \(response.summary)")
-            try ledger.settleUnknown(attempts: attempts, now)
+            try ledger.settleUnknown(now)
         case .lost:
-            try ledger.settleUnknown(status: status, attempts: attempts, now)
+            try ledger.settleUnknown(status: status, now)
         // Another credential or endpoint may be accepted, so a later start sends the broadcast.
         case .credential, .notFromAPNs:
-            try ledger.release(attempts: attempts, now)
+            try ledger.release(now)
             ledger.refusal = response
         case .request: try settle(.rejected)
         }
