@@ -15,6 +15,8 @@ internal import Glibc
 /// The row is reserved durably before its request is sent. If a later start finds the row in doubt,
 /// the request may have been processed. From then on, only `accepted` and `rejected` end the doubt:
 /// in place of `remaining` or `failed`, the row becomes unknown again.
+///
+/// A run of the ledger can't reserve a row twice, so after a release, a start begins another run.
 final class BroadcastLedger {
     /// Outcome of the broadcast, as recorded.
     struct Outcome {
@@ -33,7 +35,7 @@ final class BroadcastLedger {
     /// Lengths of the previous run's segments. The manifest keeps them if that run did not record
     /// them itself.
     private var previousLengths: [SegmentLength] = []
-    private let isNew: Bool
+    private var isNew: Bool
     /// Outcome so far. Its attempts are the requests that the ledger knows of and those that this
     /// start sent; if the row was reopened, only the latter.
     private(set) var outcome = Outcome()
@@ -135,12 +137,13 @@ final class BroadcastLedger {
 
     /// Begins a run in the ledger. The row can then be reserved, but is not reserved yet.
     func begin(_ now: Now) throws(BroadsideError) {
-        precondition(writer == nil, "a start is one run")
+        precondition(writer == nil, "a run begins after the previous one has ended")
         epoch = manifest.beginEpoch(
             atMilliseconds: now.wallMilliseconds, previousLengths: previousLengths)
         manifest.recordRunShape(isInListOrder: true, segmentCount: 1)
         try directory.save(manifest)
         if isNew { try warnOfCopies() }
+        isNew = false
         descriptor = try directory.createSegment(epoch: epoch, reactor: 0)
         try directory.syncDirectory()
         writer = LedgerWriter(campaign: manifest.segmentNumber, epoch: epoch, reactor: 0)
@@ -224,8 +227,8 @@ final class BroadcastLedger {
         try settle(.unknown, status: status, reason: .connectionLost, now)
     }
 
-    /// Records durably that this start's requests were certainly not processed, so that a later start
-    /// sends the broadcast.
+    /// Records durably that this start's requests were certainly not processed, so that the next
+    /// attempt or a later start sends the broadcast.
     func release(_ now: Now) throws(BroadsideError) {
         precondition(outcome.state == .inDoubt, "only a reserved row is released")
         guard !mayHaveBeenSent else { return try settleUnknown(now) }
@@ -246,6 +249,9 @@ final class BroadcastLedger {
             lengths: [SegmentLength(reactor: 0, byteCount: position)],
             isFinished: outcome.state.isSettled)
         try directory.save(manifest)
+        close(descriptor)
+        descriptor = -1
+        writer = nil
     }
 
     private func write() throws(BroadsideError) {

@@ -7,6 +7,7 @@ internal import BroadsideRows
 public import BroadsideSupport
 import BroadsideTLS
 internal import Glibc
+internal import Synchronization
 
 /// Runs `broadcast`: sends one payload to a broadcast channel, and records the outcome in a ledger.
 public enum BroadcastRun {
@@ -81,37 +82,10 @@ public enum BroadcastRun {
             throw error
         }
         try ledger.begin(Clock.now())
-        noteInterruption()
+        BroadcastInterruption.note()
         try ledger.reserve(reopening: options.retry, Clock.now())
         try attempt(broadcast, ledger, options, over: first)
         return broadcast.report(ledger)
-    }
-
-    /// From now on, prints a line if SIGINT or SIGTERM ends the process. A signal that the parent
-    /// process ignored stays ignored.
-    private static func noteInterruption() {
-        for number in [SIGINT, SIGTERM] {
-            // The handler makes only calls that signal-safety(7) allows.
-            let previous = signal(number) { number in
-                let text: StaticString = """
-                    broadside: stopped by a signal: the broadcast may have been sent; to see its \
-                    outcome, start it again with the same --ledger (only --retry unknown sends it \
-                    again)
-
-                    """
-                // SAFETY: the text is constant and has the stated number of bytes.
-                _ = unsafe write(STDERR_FILENO, text.utf8Start, text.utf8CodeUnitCount)
-                signal(number, SIG_DFL)
-                // The system delivers the signal when the handler returns.
-                raise(number)
-            }
-            // SAFETY: both values are addresses of functions, or small numbers such as SIG_IGN.
-            if unsafe unsafeBitCast(previous, to: Int.self)
-                == unsafeBitCast(SIG_IGN, to: Int.self)
-            {
-                signal(number, SIG_IGN)
-            }
-        }
     }
 
     /// Reports the outcome of an earlier start, and that this start sent nothing.
@@ -169,13 +143,7 @@ public enum BroadcastRun {
                         + "broadcast again with \(ledger.nextOptions)",
                     exitCode: ExitCode.failure)
             }
-            RepeatDelay.wait(seconds: seconds)
-            do throws(BroadsideError) {
-                connection = try broadcast.server.connect()
-            } catch {
-                try ledger.release(Clock.now())
-                throw error
-            }
+            connection = try reconnect(after: seconds, broadcast, ledger, options)
         }
     }
 
@@ -193,6 +161,34 @@ public enum BroadcastRun {
             try ledger.release(Clock.now())
             throw error
         }
+    }
+
+    /// Waits, then opens a connection for the next attempt and reserves the row.
+    ///
+    /// Unless an earlier start may have sent the broadcast, the row is released during the wait, so
+    /// a process that ends then leaves it remaining.
+    private static func reconnect(
+        after seconds: UInt64, _ broadcast: Broadcast, _ ledger: BroadcastLedger,
+        _ options: BroadcastOptions
+    ) throws(BroadsideError) -> BlockingConnection {
+        let isReleased = !ledger.mayHaveBeenSent
+        if isReleased {
+            try ledger.release(Clock.now())
+            BroadcastInterruption.mayBeSent.store(false, ordering: .relaxed)
+        }
+        RepeatDelay.wait(seconds: seconds)
+        let connection: BlockingConnection
+        do throws(BroadsideError) {
+            connection = try broadcast.server.connect()
+        } catch {
+            if !isReleased { try ledger.settleUnknown(Clock.now()) }
+            throw error
+        }
+        guard isReleased else { return connection }
+        try ledger.begin(Clock.now())
+        BroadcastInterruption.mayBeSent.store(true, ordering: .relaxed)
+        try ledger.reserve(reopening: options.retry, Clock.now())
+        return connection
     }
 
     /// Records the outcome of a response.
