@@ -60,8 +60,10 @@ struct ChannelServerTests {
     {
         let server = try ChannelCommandTests.server("refuse")
         let caller = try Caller()
-        let ended = try caller.broadcast(server.endpoint, ["--max-attempts", "2"])
-        #expect(ended.exitCode == 1, "\(ended.errors)")
+        let ended = try caller.broadcast(server.endpoint, ["--max-attempts", "2", "--json"])
+        #expect(ended.exitCode == 3, "\(ended.errors)")
+        let outcome = try ChannelCommandTests.object(ended.output)
+        #expect(outcome["state"] as? String == "remaining", "\(outcome)")
         let words = "did not process the broadcast in 2 attempts: the server refused the stream"
         #expect(ended.errors.contains(words), "\(ended.errors)")
         let second = try ChannelCommandTests.server("check")
@@ -80,16 +82,16 @@ struct ChannelServerTests {
     }
 
     @Test
-    func `GOAWAY with Shutdown to each request is exit 1, and with a wrong environment exit 4`()
+    func `After a GOAWAY, a broadcast remains; one that refuses the credential is exit 4`()
         throws
     {
-        for (reason, code) in [("Shutdown", 1), ("BadCertificateEnvironment", 4)]
-            as [(String, Int32)]
-        {
+        for (reason, broadcastCode, code) in [
+            ("Shutdown", 3, 1), ("BadCertificateEnvironment", 4, 4),
+        ] as [(String, Int32, Int32)] {
             let server = try ChannelCommandTests.server("goaway:\(reason)")
             let caller = try Caller()
             let sent = try caller.broadcast(server.endpoint, ["--max-attempts", "1"])
-            #expect(sent.exitCode == code, "\(sent.errors)")
+            #expect(sent.exitCode == broadcastCode, "\(sent.errors)")
             #expect(sent.errors.contains("the server ended the connection (\(reason))"))
             let doctor = try Broadside.run(
                 [

@@ -13,7 +13,7 @@ struct UnknownBroadcastTests {
                 "then start again with the same --ledger and --retry unknown"
             ),
             ("503", 6, "APNs refused the last attempt: 503"),
-            ("goaway", 1, "start it again later with the same --ledger and --retry unknown"),
+            ("goaway", 6, "start it again later with the same --ledger and --retry unknown"),
         ] as [(String, Int32, String)])
     func `A broadcast that may have been sent stays unknown if its repeat is not processed`(
         _ answer: String, _ code: Int32, _ words: String

@@ -193,6 +193,9 @@ struct Broadcast {
                 "broadside: APNs refused the broadcast\(earlier): \(response.summary): \(advice); "
                     + "then name another --ledger")
             return ExitCode.refused
+        case _ where ledger.postponement != nil:
+            standardErrorLine("broadside: \(ledger.postponement ?? "")")
+            return outcome.state == .remaining ? ExitCode.rowsRemain : ExitCode.openRows
         case _ where ledger.refusal != nil:
             let isFromAPNs = ChannelRefusal.classify(response) != .notFromAPNs
             let refused =

@@ -44,6 +44,9 @@ final class BroadcastLedger {
     /// Response that refused this run's credential, or that another server sent; nil if there was
     /// none. The ledger does not record this response.
     var refusal: BlockingConnection.Response?
+    /// Cause for which this start sends no further request, although another one might succeed;
+    /// nil if there is none.
+    var postponement: String?
 
     /// Opens the ledger of an earlier start, or creates a ledger.
     ///

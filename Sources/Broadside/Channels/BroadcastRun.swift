@@ -13,8 +13,9 @@ internal import Synchronization
 public enum BroadcastRun {
     /// Sends the broadcast, unless the ledger records that it was sent, and prints the outcome.
     ///
-    /// - Returns: 0 if APNs accepted the broadcast in this start or an earlier one, 4 if APNs
-    ///   refuses it, 6 if it failed or its outcome is unknown.
+    /// - Returns: 0 if APNs accepted the broadcast in this start or an earlier one, 3 if it remains
+    ///   and a later start can send it, 4 if APNs refuses it, 6 if it failed or its outcome is
+    ///   unknown.
     /// - Throws: Exit code 1 if APNs can't be reached, 2 if the request is wrong, 5 if the ledger
     ///   can't be written.
     public static func run(_ options: BroadcastOptions) throws(BroadsideError) -> Int32 {
@@ -100,8 +101,8 @@ public enum BroadcastRun {
         return code
     }
 
-    /// Sends the request, and repeats it until an outcome is recorded. A request is repeated only
-    /// if APNs certainly did not process it.
+    /// Sends the request, and repeats it until an outcome is recorded, or until this start can't
+    /// repeat it. A request is repeated only if APNs certainly did not process it.
     private static func attempt(
         _ broadcast: Broadcast, _ ledger: BroadcastLedger, _ options: BroadcastOptions,
         over first: BlockingConnection
@@ -129,19 +130,17 @@ public enum BroadcastRun {
                     exitCode: ExitCode.refused)
             case .notProcessed(nil, let cause):
                 guard isLast else { break }
-                try ledger.release(Clock.now())
-                throw BroadsideError(
+                return try postpone(
+                    ledger,
                     "\(broadcast.server.hostAndPort) did not process the broadcast in "
                         + "\(attempts) attempt\(attempts == 1 ? "" : "s"): \(cause): start it again "
-                        + "later with \(ledger.nextOptions)",
-                    exitCode: ExitCode.failure)
+                        + "later")
             }
             guard let seconds = RepeatDelay.seconds(after: attempts, retryAfter: retryAfter) else {
-                try ledger.release(Clock.now())
-                throw BroadsideError(
+                return try postpone(
+                    ledger,
                     "APNs asks you to wait \(grouped(retryAfter ?? 0)) seconds; then start the "
-                        + "broadcast again with \(ledger.nextOptions)",
-                    exitCode: ExitCode.failure)
+                        + "broadcast again")
             }
             connection = try reconnect(after: seconds, broadcast, ledger, options)
         }
@@ -161,6 +160,16 @@ public enum BroadcastRun {
             try ledger.release(Clock.now())
             throw error
         }
+    }
+
+    /// Leaves the broadcast to a later start.
+    ///
+    /// - Parameter cause: Cause, and advice without the options of that start.
+    private static func postpone(
+        _ ledger: BroadcastLedger, _ cause: String
+    ) throws(BroadsideError) {
+        try ledger.release(Clock.now())
+        ledger.postponement = "\(cause) with \(ledger.nextOptions)"
     }
 
     /// Waits, then opens a connection for the next attempt and reserves the row.
