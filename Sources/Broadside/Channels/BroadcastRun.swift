@@ -122,12 +122,10 @@ public enum BroadcastRun {
             case .lost(let message):
                 standardErrorLine("broadside: \(broadcast.server.hostAndPort): \(message)")
                 return try ledger.settleUnknown(Clock.now())
-            case .notProcessed(.some, let cause):
+            case .notProcessed(let refusal?, _):
                 try ledger.release(Clock.now())
-                throw BroadsideError(
-                    "\(broadcast.server.hostAndPort) did not process the broadcast: \(cause): start "
-                        + "it again later with \(ledger.nextOptions)",
-                    exitCode: ExitCode.refused)
+                ledger.refusal = BlockingConnection.Response(status: nil, reason: refusal)
+                return
             case .notProcessed(nil, let cause):
                 guard isLast else { break }
                 return try postpone(
