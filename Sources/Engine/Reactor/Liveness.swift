@@ -24,6 +24,9 @@ struct Liveness {
     /// Time of the last received bytes; monotonic nanoseconds, like all times here.
     private var lastReceived: UInt64
     private var pingSent: UInt64?
+    /// Whether only the reply to a PING is a sign of life. True after a long stall of the process:
+    /// bytes that arrive then may be older than the stall.
+    private(set) var awaitsReply = false
     /// Time since which the server has permitted no request although no request is in flight; nil
     /// if this is not the case.
     private var starvedSince: UInt64?
@@ -46,16 +49,32 @@ struct Liveness {
         pingSent = now
     }
 
+    /// Records a stall of the process that was longer than `silenceLimit`.
+    ///
+    /// - Returns: False if the reply to a PING has just arrived. No other one is needed then: if
+    ///   each iteration takes so long, requests are still sent after every second one.
+    mutating func recordStall() -> Bool {
+        if let pinged = pingSent, lastReceived >= pinged, !awaitsReply {
+            pingSent = nil
+            return false
+        }
+        awaitsReply = true
+        return true
+    }
+
+    /// Records the reply to a PING.
+    mutating func recordReply() { awaitsReply = false }
+
     /// - Parameter isAwaited: Whether requests are open.
     mutating func verdict(isAwaited: Bool, now: UInt64) -> Verdict {
         if let pinged = pingSent {
-            // A PING is sent only after a silence. Bytes that have the time of the PING, or a later
-            // time, therefore arrived after the PING.
-            if lastReceived >= pinged {
+            // A PING is sent only after a silence or a stall. Bytes that have the time of the PING,
+            // or a later time, therefore arrived after the PING, except after a stall.
+            if lastReceived >= pinged, !awaitsReply {
                 pingSent = nil
                 return .alive
             }
-            return now - pinged > Self.silenceLimit ? .dead : .alive
+            return now - max(pinged, lastReceived) > Self.silenceLimit ? .dead : .alive
         }
         let silence = now - min(now, lastReceived)
         return silence > (isAwaited ? Self.silenceLimit : Self.idlePingInterval) ? .silent : .alive

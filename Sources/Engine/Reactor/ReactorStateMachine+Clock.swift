@@ -159,6 +159,24 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
     }
 
+    /// Sends a PING on each connection after a long stall of the process, and no requests before the
+    /// reply. The network, or the server, may have forgotten the connections meanwhile.
+    @inline(never)
+    mutating func askAfterStall(_ now: Now) {
+        for index in 0..<connections.count {
+            switch connections[index].phase {
+            case .idle, .connecting, .handshaking, .flushing, .closing: continue
+            case .open, .draining: break
+            }
+            guard connections[index].isReady, connections[index].session.respondsToEach,
+                connections[index].liveness.recordStall()
+            else { continue }
+            connections[index].trust.awaitSign()
+            connections[index].isSaturated = false
+            askForSign(index, now: now)
+        }
+    }
+
     /// Recomputes the shortest base latency, so that it ignores closed connections.
     mutating func renewPaceBase() {
         connections.latencyMonitor.base = .max

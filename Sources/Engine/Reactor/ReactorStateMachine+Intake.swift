@@ -9,7 +9,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     mutating func received(connection index: Int, bytes: RawSpan, now: Now) {
         guard connections[index].isListening else { return }
         connections[index].liveness.recordReceived(now: now.nanoseconds)
-        connections[index].trust.recordSign()
+        if !connections[index].liveness.awaitsReply { connections[index].trust.recordSign() }
         connections[index].isSaturated = false
         recordStall(now)
         var offset = 0

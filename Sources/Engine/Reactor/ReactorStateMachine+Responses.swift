@@ -63,6 +63,9 @@ extension ReactorStateMachine where Records: ~Copyable {
             if connections[index].trust.lastResponse <= sent {
                 replaceUnresponsive(index, "no response comes in time", now: now)
             }
+        case .pong:
+            connections[index].liveness.recordReply()
+            connections[index].trust.recordSign()
         case .goAway(let code): handleGoAway(index, code: code, now: now)
         case .violation(let error): failViolation(index, error, now: now)
         case .confirmed(let tag): confirm(tag, connection: index, now: now)

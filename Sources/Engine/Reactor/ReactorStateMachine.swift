@@ -148,7 +148,7 @@ import BroadsideTLS
     /// `exchangeWithRun` and `finishIteration`.
     mutating func runIteration(_ now: Now) {
         if case .finished = phase { return }
-        timers.recordStall(now: now.nanoseconds)
+        if timers.recordStall(now: now.nanoseconds) { askAfterStall(now) }
         accountForTime(now)
         connections.latencyMonitor.recordIteration(now)
         batching.recordIteration()

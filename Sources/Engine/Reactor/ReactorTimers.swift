@@ -32,15 +32,19 @@ struct ReactorTimers {
     /// Time of the next scan, unless an earlier event triggers one.
     var scanDue: UInt64 { nextScan }
 
-    /// Delays the scan after a stall (SIGSTOP, a debugger, a frozen container). Input that arrived
+    /// Delays the scan after a stall (SIGSTOP, a debugger, a frozen container, a suspended machine). Input that arrived
     /// during the stall is processed first. Otherwise, responses and signs of life would wrongly
     /// count as missing.
-    mutating func recordStall(now: UInt64) {
-        guard now > lastIteration, now - lastIteration > Self.stallLimit else { return }
+    ///
+    /// - Returns: True if the stall was so long that connections may be dead.
+    mutating func recordStall(now: UInt64) -> Bool {
+        guard now > lastIteration, now - lastIteration > Self.stallLimit else { return false }
         responseWait.skip(to: now)
-        guard stallCount < Self.stallCountLimit else { return }
-        stallCount += 1
-        nextScan = now + Self.stallGrace
+        if stallCount < Self.stallCountLimit {
+            stallCount += 1
+            nextScan = now + Self.stallGrace
+        }
+        return now - lastIteration > Liveness.silenceLimit
     }
 
     /// Returns true if a scan is due, and schedules the next one.

@@ -93,8 +93,7 @@ struct HTTP2Session: ~Copyable {
             case .notProcessed(let tag): return .notProcessed(tag)
             case .reset(let tag, _): return .lost(tag)
             case .goAway(let code, _): return .goAway(code)
-            // The reactor counts any received bytes as a sign of life.
-            case .pong: break
+            case .pong: return .pong
             case .failed(let error): return .violation(error)
             }
         }

@@ -30,6 +30,9 @@ enum SessionOutcome: Equatable {
     case confirmed(RowTag)
     /// An error packet names this notification.
     case refused(RowTag, BinaryErrorPacket)
+    /// The server replied to a PING. Any received bytes are a sign of life, but after a stall of the
+    /// process only this reply is one.
+    case pong
     /// The server accepts no more requests. The session's `goAwayReason` has the reason.
     case goAway(ErrorCode)
     /// The server violated the protocol. Nothing is sent after the session's pending output.

@@ -136,6 +136,26 @@ struct ConnectionPartsTests {
         #expect([before, after, later] == [.dead, .alive, .silent])
     }
 
+    @Test func `After a stall, only the reply to a PING ends the wait, and one reply is enough`() {
+        var liveness = Liveness(now: 0)
+        let stall = 20 * second
+        liveness.recordReceived(now: stall)
+        var asks = [liveness.recordStall()]
+        liveness.recordPing(now: stall)
+        liveness.recordReceived(now: stall + second)
+        var verdicts = [liveness.verdict(isAwaited: true, now: stall + 11 * second)]
+        var dead = liveness
+        verdicts.append(dead.verdict(isAwaited: true, now: stall + 11 * second + 1))
+        #expect(liveness.isAsked && liveness.awaitsReply && verdicts == [.alive, .dead])
+        liveness.recordReply()
+        // Each iteration of a very slow process counts as a stall.
+        liveness.recordReceived(now: 2 * stall)
+        asks.append(liveness.recordStall())
+        #expect(!liveness.isAsked && !liveness.awaitsReply)
+        asks.append(liveness.recordStall())
+        #expect(asks == [true, false, true])
+    }
+
     @Test func `An idle connection gets a PING every ten minutes`() {
         var liveness = Liveness(now: 5)
         let early = liveness.verdict(isAwaited: false, now: 5 + 600 * second)

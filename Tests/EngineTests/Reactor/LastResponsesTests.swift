@@ -69,6 +69,28 @@ struct LastResponsesTests {
         #expect(ends ? waited == 0 : waited > 2 * second && waited < 2 * second + Self.slack)
     }
 
+    // MARK: Stalls
+
+    @Test(arguments: [false, true])
+    func `After a stall of more than 10 s, rows wait for the reply to a PING, not for older bytes`(
+        isDead: Bool
+    ) throws {
+        let run = try ScriptedRun(rows: 40)
+        run.maxStreams = 10
+        run.reply = { _ in .silence }
+        run.run { run.requests.count == 10 }
+        for request in run.requests { accept(request.stream, of: run) }
+        run.reply = { isDead && $0.connection == 0 ? .silence : .status(200) }
+        if isDead { run.deafen(0) }
+        run.stop(for: 15 * second)
+        let continued = run.time
+        run.run()
+        #expect(try run.rows().allSatisfy { $0.state == .accepted && $0.attempts == 1 })
+        #expect(run.links[0].pings == [continued] && run.links.count == (isDead ? 2 : 1))
+        #expect(run.requests.dropFirst(10).allSatisfy { $0.connection == (isDead ? 1 : 0) })
+        #expect(run.time < continued + 15 * second)
+    }
+
     // MARK: Idle connections
 
     /// A run whose rows all wait for a Retry-After, so that its connection is idle for so long.
