@@ -8,7 +8,7 @@ import BroadsideSupport
 /// start. After such a jump, this clock ignores the wall clock. Its time is then the start time
 /// plus the monotonic time since the start. APNs has accepted the start time.
 ///
-/// After a jump, either time may be right. The wall clock of a machine that slept or was frozen is
+/// After a jump, either time may be right. The wall clock of a virtual machine that was frozen is
 /// right, but a wall clock that a person set may be wrong. APNs decides: once APNs reports a token
 /// as expired, this clock follows the wall clock again.
 ///

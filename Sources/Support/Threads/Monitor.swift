@@ -64,8 +64,13 @@ internal import Glibc
     /// the lock's holder, which then checks its condition again.
     package func wait(milliseconds: Int) {
         assert(milliseconds >= 0, "a wait in the past")
-        let end = Clock.now().nanoseconds + UInt64(milliseconds) * millisecond
-        var time = timespec(tv_sec: Int(end / second), tv_nsec: Int(end % second))
+        var time = timespec()
+        // SAFETY: the time is a local, which the call writes. It is that of the condition's clock,
+        // which is not the clock of `Clock`.
+        unsafe clock_gettime(CLOCK_MONOTONIC, &time)
+        let nanoseconds = UInt64(time.tv_nsec) + UInt64(milliseconds) * millisecond
+        time.tv_sec += Int(nanoseconds / second)
+        time.tv_nsec = Int(nanoseconds % second)
         // SAFETY: `init` created both, and `self` keeps them alive; the caller holds the lock. The
         // time is a local, read during the call.
         unsafe pthread_cond_timedwait(condition, mutex, &time)

@@ -3,10 +3,12 @@ internal import Glibc
 /// The only source of the current time.
 package enum Clock {
     package static func now() -> Now {
+        // This clock also counts the time in which the machine is suspended, because other machines
+        // forget its connections meanwhile.
         var monotonic = timespec()
         var wall = timespec()
         // SAFETY: both are local variables that the calls write.
-        unsafe clock_gettime(CLOCK_MONOTONIC, &monotonic)
+        unsafe clock_gettime(CLOCK_BOOTTIME, &monotonic)
         unsafe clock_gettime(CLOCK_REALTIME, &wall)
         return Now(
             nanoseconds: UInt64(monotonic.tv_sec) * second + UInt64(monotonic.tv_nsec),

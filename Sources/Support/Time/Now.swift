@@ -1,7 +1,8 @@
 /// An instant on both clocks that a run uses. Always passed as a parameter: the engine never reads
 /// a clock.
 package struct Now: Sendable {
-    /// Monotonic nanoseconds, for delays, rates and latencies.
+    /// Monotonic nanoseconds, for delays, rates and latencies. They also count the time in which the
+    /// machine is suspended.
     package var nanoseconds: UInt64
     /// Milliseconds since 1970, for the ledger and for provider tokens.
     package var wallMilliseconds: UInt64
