@@ -295,9 +295,9 @@ struct ChunkQueue: ~Copyable {
         return count + ellipsisCount
     }
 
-    /// Removes a contiguous range of rows that will not be sent; rows that an earlier run left in
-    /// doubt keep their state.
-    mutating func takeUnsentRange() -> (firstRow: UInt64, count: Int)? {
+    /// Removes a contiguous range of rows that will not be sent, with the number of requests for each
+    /// of them in earlier runs. Rows that an earlier run left in doubt keep their state.
+    mutating func takeUnsentRange() -> (firstRow: UInt64, count: Int, attempts: UInt16)? {
         while true {
             if current == nil {
                 guard !waiting.isEmpty else { return nil }
@@ -325,10 +325,12 @@ struct ChunkQueue: ~Copyable {
             }
             var first = nextIndex
             while first < chunk.rowCount, !isToSend(first) { first += 1 }
+            let earlier = chunk.attempts.flatMap { $0.isEmpty ? nil : $0 }
+            let attempts = first < chunk.rowCount ? earlier?[first] ?? 0 : 0
             var end = first
-            while end < chunk.rowCount, isToSend(end) { end += 1 }
+            while end < chunk.rowCount, isToSend(end), earlier?[end] ?? 0 == attempts { end += 1 }
             nextIndex = end
-            if first < end { return (chunk.start.row + UInt64(first), end - first) }
+            if first < end { return (chunk.start.row + UInt64(first), end - first, attempts) }
             _ = reader.close()
             pool.giveBack(chunk)
             current = nil

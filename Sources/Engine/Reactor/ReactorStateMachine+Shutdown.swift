@@ -77,7 +77,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         while !rows.slab.isFull, let tag = takeHandedOverRow() { release(tag, now: now) }
         while let range = rows.chunks.takeUnsentRange() {
             recorder.ledger.release(
-                row: range.firstRow, count: range.count, attempts: 0,
+                row: range.firstRow, count: range.count, attempts: Int(range.attempts),
                 nowMilliseconds: now.wallMilliseconds)
         }
     }

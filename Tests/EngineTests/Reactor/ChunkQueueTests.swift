@@ -65,6 +65,24 @@ import Testing
         #expect(ahead == 0 && reserved == 0)
     }
 
+    @Test func `Unsent rows of a stop keep their attempts of earlier runs`() throws {
+        var queue = try waiting(1)
+        var dispositions = [RowDisposition](repeating: .send, count: 100)
+        dispositions[50] = .settled
+        queue.firstUnreserved?.dispositions = dispositions
+        queue.firstUnreserved?.attempts = (0..<100).map { $0 < 20 ? 3 : $0 == 60 ? 1 : 0 }
+        queue.markReserved(at: 70)
+        _ = take(10, of: &queue)
+        var ranges: [Range<UInt64>] = []
+        var attempts: [UInt16] = []
+        while let range = queue.takeUnsentRange() {
+            ranges.append(range.firstRow..<range.firstRow + UInt64(range.count))
+            attempts.append(range.attempts)
+        }
+        #expect(ranges == [10..<20, 20..<50, 51..<60, 60..<61, 61..<100])
+        #expect(attempts == [3, 0, 0, 1, 0])
+    }
+
     @Test func `Rows of other parts are skipped and counted`() throws {
         var queue = try waiting(2, selection: RowSelection(divisor: 20, remainder: 7))
         queue.markReserved(at: 70)
