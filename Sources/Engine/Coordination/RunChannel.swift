@@ -82,6 +82,7 @@ struct RunChannel {
     mutating func markReady() {
         effects.isReady = true
         directives.anyReady = true
+        directives.wasReached = true
     }
 
     mutating func recordResponse(_ now: Now) { effects.lastResponse = now.nanoseconds }

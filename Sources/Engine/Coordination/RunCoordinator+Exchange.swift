@@ -53,12 +53,15 @@ extension RunCoordinator.State {
             isPaused: settings.isPaused, milliRate: settings.milliRate,
             isRampCounting: settings.ramp.map { !$0.isOver } ?? false,
             rateParticipants: rateParticipants, anyAccepted: anyAccepted,
-            anyReady: anyReady,
+            anyReady: anyReady, wasReached: wasReached,
             lastResponse: lastResponse, isListOver: isListOver,
             authorization: (token.current?.value, token.version), isTokenStale: token.isStale,
             sessionVersion: sessionVersion, isCanaryPending: canary?.isPending ?? false,
             isCanaryHolding: canary?.isHolding ?? false, connectionShare: share)
     }
+
+    /// Whether any connection of the run has been ready to send.
+    var wasReached: Bool { anyReady || wasReachedEarlier }
 
     /// Advances the rate ramp by the time during which requests were sent.
     fileprivate mutating func advanceRamp(lastSent: UInt64, _ now: UInt64) {
@@ -136,7 +139,7 @@ extension RunCoordinator.State {
     /// another address.
     private var troubles: ConnectionTrouble? {
         guard var trouble = lastTrouble else { return nil }
-        if !anyReady, let otherTrouble, otherTrouble.problem != trouble.problem {
+        if !wasReached, let otherTrouble, otherTrouble.problem != trouble.problem {
             trouble.problem += "; \(otherTrouble.message)"
         }
         return trouble

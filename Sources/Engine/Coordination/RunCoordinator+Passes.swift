@@ -5,8 +5,8 @@ internal import Synchronization
 /// Continuation of a run that sends in several passes, each of which has its own coordinator.
 extension RunCoordinator {
     /// Continues the run of a coordinator whose pass has ended. The guards, the settings of the
-    /// operator and the responses so far apply to the whole run. A provider token that may not be
-    /// renewed yet stays in use.
+    /// operator, the responses so far and whether APNs was reached apply to the whole run. A
+    /// provider token that may not be renewed yet stays in use.
     package func continueRun(of previous: RunCoordinator, _ now: Now) {
         let canary = previous.canaryCounts
         previous.state.withLock { previous in
@@ -22,6 +22,7 @@ extension RunCoordinator.State {
     fileprivate mutating func continueRun(of previous: inout Self, _ now: Now) {
         settings = previous.settings
         anyAccepted = previous.anyAccepted
+        wasReachedEarlier = previous.wasReached
         swap(&guards, &previous.guards)
         topics = previous.topics
         topics?.beginPass()

@@ -22,7 +22,10 @@ package final class RunCoordinator: Sendable {
         /// Number of reactors that have rows to send.
         var rateParticipants = 0
         var anyAccepted = false
+        /// Whether any connection of the pass has been ready to send.
         var anyReady = false
+        /// Whether any connection of an earlier pass has been ready to send.
+        var wasReachedEarlier = false
         /// Time of the last response, monotonic nanoseconds; 0 before the first.
         var lastResponse: UInt64 = 0
         var isListOver = false

@@ -20,8 +20,10 @@ struct RunDirectives: Sendable {
     var rateParticipants: Int
     /// Whether any notification was accepted.
     var anyAccepted: Bool
-    /// Whether any connection has been ready to send.
+    /// Whether any connection of the pass has been ready to send.
     var anyReady: Bool
+    /// Whether any connection of the run has been ready to send, in this pass or in an earlier one.
+    var wasReached: Bool
     /// Time of the last response, monotonic nanoseconds; 0 before the first.
     var lastResponse: UInt64
     /// Whether the list has no further rows for any reactor.

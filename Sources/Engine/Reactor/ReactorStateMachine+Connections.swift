@@ -196,7 +196,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         guard !connections.hasReady else { return }
         if let trouble = connections.addresses.lastingFailure {
             run.stop(.gaveUp(trouble))
-        } else if !settings.giveUpAfterIsExplicit, !run.directives.anyReady,
+        } else if !settings.giveUpAfterIsExplicit, !run.directives.wasReached,
             connections.addresses.areAllUnreachable(after: Self.attemptsBeforeGivingUp)
         {
             run.giveUp(.unreachable)
@@ -294,7 +294,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             connections.addresses.wait(until: now.nanoseconds + second)
             connections.resolutionFailures += 1
             if connections.resolutionFailures >= Self.attemptsBeforeGivingUp,
-                connections.addresses.entries.isEmpty,
+                connections.addresses.entries.isEmpty, !run.directives.wasReached,
                 !settings.giveUpAfterIsExplicit
             {
                 run.stop(.gaveUp(trouble))

@@ -27,7 +27,7 @@ extension Simulation {
     /// `--give-up-after` was given.
     func checkGivingUp(_ reactor: SimulatedReactor) {
         guard !process.coordinator.isStopping else { return }
-        if !plan.giveUpAfterIsExplicit, !reactor.hasAddresses,
+        if !plan.giveUpAfterIsExplicit, !hasReached, !reactor.hasAddresses,
             reactor.failedResolutions >= Self.attemptsLeast
         {
             fail("the name was looked up \(reactor.failedResolutions) times for nothing")
@@ -44,14 +44,16 @@ extension Simulation {
     /// Records the time since when it is known that no address can be reached: each failed three
     /// times in a row, and no connection was ever established.
     func noteReach() {
-        let hasStood = ownLinks.contains {
-            !$0.isConnecting && !$0.isSurelyRefused
-        }
         let areAllTried = (1...plan.addresses).allSatisfy {
             (process.pauses[$0]?.failures ?? 0) >= Self.attemptsLeast
         }
-        guard !hasStood, areAllTried, !plan.giveUpAfterIsExplicit else { return }
+        guard !hasReached, areAllTried, !plan.giveUpAfterIsExplicit else { return }
         process.unreachableSince = process.unreachableSince ?? clock
+    }
+
+    /// Whether a connection may have been ready to send.
+    private var hasReached: Bool {
+        ownLinks.contains { !$0.isConnecting && !$0.isSurelyRefused }
     }
 
     /// Counts the reads of the list for which a reactor waits.

@@ -47,6 +47,18 @@ import Testing
         #expect(second.refusalCounts.responses == 10)
     }
 
+    @Test func `A run that reached APNs in an earlier pass knows it in all later passes`() {
+        let (first, second, third) = (coordinator(), coordinator(), coordinator())
+        var channel = RunChannel(first, reactor: 0)
+        channel.markReady()
+        channel.exchange(permits: 0, inFlight: 0, now)
+        second.continueRun(of: first, now)
+        third.continueRun(of: second, now)
+        let told = take([], on: third)
+        #expect(told.wasReached && !told.anyReady)
+        #expect(!take([], on: coordinator()).wasReached)
+    }
+
     @Test func `Bad tokens at the start of a pass do not stop a run that reached a device`() {
         let (first, second) = (coordinator(), coordinator())
         _ = take([.accepted(1)], on: first)

@@ -154,6 +154,21 @@ struct ConnectionRuleTests {
         }
     }
 
+    @Test func `A later pass of a run that reached APNs looks names up more than three times`()
+        throws
+    {
+        let earlier = try ScriptedRun(rows: 1)
+        earlier.run()
+        let run = try ScriptedRun(rows: 5) { $0.giveUpAfterIsExplicit = false }
+        run.coordinator.continueRun(of: earlier.coordinator, run.now)
+        run.resolves = false
+        run.run(for: 30 * second)
+        #expect(run.coordinator.stopCause == nil && run.resolutions > 10)
+        run.resolves = true
+        run.run()
+        #expect(try run.rows().allSatisfy { $0.state == .accepted })
+    }
+
     @Test(arguments: [4, 60] as [UInt64])
     func `A name server that never replies is reported early and is the reason to give up`(
         seconds: UInt64
