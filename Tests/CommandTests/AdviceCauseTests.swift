@@ -416,8 +416,8 @@ struct AdviceCauseTests: AdviceReading {
             in: scene.directory, environment: environment)
         try process.wait { (try? campaign.statistics().accepted) ?? 0 > 0 }
         try scene.directory.write(cause == .failed ? "ring" : "sign", to: "fail")
-        // In the next half-hour a new token is made.
-        if cause == .signingFailed { try scene.directory.write("+46m", to: "offset") }
+        // A new token is due, and the current one is too old to be sent.
+        if cause == .signingFailed { try scene.directory.write("+51m", to: "offset") }
         let run = try process.wait()
         return cause == .failed
             ? Ending(run: run, says: "io_uring_enter", exitCode: 3, resumed: 6)

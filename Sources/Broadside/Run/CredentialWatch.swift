@@ -8,9 +8,9 @@ internal import Glibc
 /// that handles signals.
 ///
 /// The file of `--auth-token-file` is checked each second. A separate thread reads the file,
-/// because its disk may hang. Commands run on separate threads, too. Keys are read on the thread
-/// that handles signals. A separate thread would only wait afterwards and not reuse its freed
-/// memory, so keys would remain in that memory.
+/// because its disk may hang. Commands run on separate threads, too, and so do signatures by a
+/// PKCS#11 token, which may hang. Keys are read on the thread that handles signals. A separate thread
+/// would only wait afterwards and not reuse its freed memory, so keys would remain in that memory.
 final class CredentialWatch {
     /// A request for a new provider token. The reader either runs the token's command, or reads the
     /// file of `--auth-token-file` if the file has changed since the mark.
@@ -42,13 +42,36 @@ final class CredentialWatch {
     private let reloadShell = ShellCommand()
     private var isReloading = false
 
+    /// Makes provider tokens with a key in a PKCS#11 token.
+    private let signer: BackgroundWorker<Signing, Signed>
+    /// Start of the current signature; nil: none is awaited.
+    private var signingSince: UInt64?
+    private var didWarnAboutSlowSigning = false
+    private var didWarnAboutSigning = false
+    /// Number of times that the credential was replaced. A signature by an earlier one is not used.
+    private var replacements = 0
+
+    /// A provider token that a PKCS#11 token has to sign.
+    private struct Signing: Sendable {
+        let request: RunCoordinator.TokenRequest
+        /// Value of `replacements` at the time of the request.
+        let replacements: Int
+    }
+
+    /// Result of a signature.
+    private struct Signed: Sendable {
+        let signing: Signing
+        /// `bearer ...`; nil on failure.
+        let value: [UInt8]?
+    }
+
     /// Result of a command that was run after SIGHUP.
     private enum Printed: Sendable {
         case secret(SecretBytes)
         case failed(BroadsideError)
     }
 
-    /// Duration after which a read counts as slow. A slow read is reported once.
+    /// Duration after which a read or a signature counts as slow, which is reported once.
     private static var slowReading: UInt64 { 10 * second }
 
     init(
@@ -70,6 +93,7 @@ final class CredentialWatch {
                 return .failed(error)
             }
         }
+        signer = BackgroundWorker { Signed(signing: $0, value: $0.request.make()) }
         coordinator.awaitTokensFromElsewhere(suppliedToken?.isFromCommand ?? false)
     }
 
@@ -94,8 +118,57 @@ final class CredentialWatch {
             read(Job(token: suppliedToken.token, mark: suppliedToken.lastMark), now)
             self.suppliedToken?.wait(now, isStale: isStale)
         }
-        return coordinator.renewToken(now) != nil || coordinator.authorizationVersion != version
+        takeSignature(now)
+        renewToken(now)
+        return coordinator.authorizationVersion != version
     }
+
+    // MARK: Signing
+
+    /// Makes the requested provider token, if any.
+    private func renewToken(_ now: Now) {
+        guard signingSince == nil, let request = coordinator.tokenRequest(now) else { return }
+        guard case .key(let key, _, _) = sender.credential, key.isInToken else {
+            return take(request.make(), for: request, now)
+        }
+        guard !coordinator.isStopping else { return }
+        do throws(BroadsideError) {
+            try signer.put(Signing(request: request, replacements: replacements))
+            signingSince = now.nanoseconds
+        } catch {
+            take(nil, for: request, now)
+        }
+    }
+
+    private func take(_ value: [UInt8]?, for request: RunCoordinator.TokenRequest, _ now: Now) {
+        let isNew = coordinator.take(value, for: request, now)
+        if !isNew, !didWarnAboutSigning, !coordinator.isStopping {
+            warn(
+                "the signing key can't sign: the previous provider token stays in use while it is "
+                    + "valid, and each minute the key is tried again")
+        }
+        didWarnAboutSigning = !isNew
+    }
+
+    /// Takes the result of a signature by the separate thread.
+    private func takeSignature(_ now: Now) {
+        guard let begin = signingSince else { return }
+        guard let signed = signer.take() else {
+            if now.nanoseconds > begin + Self.slowReading, !didWarnAboutSlowSigning {
+                didWarnAboutSlowSigning = true
+                warn(
+                    "a signature by the PKCS#11 token has taken \(Self.slowReading / second) s so "
+                        + "far: the previous provider token stays in use")
+            }
+            return
+        }
+        guard signed.signing.replacements == replacements else { return }
+        signingSince = nil
+        didWarnAboutSlowSigning = false
+        take(signed.value, for: signed.signing.request, now)
+    }
+
+    // MARK: Reloading
 
     /// Reloads keys, certificates and the token file, and replaces the connections. Nothing changes
     /// if a file can't be read or the credential is another sender's.
@@ -170,6 +243,8 @@ final class CredentialWatch {
 
     private func replace(_ found: ReloadedCredential, _ now: Now) {
         sender = found.sender
+        replacements += 1
+        signingSince = nil
         requests.sender = sender
         suppliedToken = ExternalProviderTokenWatch(sender.credential, now: now)
         coordinator.awaitTokensFromElsewhere(suppliedToken?.isFromCommand ?? false)

@@ -10,6 +10,8 @@ import BroadsideTLS
 /// - If APNs reports a token of an earlier time window as expired, the token is stale. A new token
 ///   is requested, and nothing is sent until it is there.
 /// - If a token is 55 minutes old, nothing is sent until a new token is there.
+/// - If a token can't be made, the current one stays in use, and a minute later another attempt is
+///   made.
 /// - After TooManyProviderTokenUpdates, the previous token is used again, and no new token is made
 ///   for 20 minutes.
 package struct ProviderTokenLife: Sendable {
@@ -37,6 +39,8 @@ package struct ProviderTokenLife: Sendable {
     /// Earliest time at which a new token is requested, seconds since 1970. A token that is too old
     /// to be sent is replaced earlier.
     private var keptUntil: UInt64 = 0
+    /// Earliest time of the next attempt to make a token after one that failed, seconds since 1970.
+    private var nextAttempt: UInt64 = 0
     /// Whether a new token is requested.
     private(set) var isWanted = false
     /// Whether APNs reported the token as expired. If so, nothing is sent until there is a new
@@ -103,9 +107,25 @@ package struct ProviderTokenLife: Sendable {
         version += 1
     }
 
+    /// Time between attempts to make a token, seconds.
+    static let retrySeconds: UInt64 = 60
+
+    /// Whether the current token may be sent.
+    private func isUsable(_ now: UInt64) -> Bool { !isStale && !isTooOld(now) }
+
+    /// Records that a token could not be made.
+    ///
+    /// - Returns: False if nothing can be sent any more. Otherwise, the current token stays in use.
+    mutating func recordFailure(_ now: UInt64) -> Bool {
+        nextAttempt = now + Self.retrySeconds
+        return isUsable(now)
+    }
+
     /// Issue time of the token to make now; nil if none is due.
     package func renewal(_ now: UInt64) -> UInt64? {
-        guard isWanted, let current, now >= frozenUntil else { return nil }
+        guard isWanted, let current, now >= frozenUntil, now >= nextAttempt || !isUsable(now) else {
+            return nil
+        }
         let issuedAt =
             isStale ? ProviderTokenAge.windowStart(now) : ProviderTokenAge.issueTime(at: now)
         return issuedAt > current.issuedAt ? issuedAt : nil
@@ -119,6 +139,7 @@ package struct ProviderTokenLife: Sendable {
         version += 1
         isWanted = false
         isStale = false
+        nextAttempt = 0
         assert(version > 1, "requests with the token before have another version")
         // A token that comes late, after 20 minutes without renewal, is not replaced at once.
         keptUntil = now + ProviderTokenAge.renewableSeconds

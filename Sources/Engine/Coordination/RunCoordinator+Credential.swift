@@ -34,20 +34,57 @@ extension RunCoordinator {
         state.withLock { $0.tokenBlockedUntil(now) }
     }
 
+    /// A provider token to make.
+    package struct TokenRequest: Sendable {
+        /// Issue time of the token, seconds since 1970.
+        package let issuedAt: UInt64
+        private let sign: Signer?
+
+        fileprivate init(issuedAt: UInt64, sign: Signer?) {
+            self.issuedAt = issuedAt
+            self.sign = sign
+        }
+
+        /// Makes the token, `bearer ...`; nil on failure. May block.
+        package func make() -> [UInt8]? { sign?(issuedAt) }
+    }
+
+    /// The token that has to be made now; nil if none has to.
+    package func tokenRequest(_ now: Now) -> TokenRequest? {
+        state.withLock { state in
+            state.token.renewal(state.tokenClock.seconds(now)).map {
+                TokenRequest(issuedAt: $0, sign: state.sign)
+            }
+        }
+    }
+
+    /// Switches to a token that was made. If it could not be made, the current token stays in use
+    /// until another attempt, a minute later. If the current token can't be sent any more, the run
+    /// stops.
+    ///
+    /// - Parameters:
+    ///   - value: `bearer ...`; nil if it could not be made.
+    ///   - request: The request for it.
+    /// - Returns: Whether there is a new token.
+    @discardableResult
+    package func take(_ value: [UInt8]?, for request: TokenRequest, _ now: Now) -> Bool {
+        if let value {
+            take(authorization: value, issuedAt: request.issuedAt, now)
+            return true
+        }
+        let isUsable = state.withLock { state in
+            state.token.recordFailure(state.tokenClock.seconds(now))
+        }
+        if !isUsable { stop(.signingFailed) }
+        return false
+    }
+
     /// Makes the requested token, if any. Called by one thread, which may block.
     ///
     /// - Returns: Issue time of the new token, seconds since 1970; nil if there is none.
     package func renewToken(_ now: Now) -> UInt64? {
-        let (renewal, sign) = state.withLock { state in
-            (state.token.renewal(state.tokenClock.seconds(now)), state.sign)
-        }
-        guard let issuedAt = renewal else { return nil }
-        guard let sign, let value = sign(issuedAt) else {
-            stop(.signingFailed)
-            return nil
-        }
-        take(authorization: value, issuedAt: issuedAt, now)
-        return issuedAt
+        guard let request = tokenRequest(now) else { return nil }
+        return take(request.make(), for: request, now) ? request.issuedAt : nil
     }
 
     /// Switches to a token that was made by another process.

@@ -151,6 +151,29 @@ struct ProviderTokenLifeTests {
         #expect(value(life) == "bearer other" && life.version == 2)
     }
 
+    @Test func `After a failed signature, the token stays in use, and the next attempt waits`() {
+        var life = ProviderTokenLife(token(0))
+        life.requestIfDue(at(35))
+        let isUsable = life.recordFailure(at(35))
+        let atOnce = renew(&life, 35)
+        #expect(isUsable && value(life) == "bearer 0" && atOnce == nil)
+        let later = renew(&life, 36)
+        #expect(later == "bearer 30")
+    }
+
+    @Test(arguments: [false, true])
+    func `A failed signature matters at once if the token can't be sent any more`(isStale: Bool) {
+        var life = ProviderTokenLife(token(0))
+        life.requestIfDue(at(54))
+        let isUsable = life.recordFailure(at(55) - 30)
+        #expect(isUsable && life.renewal(at(55) - 1) == nil)
+        if isStale { _ = life.requestAfterExpiry(at(55) - 1, usedVersion: 1) }
+        let time = isStale ? at(55) - 1 : at(55)
+        #expect(life.renewal(time) == at(30))
+        let isUsableLater = life.recordFailure(time)
+        #expect(!isUsableLater)
+    }
+
     @Test func `A clock that is set back makes no earlier token`() {
         var life = ProviderTokenLife(token(30))
         life.requestIfDue(at(10))
