@@ -100,7 +100,7 @@ struct CertificateRuleTests {
                 [
                     "--protocol", "binary", "--certificate", "\(path).pem", "--private-key",
                     "\(path).key", "--ca-file", "\(api.simulation.state)/ca.pem",
-                    "--give-up-after", "3s", "--summary", "-",
+                    "--give-up-after", "3s", "--request-timeout", "12s", "--summary", "-",
                 ], without: ["auth-key", "key-id", "team-id", "topic", "ca-file"]),
             in: campaign.directory)
         let summary = try SendSummary(json: sent.output)

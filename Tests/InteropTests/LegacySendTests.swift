@@ -177,4 +177,14 @@ struct LegacySendTests {
         #expect(sent.exitCode == 2 && sent.errorLines.count == 1, "\(sent.errors)")
         #expect(sent.errors.contains(more[0]), "\(sent.errors)")
     }
+
+    @Test(arguments: [("24s", ["--give-up-after", "4s"], "6s"), ("6m", [], "62s")])
+    func `A run that would give up before silence counts as acceptance is refused`(
+        timeout: String, more: [String], least: String
+    ) throws {
+        let campaign = try Campaign(rows: 1)
+        let gateway = try PythonGateway(campaign)
+        let sent = try gateway.send(campaign, more, timeout: timeout)
+        #expect(sent.exitCode == 2 && sent.errors.contains("--give-up-after \(least) or more"))
+    }
 }

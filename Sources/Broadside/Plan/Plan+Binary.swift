@@ -65,7 +65,12 @@ extension Plan {
             silence: binaryWait)
     }
 
-    /// Refuses options that the binary protocol can't represent.
+    /// Minimum time by which `--give-up-after` exceeds a gateway's silence. Connecting, and noticing
+    /// the silence, take time, too.
+    private static let silenceMargin = second
+
+    /// Refuses options that the binary protocol can't represent, and a `--give-up-after` that would
+    /// end each run before the gateway's silence counts as acceptance.
     static func checkBinary(
         _ options: SendOptions, credential: Credential
     ) throws(BroadsideError) {
@@ -79,6 +84,16 @@ extension Plan {
             throw .usage(
                 "protocol",
                 "binary needs --certificate FILE: the gateway accepts no provider tokens")
+        }
+        let silence = options.requestTimeout / BinarySettings.silenceDivisor
+        let giveUpAfter = options.giveUpAfter ?? SendOptions.defaultGiveUpAfter
+        if giveUpAfter < silence + silenceMargin {
+            let least = Int(((silence + silenceMargin) / second) + 1)
+            throw .usage(
+                "give-up-after",
+                "\(durationText(Double(giveUpAfter) / 1e9)) is too short for a gateway, which accepts "
+                    + "by a silence of a sixth of --request-timeout: use --give-up-after \(least)s "
+                    + "or more, or a shorter --request-timeout")
         }
         let command = options.binaryCommand
         if options.traceFrames != nil {
