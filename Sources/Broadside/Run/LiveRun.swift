@@ -219,6 +219,12 @@ struct LiveRun {
         let quietAt: UInt64?
         /// Time at which the next wave is due; nil: never.
         let nextWaveAt: UInt64?
+
+        /// Milliseconds until the next check: at most 100. One is made when requests must end.
+        func wait(from now: UInt64) -> Int {
+            let ends = [deadline, quietAt].compactMap { $0 }.filter { $0 > now }
+            return Int(min(100, (ends.min() ?? .max) - now))
+        }
     }
 
     /// Waits until the rows of the pass are due or the run is stopped. No connection is opened
@@ -242,7 +248,7 @@ struct LiveRun {
     private func poll(
         _ watch: Watch, _ threads: [ReactorThread], _ signals: SignalWatch, _ monitor: RunMonitor
     ) {
-        switch signals.wait(milliseconds: 100) {
+        switch signals.wait(milliseconds: watch.wait(from: Clock.now().wallMilliseconds)) {
         case .stop:
             passes.requests.handleSignal()
             for thread in threads { thread.wake() }
