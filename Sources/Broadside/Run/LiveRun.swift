@@ -272,6 +272,7 @@ struct LiveRun {
             coordinator.stop(.ledgerGone)
             for thread in threads { thread.wake() }
         }
+        outlets.trace?.setStopping(coordinator.isStopping)
         rememberCanary()
         if watch.credential.poll(now) {
             for thread in threads { thread.wake() }

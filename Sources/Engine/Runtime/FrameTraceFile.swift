@@ -8,13 +8,11 @@ internal import Synchronization
 ///     reactors ──▶ lines, at most `waitingLimit` bytes ──▶ the writer's thread ──▶ file
 ///
 /// If the disk is slower, reactors wait for it. If the disk hangs, the trace ends and the run
-/// continues.
+/// continues. A run that stops hardly waits.
 package final class FrameTraceFile: Sendable {
     private struct State {
         /// The lines that wait to be written.
         var lines: [UInt8] = []
-        /// Number of times that the writer has taken the waiting lines.
-        var takenCount = 0
         /// Number of bytes added so far.
         var byteCount = 0
         var hasEnded = false
@@ -43,7 +41,6 @@ package final class FrameTraceFile: Sendable {
         func writeWaiting() {
             let lines = state.withLock { state in
                 defer { state.lines = [] }
-                state.takenCount += 1
                 return state.lines
             }
             do throws(BroadsideError) {
@@ -57,13 +54,15 @@ package final class FrameTraceFile: Sendable {
     private let shared: Shared
     private let writer: BackgroundWorker<Void, Void>
     private let connections = Atomic<Int>(0)
+    private let isStopping = Atomic<Bool>(false)
 
     /// Limit on written bytes. When it is reached, a last line in the file reports this.
     static let byteLimit = 256 << 20
     /// Limit on bytes that wait to be written, and limit on bytes that are being written.
     private static let waitingLimit = 4 << 20
-    /// Maximum time that a reactor waits for the writer.
+    /// Maximum time that a reactor waits for the writer, and the same in a run that stops.
     private static let waitLimitMilliseconds = 5_000
+    private static let stoppingWaitLimitMilliseconds = 100
 
     /// - Parameter path: A path whose file may be overwritten; the caller has checked it.
     package init(_ path: String) throws(BroadsideError) {
@@ -95,15 +94,14 @@ package final class FrameTraceFile: Sendable {
         guard !lines.isEmpty else { return }
         let bytes = Array(lines.utf8)
         var waited = 0
-        var takenCount = 0
         while true {
-            let (outcome, taken) = shared.state.withLock {
-                (Self.put(bytes, into: &$0), $0.takenCount)
-            }
+            let outcome = shared.state.withLock { Self.put(bytes, into: &$0) }
             if outcome == .ended { return }
             if outcome == .done { break }
-            if taken != takenCount { (takenCount, waited) = (taken, 0) }
-            guard waited < Self.waitLimitMilliseconds else {
+            let limit =
+                isStopping.load(ordering: .relaxed)
+                ? Self.stoppingWaitLimitMilliseconds : Self.waitLimitMilliseconds
+            guard waited < limit else {
                 shared.state.withLock { $0.fail("\(shared.path): its disk accepts no data") }
                 return
             }
@@ -134,6 +132,11 @@ package final class FrameTraceFile: Sendable {
         }
         assert(state.byteCount <= byteLimit, "a trace has a limit")
         return .done
+    }
+
+    /// Sets whether the run stops. If so, the trace ends soon after its disk accepts no more data.
+    package func setStopping(_ isStopping: Bool) {
+        self.isStopping.store(isStopping, ordering: .relaxed)
     }
 
     /// Whether lines are still being written. Called by one thread.
