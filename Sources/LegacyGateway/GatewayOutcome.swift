@@ -6,7 +6,9 @@ package enum GatewayOutcome {
         /// A notification that was written and is not settled.
         case inFlight(UInt32)
         /// A notification that was already settled as accepted, because no error came in time.
-        case settled
+        /// `refuted` is the number of notifications that were settled in this way although the
+        /// gateway refused or discarded them.
+        case settled(refuted: Int)
         /// No notification: the identifier is 0, or was never written.
         case nothing
     }

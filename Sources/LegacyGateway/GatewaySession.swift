@@ -147,7 +147,10 @@
     private func subject(of parsed: BinaryErrorPacket) -> GatewayOutcome.Subject {
         guard parsed.identifier > 0, parsed.identifier < nextIdentifier else { return .nothing }
         // If silence has settled the notification, the error came too late to change that.
-        guard parsed.identifier >= firstIdentifier else { return .settled }
+        guard parsed.identifier >= firstIdentifier else {
+            let last = parsed.meaning == .shutdown ? parsed.identifier : parsed.identifier - 1
+            return .settled(refuted: Int(firstIdentifier - 1 - last))
+        }
         return .inFlight(tag(parsed.identifier))
     }
 

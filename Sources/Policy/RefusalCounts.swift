@@ -28,7 +28,7 @@ extension RefusalGuard {
     /// The counts so far.
     public var counts: RefusalCounts {
         RefusalCounts(
-            responses: UInt64(answerCount), consecutiveRefusals: refusedInARow,
+            responses: UInt64(answerCount), consecutiveRefusals: max(refusedInARow, lateRefusals),
             areOnlyBadTokens: judgesFirst && (firstBadTokens > 0 || !isAllBadTokens)
                 ? isAllBadTokens : nil,
             badTokens: badTokenCount, windowResponses: min(answerCount, Self.windowCount))

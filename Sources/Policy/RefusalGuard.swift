@@ -15,6 +15,8 @@ import BroadsidePrimitives
 ///
 /// Until the first 200, a response about a token does not end a series of refusals either. A few
 /// dead tokens do not show that any device can be reached.
+///
+/// With a legacy gateway, refusals that come too late form a series of their own (`noteLate`).
 public struct RefusalGuard: ~Copyable, Sendable {
     /// Reason for stopping a campaign.
     public enum Cause: Sendable, Equatable {
@@ -50,6 +52,8 @@ public struct RefusalGuard: ~Copyable, Sendable {
     /// Number of bad tokens before the first response that accepts a row or refuses it for another
     /// reason. Dead tokens and server errors change nothing.
     private(set) var firstBadTokens = 0
+    /// Number of consecutive late refusals of the first notification of a connection.
+    private(set) var lateRefusals = 0
     private(set) var badTokenCount = 0
     private var windowPosition = 0
     /// One byte for each of the last responses: 1 for BadDeviceToken.
@@ -83,7 +87,7 @@ public struct RefusalGuard: ~Copyable, Sendable {
         assert(
             refusedInARow <= answerCount && firstBadTokens <= answerCount,
             "a refusal is a response")
-        if signal == .accepted { hasAccepted = true }
+        if signal == .accepted { hasAccepted = true } else { lateRefusals = 0 }
         if cause != nil { return cause }
         if abortAfter > 0, refusedInARow >= abortAfter {
             cause = .refusedInARow
@@ -92,6 +96,23 @@ public struct RefusalGuard: ~Copyable, Sendable {
         } else if answerCount >= RefusalGuard.windowCount, badTokenCount > maximumBadTokens {
             cause = .tooManyBadTokens
         }
+        return cause
+    }
+
+    /// Records a late refusal: an error packet of a legacy gateway about a notification that counts as
+    /// accepted, because the gateway was silent for long enough. Such acceptances end a series of
+    /// refusals. So late refusals are also counted on their own, as long as each is about the first
+    /// notification of its connection: then the gateway accepted none on that connection.
+    public mutating func noteLate(
+        _ signal: ResponseClass.CampaignSignal, isFirst: Bool
+    ) -> Cause? {
+        let earlier = lateRefusals
+        let found = note(signal)
+        guard isFirst else { return found }
+        let refusesAll = signal == .refusesRequest || signal == .refusesCredential
+        lateRefusals = earlier + (refusesAll ? 1 : 0)
+        assert(lateRefusals <= answerCount, "a refusal is a response")
+        if cause == nil, abortAfter > 0, lateRefusals >= abortAfter { cause = .refusedInARow }
         return cause
     }
 

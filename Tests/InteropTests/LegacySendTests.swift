@@ -41,6 +41,7 @@ struct LegacySendTests {
         #expect(sent.exitCode == 0, "\(sent.errors)")
         let told = sent.errorLines.filter { $0.contains("error-packet") }
         #expect(told.count == 1 && told[0].contains("too short"), "\(sent.errors)")
+        #expect(sent.errors.contains("refused or discarded 1 row that is recorded as accepted"))
         #expect(try campaign.statistics().accepted == 2)
         #expect(try gateway.taken().map(\.token) == [campaign.tokens.token(1)])
     }

@@ -36,6 +36,27 @@ import Testing
         #expect(causes(abortAfter: 1, [(.refusesRequest, 1)]) == (.refusedInARow, 1))
     }
 
+    @Test func `Late refusals of first notifications count in a row despite acceptances between`() {
+        func cause(
+            _ signal: ResponseClass.CampaignSignal, lastIsFirst: Bool = true,
+            between: ResponseClass.CampaignSignal = .accepted
+        ) -> RefusalGuard.Cause? {
+            var watch = RefusalGuard(abortAfter: 3, maximumBadTokensPercent: 50)
+            for _ in 0..<2 {
+                _ = watch.note(.accepted)
+                _ = watch.noteLate(signal, isFirst: true)
+            }
+            _ = watch.note(between)
+            return watch.noteLate(signal, isFirst: lastIsFirst)
+        }
+        #expect(cause(.refusesCredential) == .refusedInARow)
+        #expect(cause(.refusesRequest) == .refusedInARow)
+        // A connection on which rows were accepted, or an error that came in time.
+        #expect(cause(.refusesCredential, lastIsFirst: false) == nil)
+        #expect(cause(.refusesCredential, between: .deadToken) == nil)
+        #expect(cause(.badDeviceToken) == nil && cause(.none) == nil)
+    }
+
     @Test func `Where a canary passed elsewhere, only bad tokens at first do not stop the run`() {
         var watch = RefusalGuard(
             abortAfter: 50, maximumBadTokensPercent: 50, judgesFirst: false)

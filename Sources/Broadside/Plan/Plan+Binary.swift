@@ -55,6 +55,17 @@ extension Plan {
         return "\nsilence      a row counts as accepted after \(wait) s without an error"
     }
 
+    /// Warning that rows recorded as accepted did not reach the gateway's devices, because its errors
+    /// came after the wait for them; nil if there are none.
+    func lateErrorsWarning(_ statistics: RunStatistics) -> String? {
+        let count = statistics.refutedAcceptances
+        guard count > 0, let binaryWait else { return nil }
+        let wait = decimal(Double(binaryWait) / 1e9, places: 1)
+        return "broadside: warning: the gateway refused or discarded \(grouped(count)) "
+            + "\(count == 1 ? "row that is" : "rows that are") recorded as accepted, because its errors "
+            + "came after the wait of \(wait) s: give this gateway a longer --request-timeout"
+    }
+
     /// Settings of a legacy gateway; nil for HTTP/2.
     func binarySettings(expirationSeconds: UInt64?) -> BinarySettings? {
         guard let binaryWait else { return nil }

@@ -395,6 +395,7 @@ struct LiveRun {
         if conclusion.cause == .complete, let warning = summary.emptyHandedWarning {
             standardErrorLine(warning)
         }
+        if let text = plan.lateErrorsWarning(passes.statistics) { standardErrorLine(text) }
         if let message { standardErrorLine("broadside: \(message)") }
         if isDiscarded { session.directory.discardCampaign() }
         plan.options.host?.end(RunEnd(summary: summary, exitCode: code, message: message))

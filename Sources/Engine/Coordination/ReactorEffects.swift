@@ -17,6 +17,10 @@ struct ReactorEffects: Sendable {
             ResponseClass.CampaignSignal, status: UInt16, reason: Reason?, topic: UInt8)
         /// A response that no other case describes.
         case response(ResponseClass.CampaignSignal, status: UInt16, reason: Reason?)
+        /// An error packet of a legacy gateway about a row that was already counted as accepted.
+        /// `isFirst`: it is about the first row of its connection.
+        case lateRefusal(
+            ResponseClass.CampaignSignal, status: UInt16, reason: Reason?, isFirst: Bool)
         /// TooManyProviderTokenUpdates for the token of this version. Renewal of the token is then
         /// frozen. The run gives up if no other response arrives during the freeze or in the
         /// `giveUpAfter` nanoseconds after it.

@@ -114,6 +114,8 @@ extension RunCoordinator.State {
             case .topicAccepted(let count, let topic): topics?.note(accepted: count, of: topic)
             case .topicResponse(let signal, let status, let reason, let topic):
                 record(signal, status: status, reason: reason, topic: topic, now)
+            case .lateRefusal(let signal, let status, let reason, let isFirst):
+                recordLate(signal, status: status, reason: reason, isFirst: isFirst)
             case .updatesRefused(let version, let giveUpAfter):
                 freezeRenewal(now, usedVersion: version, giveUpAfter: giveUpAfter)
             case .expired(let version, let connection):
@@ -220,6 +222,18 @@ extension RunCoordinator.State {
             guard signal == .refusesCredential, reason != .topicDisallowed else { return }
         }
         if let cause = guards.note(signal) { stop(cause, refusal) }
+    }
+
+    /// Counts an error packet of a legacy gateway about a row that was already counted as accepted.
+    @inline(never)
+    private mutating func recordLate(
+        _ signal: ResponseClass.CampaignSignal, status: UInt16, reason: Reason?, isFirst: Bool
+    ) {
+        assert(topics == nil, "a legacy gateway has no topic per row")
+        let refusal = StopCause.Refusal(
+            status: status, reason: reason, isCredential: signal == .refusesCredential)
+        if refusal.isCredential { lastRefusal = refusal }
+        if let cause = guards.noteLate(signal, isFirst: isFirst) { stop(cause, refusal) }
     }
 
     private mutating func stop(_ cause: RefusalGuard.Cause, _ refusal: StopCause.Refusal) {

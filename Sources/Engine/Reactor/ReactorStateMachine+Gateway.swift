@@ -29,12 +29,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         switch subject {
         case .inFlight:
             break
-        case .settled:
-            log(
-                .errorPacket, .warning, connection: index,
-                "\(address): error \(packet.status) came after its notification "
-                    + "was recorded as accepted: the wait for errors was too short", now: now)
-            connections[index].trust.recordResponse(now: now.nanoseconds)
+        case .settled(let refuted):
+            handleLate(packet, refuted: refuted, index, now: now)
         case .nothing:
             log(
                 .errorPacket, .warning, connection: index,
@@ -47,6 +43,43 @@ extension ReactorStateMachine where Records: ~Copyable {
                     reason: meaning.reason))
             loseStreams(index, now: now)
         }
+    }
+
+    /// Handles an error packet about a notification that silence has already settled. The recorded
+    /// verdicts stay.
+    ///
+    /// - Parameter refuted: Number of rows recorded as accepted that the gateway refused or
+    ///   discarded. It is 0 after a shutdown if no row was written since the last accepted one.
+    private mutating func handleLate(
+        _ packet: BinaryErrorPacket, refuted: Int, _ index: Int, now: Now
+    ) {
+        let address = connections.addresses.entries[connections[index].address].address
+        let meaning = packet.meaning
+        let text = "\(address): error \(packet.status) (\(meaning.reason.text))"
+        guard refuted > 0 else {
+            assert(meaning == .shutdown, "a refusal refutes at least the named notification")
+            log(
+                .errorPacket, .info, connection: index,
+                "\(text) after the last notification was accepted", now: now)
+            return
+        }
+        metrics.statistics.refutedAcceptances += UInt64(refuted)
+        log(
+            .errorPacket, .warning, connection: index,
+            "\(text) refuses or discards \(refuted) \(refuted == 1 ? "row" : "rows") recorded as "
+                + "accepted: the wait for errors was too short",
+            now: now)
+        guard meaning != .shutdown else { return }
+        switch meaning.row {
+        case .rejected, .remainUnsettled: metrics.canaryReport.refused += 1
+        default: break
+        }
+        // Guards count responses in order.
+        reportAccepted(now)
+        run.append(
+            .lateRefusal(
+                writer.campaignSignal(for: meaning.campaign), status: UInt16(packet.status),
+                reason: meaning.reason, isFirst: packet.identifier == 1))
     }
 
     /// Closes the connection when all outcomes of the error packet are processed.

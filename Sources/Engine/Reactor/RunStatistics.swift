@@ -45,6 +45,9 @@ package struct RunStatistics: Sendable {
     /// Number of responses without a latency. All are from a legacy gateway: its errors, and its
     /// acceptances, which it does not report.
     package var untimedResponses: UInt64 = 0
+    /// Number of rows that a legacy gateway refused or discarded, as it reported when silence had
+    /// already settled them as accepted.
+    package var refutedAcceptances: UInt64 = 0
     package var connectionsOpened: UInt64 = 0
     package var reconnects: UInt64 = 0
     package var goAways: UInt64 = 0
@@ -80,6 +83,7 @@ package struct RunStatistics: Sendable {
         if let more = other.shortened { shortened = (shortened ?? 0) + more }
         requests += other.requests
         untimedResponses += other.untimedResponses
+        refutedAcceptances += other.refutedAcceptances
         connectionsOpened += other.connectionsOpened
         reconnects += other.reconnects
         goAways += other.goAways

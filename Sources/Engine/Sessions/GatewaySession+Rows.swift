@@ -35,7 +35,8 @@ extension GatewaySession {
             // the last row that the gateway processed is unknown.
             let hasLeft = packet.identifier < firstUnsent
             return .errorPacket(packet, hasLeft ? .inFlight : .nothing)
-        case .errorPacket(let packet, .settled): return .errorPacket(packet, .settled)
+        case .errorPacket(let packet, .settled(let refuted)):
+            return .errorPacket(packet, .settled(refuted: refuted))
         case .errorPacket(let packet, .nothing): return .errorPacket(packet, .nothing)
         case let outcome: return outcome.flatMap { SessionOutcome($0) }
         }

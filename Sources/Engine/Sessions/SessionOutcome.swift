@@ -51,11 +51,12 @@ enum SessionOutcome: Equatable {
 }
 
 /// Notification that an error packet names.
-enum ErrorPacketSubject {
+enum ErrorPacketSubject: Equatable {
     /// A notification in flight.
     case inFlight
-    /// A notification that was already settled by silence.
-    case settled
+    /// A notification that was already settled by silence. `refuted` is the number of notifications
+    /// that were settled in this way although the gateway refused or discarded them.
+    case settled(refuted: Int)
     /// No notification: the identifier is 0, or belongs to a notification that never left the
     /// buffer.
     case nothing

@@ -20,7 +20,7 @@ extension Simulation {
             \.retries,
             \.requests, \.untimedResponses, \.connectionsOpened, \.reconnects, \.goAways,
             \.failures,
-            \.pushbacks,
+            \.pushbacks, \.refutedAcceptances,
         ]
         for number in numbers {
             let expected = parts.reduce(0) { $0 + $1[keyPath: number] }

@@ -199,7 +199,7 @@ struct LegacyGatewayRuleTests {
         #expect(run.notifications.count { $0.link == 1 } == 16)
     }
 
-    @Test func `An error packet about a row accepted by silence has no effect`() throws {
+    @Test func `An error packet about a row accepted by silence changes no verdict`() throws {
         let run = try gatewayRun(rows: 60)
         run.run { run.notifications.count == 60 }
         #expect(run.settled == 50)
@@ -208,7 +208,53 @@ struct LegacyGatewayRuleTests {
         // Those behind it were discarded.
         #expect(run.links.count == 2 && run.notifications.count == 70)
         #expect(try run.rows().allSatisfy { $0.state == .accepted && $0.attempts == 1 })
-        #expect(run.events.contains { $0.kind == .errorPacket })
+        #expect(run.events.contains { $0.kind == .errorPacket && $0.level == .warning })
+        #expect(run.reactors[0].machine.snapshot().refutedAcceptances == 1)
+    }
+
+    @Test func `A shutdown after silence is a warning only if later rows were accepted by silence`()
+        throws
+    {
+        for (named, level) in [(50, .info), (49, .warning)] as [(UInt32, RunEvent.Level)] {
+            let run = try gatewayRun(rows: 60)
+            run.run { run.notifications.count == 60 }
+            run.say(packet(10, named), on: 0)
+            run.run()
+            #expect(run.events.filter { $0.kind == .errorPacket }.map(\.level) == [level])
+            let refuted = run.reactors[0].machine.snapshot().refutedAcceptances
+            #expect(refuted == UInt64(50 - named))
+            #expect(try run.rows().allSatisfy { $0.state == .accepted && $0.attempts == 1 })
+        }
+    }
+
+    @Test(
+        arguments: [(3, 1, true), (4, 1, true), (3, 2, false), (8, 1, false)]
+            as [(UInt8, UInt32, Bool)])
+    func `Late refusals of the first row of each connection end the run`(
+        status: UInt8, named: UInt32, ends: Bool
+    ) throws {
+        let run = try gatewayRun(rows: 40, inFlight: 10, abortAfter: 3)
+        var (said, settled) = (0, 0 as UInt64)
+        run.run {
+            // Two rows of the connection are accepted by silence before its error comes.
+            if run.links.count > said, run.settled >= settled + 2 {
+                run.say(packet(status, named), on: said)
+                said += 1
+                settled = run.settled
+            }
+            return false
+        }
+        guard ends else {
+            #expect(run.coordinator.stopCause == nil && said > 3)
+            return
+        }
+        #expect(said == 3)
+        guard case .refused(let refusal) = run.coordinator.stopCause else {
+            Issue.record("\(String(describing: run.coordinator.stopCause))")
+            return
+        }
+        #expect(refusal.status == UInt16(status) && refusal.isCredential == (status == 3))
+        #expect(run.reactors[0].machine.snapshot().refutedAcceptances >= 6)
     }
 
     @Test(arguments: LostResponsePolicy.allCases, [0, 1, 2])

@@ -170,18 +170,22 @@ import Testing
         #expect(unsent == .errorPacket(word, .nothing) && sent == .errorPacket(word, .inFlight))
     }
 
-    @Test func `An error packet about a row settled by silence has no effect`() {
+    @Test(arguments: [(8, 2, 1), (8, 1, 2), (10, 2, 0), (10, 1, 1)] as [(UInt8, UInt32, Int)])
+    func `An error packet about a row settled by silence counts the rows that it refutes`(
+        status: UInt8, identifier: UInt32, refuted: Int
+    ) {
         var bench = bench()
-        let tags = bench.makeRows(3)
-        _ = bench.write([tags[0]], at: 100)
-        _ = bench.write([tags[1], tags[2]], at: 200)
+        let tags = bench.makeRows(4)
+        _ = bench.write([tags[0], tags[1]], at: 100)
+        _ = bench.write([tags[2], tags[3]], at: 200)
         let settled = bench.expired(at: 101 + Self.silence)
-        let word = BinaryErrorPacket(status: 8, identifier: 1)
+        let word = BinaryErrorPacket(status: status, identifier: identifier)
         let outcomes = bench.outcomes(word.encoded)
-        #expect(settled == [.confirmed(tags[0])])
+        #expect(settled == [.confirmed(tags[0]), .confirmed(tags[1])])
         #expect(
             outcomes == [
-                .errorPacket(word, .settled), .discarded(tags[1]), .discarded(tags[2]), .over,
+                .errorPacket(word, .settled(refuted: refuted)), .discarded(tags[2]),
+                .discarded(tags[3]), .over,
             ])
     }
 
