@@ -53,6 +53,15 @@ struct BinaryProtocolTests {
         #expect(reader.next() == nil)
     }
 
+    @Test func `An expiration after 2038 is sent as the last that is not negative`() {
+        func expiration(_ seconds: UInt32?) -> UInt32? {
+            BinarySettings(command: .frame, expiration: seconds, priority: 10, silence: 1)
+                .expiration
+        }
+        #expect(expiration(0x7fff_fffe) == 0x7fff_fffe && expiration(nil) == nil)
+        #expect(expiration(0x8000_0000) == 0x7fff_ffff && expiration(.max) == 0x7fff_ffff)
+    }
+
     @Test func `A stream of notifications is read in pieces of any size`() {
         let stream = Self.forms.flatMap(\.1)
         for size in [1, 7, 61, 62, 63] {
