@@ -70,7 +70,7 @@ struct CanaryReport {
     var reported = ReactorEffects.CanaryProgress()
     /// Whether an invalid row counts like a refused one.
     var countsInvalid = true
-    /// Number of rejected rows, except those with status 410.
+    /// Number of rejected rows, except those with a dead token.
     var refused: UInt64 = 0
     /// Number of rows that an earlier run sent without a recorded response.
     var lostBefore: UInt64 = 0

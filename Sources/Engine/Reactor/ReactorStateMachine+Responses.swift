@@ -123,8 +123,11 @@ extension ReactorStateMachine where Records: ~Copyable {
         case .accepted:
             preconditionFailure("200 is handled before")
         case .rejected:
-            // A dead token is no evidence about the campaign.
-            if status != 410 || !body.hasReason { metrics.canaryReport.refused += 1 }
+            // A dead token is no evidence about the campaign. A missing token has the same signal,
+            // but each request has a token.
+            if meaning.campaign != .deadToken || reason == .missingDeviceToken {
+                metrics.canaryReport.refused += 1
+            }
             settleRejected(tag, status: status, body: body, connection: index, now: now)
         case .remainUnsettled:
             leaveUnsettled(tag, now: now)

@@ -108,12 +108,15 @@ struct ConnectionReportTests {
         #expect(counted.goAways == 12 && counted.failures == 0)
     }
 
-    @Test func `A 410 does not count for the canary`() throws {
+    @Test func `A dead token does not count for the canary`() throws {
         let run = try ScriptedRun(rows: 10)
         run.reply = { request in
             switch ScriptedRun.row(request) {
-            case 2, 4: .status(410, "Unregistered")
-            case 5, 6, 7: .status(400, "BadDeviceToken")
+            case 2: .status(410, "Unregistered")
+            case 3, 4: .status(400, "ExpiredToken")
+            case 5: .status(400, "BadDeviceToken")
+            case 6: .status(400, "MissingDeviceToken")
+            case 7: .status(410)
             default: .status(200)
             }
         }
