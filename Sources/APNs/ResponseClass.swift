@@ -207,6 +207,13 @@ public struct ResponseClass: Sendable, Equatable {
         }
     }
 
+    /// Returns whether the reason of a GOAWAY refuses the certificate, so that no later connection
+    /// with the same certificate can succeed. One server's GOAWAY with another reason shows nothing
+    /// about other connections.
+    public static func refusesCertificate(goAwayReason reason: Reason?) -> Bool {
+        reason == .badCertificate || reason == .badCertificateEnvironment
+    }
+
     private static func classify(reason: Reason) -> ResponseClass? {
         switch reason {
         case .expiredToken, .unregistered, .missingDeviceToken: .rejected

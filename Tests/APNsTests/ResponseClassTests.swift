@@ -128,4 +128,12 @@ import Testing
         #expect(ResponseClass.classify(goAwayReason: .badDeviceToken) == .none)
         #expect(ResponseClass.classify(goAwayReason: nil) == .none)
     }
+
+    @Test func `Only two reasons of a GOAWAY refuse the certificate for good`() {
+        let refusing = Reason.allCases.filter {
+            ResponseClass.refusesCertificate(goAwayReason: $0)
+        }
+        #expect(Set(refusing) == [.badCertificate, .badCertificateEnvironment])
+        #expect(!ResponseClass.refusesCertificate(goAwayReason: nil))
+    }
 }

@@ -319,13 +319,10 @@ extension ReactorStateMachine where Records: ~Copyable {
             trouble.kind = .protocol
             if code.isProtocolError { recordProtocolError(index, trouble, now: now) }
         }
-        switch ResponseClass.classify(goAwayReason: reason) {
-        case .refusesCredential:
+        if ResponseClass.refusesCertificate(goAwayReason: reason) {
             run.stop(.refused(.init(status: 0, reason: reason, isCredential: true)))
-        case .renewProviderToken:
+        } else if ResponseClass.classify(goAwayReason: reason) == .renewProviderToken {
             recordExpiredToken(index, usedVersion: writer.authorizationVersion, isFirst: false)
-        default:
-            break
         }
         // After an orderly end and at least one response, the connection is replaced at once. Any
         // other end causes a pause.

@@ -197,4 +197,39 @@ struct CredentialAnswerTests {
         #expect(run.links.count == 1)
         #expect(try run.rows().allSatisfy { $0.state == .remaining })
     }
+
+    @Test(arguments: ["InvalidProviderToken", "MissingProviderToken", "TopicDisallowed"])
+    func `A GOAWAY with another reason about the credential ends only its connection`(
+        reason: String
+    ) throws {
+        let run = try ScriptedRun(rows: 3, tokenAge: 0)
+        run.reply = { request in
+            guard request.connection == 0 else { return .status(200) }
+            run.say(ScriptedServer.goAway(lastStream: 0, code: 0, reason: reason), on: 0)
+            return .silence
+        }
+        run.run()
+        #expect(run.coordinator.stopCause == nil)
+        try #require(run.links.count == 2)
+        #expect(run.links[1].begun >= second / 2)
+        #expect(try run.rows().allSatisfy { $0.state == .accepted && $0.attempts == 1 })
+    }
+
+    @Test func `A run gives up if every connection ends by a GOAWAY about the credential`() throws {
+        let run = try ScriptedRun(rows: 3, tokenAge: 0)
+        run.reply = { request in
+            run.say(
+                ScriptedServer.goAway(lastStream: 0, code: 0, reason: "InvalidProviderToken"),
+                on: request.connection)
+            return .silence
+        }
+        run.run()
+        guard let cause = run.coordinator.stopCause, cause.isGivingUp else {
+            Issue.record("\(String(describing: run.coordinator.stopCause))")
+            return
+        }
+        #expect(run.lastLine(cause).contains("InvalidProviderToken"))
+        #expect(run.time < 180 * second && (3...20).contains(run.links.count))
+        #expect(try run.rows().allSatisfy { $0.state == .remaining })
+    }
 }
