@@ -228,6 +228,8 @@ package struct ExternalProviderTokenWatch {
     private var nextCheck: UInt64
     /// Number of times that the command was run since APNs reported the token as expired.
     private var expiredTries = 0
+    /// Whether the last new token was reported as not used yet.
+    private var didWarnAboutDelay = false
     /// Number of consecutive checks that did not find the file.
     private var missingChecks = 0
 
@@ -274,20 +276,33 @@ package struct ExternalProviderTokenWatch {
         lastMark = reading.mark
         if let found = reading.token {
             if found.authorization != token.authorization {
-                coordinator.take(
-                    authorization: found.authorization,
-                    issuedAt: found.claims.issuedAtUnixSeconds, now)
+                offer(found, to: coordinator, now)
                 expiredTries = 0
             }
             token = found
         }
         for warning in reading.warnings { standardErrorLine("broadside: warning: \(warning)") }
-        guard isFromCommand, coordinator.isTokenStale else { return }
+        guard isFromCommand, coordinator.isTokenMissing else { return }
         expiredTries += 1
         assert(expiredTries <= Self.expiredTriesLimit, "a run that was stopped asks no more")
         if expiredTries == Self.expiredTriesLimit {
             coordinator.stop(.expiredToken(isSupplied: true))
         }
+    }
+
+    /// Passes a new token to the run. Reports the first of consecutive tokens that are not used yet.
+    mutating func offer(
+        _ found: ExternalProviderToken, to coordinator: RunCoordinator, _ now: Now
+    ) {
+        let usedFrom = coordinator.offer(
+            authorization: found.authorization, issuedAt: found.claims.issuedAtUnixSeconds, now)
+        defer { didWarnAboutDelay = usedFrom != nil }
+        guard let usedFrom, !didWarnAboutDelay else { return }
+        standardErrorLine(
+            "broadside: warning: \(found.source.subject): the new token is not used before "
+                + "\(timeText(usedFrom * 1000)), because APNs responded TooManyProviderTokenUpdates: "
+                + "replace the token at most every \(ProviderTokenAge.renewableSeconds / 60) minutes"
+        )
     }
 
     private mutating func noteMissing() {

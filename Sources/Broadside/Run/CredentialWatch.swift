@@ -111,7 +111,7 @@ final class CredentialWatch {
         let version = coordinator.authorizationVersion
         take(now)
         takePrinted(now)
-        let isStale = coordinator.isTokenStale
+        let isStale = coordinator.isTokenMissing
         if let suppliedToken, suppliedToken.isDue(now, isStale: isStale), readingSince == nil,
             !coordinator.isStopping
         {
@@ -252,8 +252,12 @@ final class CredentialWatch {
         if let value = found.authorization.value, !isSameKey,
             value != coordinator.authorization().value
         {
-            coordinator.take(
-                authorization: value, issuedAt: found.authorization.issuedAtSeconds, now)
+            if let token = suppliedToken?.token {
+                suppliedToken?.offer(token, to: coordinator, now)
+            } else {
+                coordinator.take(
+                    authorization: value, issuedAt: found.authorization.issuedAtSeconds, now)
+            }
         }
         tlsConfiguration.replace(sender.route.tlsConfiguration(sender.context))
         coordinator.replaceConnections()

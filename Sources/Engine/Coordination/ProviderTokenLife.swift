@@ -13,7 +13,7 @@ import BroadsideTLS
 /// - If a token can't be made, the current one stays in use, and a minute later another attempt is
 ///   made.
 /// - After TooManyProviderTokenUpdates, the previous token is used again, and no new token is made
-///   for 20 minutes.
+///   for 20 minutes. A new token from another process is set aside until then.
 package struct ProviderTokenLife: Sendable {
     /// A provider token and its issue time.
     package struct Token: Sendable {
@@ -32,6 +32,12 @@ package struct ProviderTokenLife: Sendable {
     package private(set) var current: Token?
     /// The token before `current`; nil if there was none.
     private var previous: Token?
+    /// Token from another process that is used from `offersFrom` on; nil if there is none.
+    private var deferred: Token?
+    /// Earliest time at which a token from another process is taken, seconds since 1970. Unlike
+    /// `frozenUntil`, it is not extended while APNs refuses the token in use: the other token may
+    /// help.
+    private var offersFrom: UInt64 = 0
     /// Increases with each change of `current`.
     package private(set) var version: UInt32 = 1
     /// Earliest time at which a new token may be made, seconds since 1970.
@@ -95,13 +101,20 @@ package struct ProviderTokenLife: Sendable {
 
     /// Handles TooManyProviderTokenUpdates in a response to a request with the token of
     /// `usedVersion`.
-    package mutating func freeze(_ now: UInt64, usedVersion: UInt32) {
+    ///
+    /// - Parameter isSupplied: Whether another process makes the tokens. If so, the refused token is
+    ///   used later.
+    package mutating func freeze(
+        _ now: UInt64, usedVersion: UInt32, isSupplied: Bool = false
+    ) {
         guard usedVersion == version else { return }
         frozenUntil = now + ProviderTokenAge.freezeSeconds
+        if now >= offersFrom { offersFrom = frozenUntil }
         isWanted = false
         guard let tooEarly = current, let before = previous, before.issuedAt < tooEarly.issuedAt,
             now < before.issuedAt + ProviderTokenAge.usableSeconds
         else { return }
+        if isSupplied, deferred == nil { deferred = tooEarly }
         current = before
         previous = nil
         version += 1
@@ -121,6 +134,28 @@ package struct ProviderTokenLife: Sendable {
         return isUsable(now)
     }
 
+    /// Time from which a token is used that was set aside, seconds since 1970; nil if there is none.
+    var deferredUntil: UInt64? { deferred.map { _ in offersFrom } }
+
+    /// Takes a token that another process made. In the 20 minutes after TooManyProviderTokenUpdates,
+    /// the token is set aside, in place of one that was set aside before.
+    ///
+    /// - Returns: Time from which the token is used, seconds since 1970; nil: it is in use now.
+    mutating func offer(_ token: Token, _ now: UInt64) -> UInt64? {
+        guard now < offersFrom else {
+            take(token, now)
+            return nil
+        }
+        deferred = token
+        return offersFrom
+    }
+
+    /// Starts to use the token that was set aside, if there is one and the 20 minutes are over.
+    mutating func takeDeferred(_ now: UInt64) {
+        guard let deferred, now >= offersFrom else { return }
+        take(deferred, now)
+    }
+
     /// Issue time of the token to make now; nil if none is due.
     package func renewal(_ now: UInt64) -> UInt64? {
         guard isWanted, let current, now >= frozenUntil, now >= nextAttempt || !isUsable(now) else {
@@ -136,6 +171,7 @@ package struct ProviderTokenLife: Sendable {
         previous?.value.cleanse()
         previous = current
         current = token
+        deferred = nil
         version += 1
         isWanted = false
         isStale = false

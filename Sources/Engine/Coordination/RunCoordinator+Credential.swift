@@ -19,8 +19,11 @@ extension RunCoordinator {
     /// Whether a new token is requested.
     package var wantsToken: Bool { state.withLock { $0.token.isWanted } }
 
-    /// Whether APNs reported the provider token as expired. If so, nothing is sent.
-    package var isTokenStale: Bool { state.withLock { $0.token.isStale } }
+    /// Whether APNs reported the provider token as expired, and no other token is set aside. If so,
+    /// nothing is sent until there is another token.
+    package var isTokenMissing: Bool {
+        state.withLock { $0.token.isStale && $0.token.deferredUntil == nil }
+    }
 
     /// Sets whether another process can make a new token. If so, an expired token does not end the
     /// run.
@@ -49,10 +52,14 @@ extension RunCoordinator {
         package func make() -> [UInt8]? { sign?(issuedAt) }
     }
 
-    /// The token that has to be made now; nil if none has to.
+    /// Starts to use a token that was set aside, if its time has come.
+    ///
+    /// - Returns: The token that has to be made now; nil if none has to.
     package func tokenRequest(_ now: Now) -> TokenRequest? {
         state.withLock { state in
-            state.token.renewal(state.tokenClock.seconds(now)).map {
+            let seconds = state.tokenClock.seconds(now)
+            state.token.takeDeferred(seconds)
+            return state.token.renewal(seconds).map {
                 TokenRequest(issuedAt: $0, sign: state.sign)
             }
         }
@@ -79,18 +86,32 @@ extension RunCoordinator {
         return false
     }
 
-    /// Makes the requested token, if any. Called by one thread, which may block.
+    /// Makes the requested token, if any, or starts to use a token that was set aside. Called by one
+    /// thread, which may block.
     ///
-    /// - Returns: Issue time of the new token, seconds since 1970; nil if there is none.
+    /// - Returns: Issue time of the token that was made, seconds since 1970; nil if none was made.
     package func renewToken(_ now: Now) -> UInt64? {
         guard let request = tokenRequest(now) else { return nil }
         return take(request.make(), for: request, now) ? request.issuedAt : nil
     }
 
-    /// Switches to a token that was made by another process.
+    /// Switches at once to a token that this process made.
     package func take(authorization: [UInt8], issuedAt: UInt64, _ now: Now) {
         state.withLock { state in
             state.token.take(
+                .init(value: authorization, issuedAt: issuedAt), state.tokenClock.seconds(now))
+        }
+    }
+
+    /// Switches to a token that was made by another process. After TooManyProviderTokenUpdates, the
+    /// switch waits until APNs accepts another token.
+    ///
+    /// - Returns: Time of the switch, seconds since 1970; nil: now.
+    package func offer(
+        authorization: [UInt8], issuedAt: UInt64, _ now: Now
+    ) -> UInt64? {
+        state.withLock { state in
+            state.token.offer(
                 .init(value: authorization, issuedAt: issuedAt), state.tokenClock.seconds(now))
         }
     }

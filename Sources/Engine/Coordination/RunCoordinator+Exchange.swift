@@ -88,9 +88,9 @@ extension RunCoordinator.State {
     /// Time until which the run can't send, seconds since 1970: the current token is stale, and
     /// APNs refuses a newer token until that time. nil if sending is possible.
     mutating func tokenBlockedUntil(_ now: Now) -> UInt64? {
-        guard sign != nil, isTokenStale(now), token.isFrozen(tokenClock.seconds(now)) else {
-            return nil
-        }
+        guard isTokenStale(now) else { return nil }
+        if let until = token.deferredUntil { return until }
+        guard sign != nil, token.isFrozen(tokenClock.seconds(now)) else { return nil }
         return token.frozenUntil
     }
 
@@ -270,7 +270,7 @@ extension RunCoordinator.State {
                 return .renewed
             }
         } else if !token.isYoung(now.wallMilliseconds / 1000) {
-            if awaitsTokens {
+            if awaitsTokens || token.deferredUntil != nil {
                 token.callStale()
                 return .renewed
             }
@@ -290,7 +290,7 @@ extension RunCoordinator.State {
     ///
     /// - Parameter giveUpAfter: Nanoseconds to wait in addition to the 20 minutes.
     private mutating func freezeRenewal(_ now: Now, usedVersion: UInt32, giveUpAfter: UInt64) {
-        token.freeze(tokenClock.seconds(now), usedVersion: usedVersion)
+        token.freeze(tokenClock.seconds(now), usedVersion: usedVersion, isSupplied: sign == nil)
         let since = updatesRefusedSince ?? now.nanoseconds
         updatesRefusedSince = since
         let waited = now.nanoseconds - min(now.nanoseconds, since)

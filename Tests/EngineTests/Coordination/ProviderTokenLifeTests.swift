@@ -174,6 +174,31 @@ struct ProviderTokenLifeTests {
         #expect(!isUsableLater)
     }
 
+    @Test func `A supplied token waits for the end of the freeze, and the latest one is used`() {
+        var life = ProviderTokenLife(token(0))
+        life.take(token(30), at(35))
+        life.freeze(at(35), usedVersion: 2, isSupplied: true)
+        let times = [life.offer(token(36), at(36)), life.offer(token(40), at(40))]
+        #expect(times == [at(55), at(55)])
+        // Another refusal of the token in use does not make it wait longer.
+        life.freeze(at(41), usedVersion: life.version, isSupplied: true)
+        life.takeDeferred(at(55) - 1)
+        #expect(value(life) == "bearer 0" && life.deferredUntil == at(55))
+        life.takeDeferred(at(55))
+        #expect(value(life) == "bearer 40" && life.deferredUntil == nil)
+        let next = life.offer(token(60), at(60))
+        #expect(next == nil && value(life) == "bearer 60")
+    }
+
+    @Test func `A supplied token that was refused is used again after the freeze`() {
+        var life = ProviderTokenLife(token(0))
+        _ = life.offer(token(30), at(35))
+        life.freeze(at(35), usedVersion: 2, isSupplied: true)
+        #expect(value(life) == "bearer 0")
+        life.takeDeferred(at(55))
+        #expect(value(life) == "bearer 30")
+    }
+
     @Test func `A clock that is set back makes no earlier token`() {
         var life = ProviderTokenLife(token(30))
         life.requestIfDue(at(10))

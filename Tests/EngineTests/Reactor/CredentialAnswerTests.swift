@@ -232,4 +232,39 @@ struct CredentialAnswerTests {
         #expect(run.time < 180 * second && (3...20).contains(run.links.count))
         #expect(try run.rows().allSatisfy { $0.state == .remaining })
     }
+
+    @Test func `A new token of another process waits for the end of the freeze`() throws {
+        let run = try ScriptedRun(rows: 180, tokenAge: 1200) { $0.milliRatePerConnection = 100 }
+        run.coordinator.replaceSigner(nil)
+        let tokens = (0...2).map { "bearer \($0)" }
+        func offer(_ number: Int) -> UInt64? {
+            run.coordinator.offer(
+                authorization: Array(tokens[number].utf8), issuedAt: Self.start, run.now)
+        }
+        run.reply = { request in
+            request.authorization != tokens[0] || request.time > 600 * second
+                ? .status(200) : .status(429, "TooManyProviderTokenUpdates")
+        }
+        run.run(for: 10 * second)
+        #expect(offer(0) == nil)
+        run.run(for: 30 * second)
+        let usedFrom = try #require(offer(1))
+        #expect((1210...1240).contains(usedFrom - Self.start))
+        #expect(offer(2) == usedFrom)
+        run.run(for: 1100 * second) {
+            _ = run.coordinator.renewToken(run.now)
+            return false
+        }
+        let old = "bearer \(Self.start - 1200)"
+        let used = run.requests.map { $0.authorization }
+        #expect(Set(used) == [old, tokens[0]] && used.last == old)
+        run.run(for: 900 * second) {
+            _ = run.coordinator.renewToken(run.now)
+            return false
+        }
+        let last = try #require(run.requests.first { $0.authorization == tokens[2] })
+        #expect(last.time >= (usedFrom - Self.start) * second)
+        #expect(!run.requests.contains { $0.authorization == tokens[1] })
+        #expect(try run.rows().allSatisfy { $0.state == .accepted })
+    }
 }
