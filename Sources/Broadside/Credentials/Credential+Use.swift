@@ -9,6 +9,9 @@ extension Credential {
         /// Value of the header field, `bearer ...`; nil with a certificate.
         package var value: [UInt8]?
         package var issuedAtSeconds: UInt64 = 0
+        /// ID of the key of a token that another program made, which may change during a run; nil
+        /// otherwise.
+        package var keyID: String?
         /// Function that signs a value for an issue time; nil if there is no key.
         package var sign: RunCoordinator.Signer?
     }
@@ -112,7 +115,8 @@ extension Credential {
             return Authorization()
         case .suppliedToken(let token):
             return Authorization(
-                value: token.authorization, issuedAtSeconds: token.claims.issuedAtUnixSeconds)
+                value: token.authorization, issuedAtSeconds: token.claims.issuedAtUnixSeconds,
+                keyID: token.claims.keyID)
         case .key(let key, let keyID, let teamID):
             let signer = ProviderTokenSigner(key: key, keyID: keyID, teamID: teamID)
             let token = try signer.token(nowSeconds: nowSeconds)

@@ -290,14 +290,23 @@ package struct ExternalProviderTokenWatch {
         }
     }
 
-    /// Passes a new token to the run. Reports the first of consecutive tokens that are not used yet.
+    /// Passes a new token to the run. Reports a token of another key, and the first of consecutive
+    /// tokens that are not used yet.
     mutating func offer(
         _ found: ExternalProviderToken, to coordinator: RunCoordinator, _ now: Now
     ) {
         let usedFrom = coordinator.offer(
-            authorization: found.authorization, issuedAt: found.claims.issuedAtUnixSeconds, now)
+            authorization: found.authorization, issuedAt: found.claims.issuedAtUnixSeconds,
+            keyID: found.claims.keyID, now)
         defer { didWarnAboutDelay = usedFrom != nil }
-        guard let usedFrom, !didWarnAboutDelay else { return }
+        guard let usedFrom else {
+            guard found.claims.keyID != token.claims.keyID else { return }
+            standardErrorLine(
+                "broadside: \(found.source.subject) is of another key, \(found.claims.keyID): "
+                    + "connections are being replaced, because APNs ties each of them to one key")
+            return
+        }
+        guard !didWarnAboutDelay else { return }
         standardErrorLine(
             "broadside: warning: \(found.source.subject): the new token is not used before "
                 + "\(timeText(usedFrom * 1000)), because APNs responded TooManyProviderTokenUpdates: "

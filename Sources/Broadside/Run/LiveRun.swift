@@ -73,7 +73,7 @@ struct LiveRun {
             // The rows of later waves were read, too, to find their zones.
             rowsRead: session.rowsRead(more: passes.laterRows), canary: session.canaryGate(),
             connectionTarget: plan.connectionTarget,
-            sign: authorization.sign)
+            sign: authorization.sign, keyID: authorization.keyID)
         passes.requests.begin(coordinator, start)
         services = ReactorServices(route: plan.route, reactors: plan.shape.reactors)
         pool = ChunkPool(reactors: plan.shape.reactors)

@@ -21,15 +21,23 @@ package struct ProviderTokenLife: Sendable {
         package var value: [UInt8]
         /// The issue time (`iat`), seconds since 1970.
         package var issuedAt: UInt64
+        /// ID of the key that signed the token; nil if it can't change during the run.
+        package var keyID: String?
 
-        package init(value: [UInt8], issuedAt: UInt64) {
+        package init(value: [UInt8], issuedAt: UInt64, keyID: String? = nil) {
             self.value = value
             self.issuedAt = issuedAt
+            self.keyID = keyID
         }
     }
 
     /// The token in use; nil with a client certificate.
-    package private(set) var current: Token?
+    package private(set) var current: Token? {
+        didSet { if current?.keyID != oldValue?.keyID { keyVersion += 1 } }
+    }
+    /// Increases when a token of another key comes into use. APNs refuses that token on connections
+    /// that have carried a token of the previous key.
+    private(set) var keyVersion: UInt32 = 1
     /// The token before `current`; nil if there was none.
     private var previous: Token?
     /// Token from another process that is used from `offersFrom` on; nil if there is none.

@@ -108,11 +108,12 @@ extension RunCoordinator {
     ///
     /// - Returns: Time of the switch, seconds since 1970; nil: now.
     package func offer(
-        authorization: [UInt8], issuedAt: UInt64, _ now: Now
+        authorization: [UInt8], issuedAt: UInt64, keyID: String, _ now: Now
     ) -> UInt64? {
         state.withLock { state in
             state.token.offer(
-                .init(value: authorization, issuedAt: issuedAt), state.tokenClock.seconds(now))
+                .init(value: authorization, issuedAt: issuedAt, keyID: keyID),
+                state.tokenClock.seconds(now))
         }
     }
 

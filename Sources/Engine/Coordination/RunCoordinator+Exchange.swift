@@ -55,7 +55,8 @@ extension RunCoordinator.State {
             rateParticipants: rateParticipants, anyAccepted: anyAccepted,
             anyReady: anyReady, wasReached: wasReached,
             lastResponse: lastResponse, isListOver: isListOver,
-            authorization: (token.current?.value, token.version), isTokenStale: token.isStale,
+            authorization: (token.current?.value, token.version), keyVersion: token.keyVersion,
+            isTokenStale: token.isStale,
             sessionVersion: sessionVersion, isCanaryPending: canary?.isPending ?? false,
             isCanaryHolding: canary?.isHolding ?? false, connectionShare: share)
     }

@@ -79,6 +79,7 @@ package final class RunCoordinator: Sendable {
     ///   - issuedAt: Issue time of the token, seconds since 1970.
     ///   - sign: Makes a `bearer ...` value for an issue time; nil if the token comes from another
     ///     process.
+    ///   - keyID: ID of the key of a token from another process; nil for other tokens.
     ///   - milliRate: Requests per 1,000 seconds in total; nil: unlimited.
     ///   - ramp: How the rate rises over time, instead of `milliRate`; nil: the rate does not rise.
     ///   - assumesCanary: Whether the canary of another part of the campaign has passed. If so, the
@@ -96,13 +97,13 @@ package final class RunCoordinator: Sendable {
         rowsRead: InvalidRowsGuard = InvalidRowsGuard(maximumPercent: 100),
         canary: CanaryGate? = nil,
         connectionTarget: ConnectionTarget? = nil, handoffRows: Int = RowHandoff.rowsLimit,
-        sign: Signer?
+        sign: Signer?, keyID: String? = nil
     ) {
         state = Mutex(
             State(
                 settings: OperatorSettings(milliRate: ramp?.milliRate ?? milliRate, ramp: ramp),
                 token: ProviderTokenLife(
-                    authorization.map { .init(value: $0, issuedAt: issuedAt) }),
+                    authorization.map { .init(value: $0, issuedAt: issuedAt, keyID: keyID) }),
                 sign: sign,
                 guards: RefusalGuard(
                     abortAfter: abortAfter, maximumBadTokensPercent: maxBadTokensPercent,

@@ -30,6 +30,8 @@ struct RunDirectives: Sendable {
     var isListOver: Bool
     /// The provider token to send with, `bearer ...`; nil with a client certificate.
     var authorization: (value: [UInt8]?, version: UInt32)
+    /// Increases when the provider token is of another key than the token before it.
+    var keyVersion: UInt32
     /// Whether a usable provider token is missing: the latest one is expired or too old, and no
     /// other is available yet.
     var isTokenStale: Bool

@@ -30,6 +30,8 @@ import BroadsideSupport
     /// Number of connections that were replaced because a row needs another connection, since the
     /// last new connection that had another first response.
     var replacedAtOnce = 0
+    /// The `keyVersion` of the run's directives for which the connections are suited.
+    var keyVersion: UInt32 = 1
     /// Number of connection attempts so far.
     var begun = 0
     /// Number of failed lookups of the name.

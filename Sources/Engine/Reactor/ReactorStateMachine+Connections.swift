@@ -265,6 +265,21 @@ extension ReactorStateMachine where Records: ~Copyable {
         drain(outdated, now: now)
     }
 
+    /// Drains all connections that have carried requests, because the provider token is of another
+    /// key now. APNs responds with UnrelatedKeyIdInToken to such a token on these connections.
+    @inline(never)
+    mutating func drainForNewKey(_ now: Now) {
+        connections.keyVersion = run.directives.keyVersion
+        for index in 0..<connections.count
+        where connections[index].phase == .open && connections[index].session.nextRequest > 1 {
+            log(
+                .connectionDrained, .notice, connection: index,
+                "\(connections.peer(index)): drained after \(connections[index].responses) responses "
+                    + "because the provider token is of another key", now: now)
+            drain(index, now: now)
+        }
+    }
+
     // MARK: Name of the endpoint or its proxy
 
     /// Time after which a lookup without a reply is reported as slow. If half of `--give-up-after`

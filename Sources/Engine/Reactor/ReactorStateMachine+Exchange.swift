@@ -9,6 +9,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         reportAccepted(now)
         if run.directives.isCanaryPending { run.report(metrics.takeCanaryProgress()) }
         run.exchange(permits: permitsWanted, inFlight: rows.inFlight, now)
+        if run.directives.keyVersion != connections.keyVersion { drainForNewKey(now) }
         handleExpiredTokens(now)
     }
 

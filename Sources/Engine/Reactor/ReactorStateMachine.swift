@@ -70,6 +70,7 @@ import BroadsideTLS
                 reactor: reactor, giveUpAfter: settings.giveUpAfter),
             initialCount: coordinator.connectionTarget?.first[reactor] ?? settings.connections,
             now: now)
+        connections.keyVersion = run.directives.keyVersion
         rows = RowSupply(
             settings: settings, perSecond: run.directives.milliRate.map { Int($0 / 1_000) },
             pool: chunkPool, layout: layout, fieldLimit: RequestWriter.fieldLimit(settings))

@@ -199,6 +199,19 @@ struct ProviderTokenLifeTests {
         #expect(value(life) == "bearer 30")
     }
 
+    @Test func `The version of the key changes with the key, also back to the token before`() {
+        func token(_ minutes: Int, key: String) -> ProviderTokenLife.Token {
+            .init(value: Array("bearer".utf8), issuedAt: at(minutes), keyID: key)
+        }
+        var life = ProviderTokenLife(token(0, key: "A"))
+        life.take(token(20, key: "A"), at(20))
+        #expect(life.keyVersion == 1)
+        life.take(token(40, key: "B"), at(40))
+        #expect(life.keyVersion == 2)
+        life.freeze(at(40), usedVersion: life.version)
+        #expect(life.keyVersion == 3)
+    }
+
     @Test func `A clock that is set back makes no earlier token`() {
         var life = ProviderTokenLife(token(30))
         life.requestIfDue(at(10))

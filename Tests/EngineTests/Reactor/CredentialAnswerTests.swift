@@ -233,13 +233,33 @@ struct CredentialAnswerTests {
         #expect(try run.rows().allSatisfy { $0.state == .remaining })
     }
 
+    @Test func `A token of another key is sent only on connections that carried no other token`()
+        throws
+    {
+        let run = try ScriptedRun(rows: 5_000, connections: 3, tokenAge: 0)
+        run.coordinator.milliRate = 500_000
+        run.run(for: 2 * second)
+        let usedFrom = run.coordinator.offer(
+            authorization: Array("bearer other".utf8), issuedAt: Self.start, keyID: "OTHERKEY01",
+            run.now)
+        run.run()
+        func connections(_ isUsed: (String?) -> Bool) -> Set<Int> {
+            Set(run.requests.filter { isUsed($0.authorization) }.map(\.connection))
+        }
+        let other = connections { $0 == "bearer other" }
+        #expect(usedFrom == nil && connections { $0 != "bearer other" } == [0, 1, 2])
+        #expect(other == [3, 4, 5])
+        #expect(try run.rows().allSatisfy { $0.state == .accepted && $0.attempts == 1 })
+    }
+
     @Test func `A new token of another process waits for the end of the freeze`() throws {
         let run = try ScriptedRun(rows: 180, tokenAge: 1200) { $0.milliRatePerConnection = 100 }
         run.coordinator.replaceSigner(nil)
         let tokens = (0...2).map { "bearer \($0)" }
         func offer(_ number: Int) -> UInt64? {
             run.coordinator.offer(
-                authorization: Array(tokens[number].utf8), issuedAt: Self.start, run.now)
+                authorization: Array(tokens[number].utf8), issuedAt: Self.start,
+                keyID: "AKEY000001", run.now)
         }
         run.reply = { request in
             request.authorization != tokens[0] || request.time > 600 * second
