@@ -30,6 +30,9 @@ public struct RowVerdict: Sendable {
     public internal(set) var arm: UInt8 = 0
     /// Number of the row's topic in `ChunkVerdicts.topics`; 0 if none was recorded.
     public internal(set) var topic: UInt16 = 0
+    /// Run that reopened the row and left it in doubt, and after which no run settled it; 0 if there
+    /// is none.
+    var reopeningEpoch: UInt32 = 0
     /// Time of the verdict in milliseconds since 1970; 0 while the row is open.
     public internal(set) var settledAtMilliseconds: UInt64 = 0
     /// Timestamp from APNs, in milliseconds since 1970.
@@ -49,8 +52,15 @@ public struct RowVerdict: Sendable {
 
     /// Whether the run that is being replayed may settle the row.
     var isOpen = false
-    /// Latest run that settled the row.
-    var settlingEpoch: UInt32 = 0
+    /// Run that settled the row. A later run that only recorded the same verdict again does not
+    /// count.
+    package internal(set) var settlingEpoch: UInt32 = 0
+
+    /// Whether a record repeats this verdict with its time.
+    fileprivate func isRepeated(by record: SettledRecord) -> Bool {
+        record.milliseconds == settledAtMilliseconds && record.state == state
+            && record.status == status && record.reason == reason && record.attempts == attempts
+    }
 }
 
 /// Verdicts on all rows of a chunk. `load` replaces the chunk by another one, so one value serves
@@ -69,6 +79,9 @@ public struct ChunkVerdicts: ~Copyable {
     public let index: LedgerIndex
 
     private var storage: [UInt8] = []
+    /// Verdicts before the reservation that is being replayed, of the rows that it reopens, by the
+    /// index of the row.
+    private var reopened: [Int: RowVerdict] = [:]
     private var reader = BlockReader()
     private var readerSegment: UInt32 = .max
 
@@ -82,7 +95,8 @@ public struct ChunkVerdicts: ~Copyable {
     /// Runs are replayed in order. A run that reserved the chunk opens each row that has no
     /// verdict, or whose state is among the reservation's `reopens`. An opened row gets a verdict
     /// from any of the run's segments. Without a verdict, the row is `remaining` if the run
-    /// released it, and otherwise in doubt.
+    /// released it, and otherwise in doubt. If the new verdict of a reopened row is the one that it
+    /// had before, with the same time, the run did not send the row: see `settlingEpoch`.
     ///
     /// - Parameter chunk: Index of the chunk.
     /// - Throws: `inputOutput`, or `damagedBlock` if a file changed since it was indexed.
@@ -92,6 +106,7 @@ public struct ChunkVerdicts: ~Copyable {
         firstFault = nil
         storage.removeAll(keepingCapacity: true)
         rows.removeAll(keepingCapacity: true)
+        reopened.removeAll(keepingCapacity: true)
         // The first run that reserved the chunk opened all of its rows.
         var opened = RowVerdict()
         opened.isOpen = true
@@ -114,15 +129,19 @@ public struct ChunkVerdicts: ~Copyable {
 
     /// Opens the rows covered by a run's reservation.
     private mutating func begin(_ reservation: LedgerIndex.Reservation) {
+        reopened.removeAll(keepingCapacity: true)
         for index in rows.indices {
             let state = rows[index].state
             let isReopened = reservation.reopens.contains(state)
             rows[index].isOpen = !state.isSettled || isReopened
             guard rows[index].isOpen else { continue }
-            let attempts = rows[index].attempts
+            if isReopened { reopened[index] = rows[index] }
+            let (attempts, earlier) = (rows[index].attempts, rows[index].reopeningEpoch)
             rows[index] = RowVerdict()
             rows[index].isOpen = true
             rows[index].state = .inDoubt
+            rows[index].reopeningEpoch =
+                isReopened ? reservation.epoch : state == .inDoubt ? earlier : 0
             // The attempts of a reopened row count from 0 again. The attempts of a remaining row
             // accumulate.
             rows[index].attempts = isReopened ? 0 : attempts
@@ -240,6 +259,10 @@ public struct ChunkVerdicts: ~Copyable {
             case .text(let range): rows[row].token = .text(keep(range))
             case .erased(let range): rows[row].token = .erased(keep(range))
             }
+            if let before = reopened[row], before.isRepeated(by: record) {
+                rows[row].settlingEpoch = before.settlingEpoch
+                rows[row].isOpen = false
+            }
         }
     }
 
@@ -284,6 +307,29 @@ public struct ChunkVerdicts: ~Copyable {
     func isMasked(row index: Int) -> Bool {
         guard case .text(let range) = rows[index].token else { return false }
         return DeviceSet.isMasked(storedBytes(range))
+    }
+
+    /// Returns the verdict of a settled row that was not accepted, to be recorded again.
+    func keptVerdict(ofRow index: Int) -> KeptVerdict {
+        let row = rows[index]
+        return KeptVerdict(
+            row: firstRow + UInt64(index), state: row.state, status: row.status,
+            reason: row.reason, reasonText: Array(storage[row.reasonText]),
+            attempts: row.attempts, arm: row.arm, topic: topic(ofRow: index),
+            milliseconds: row.settledAtMilliseconds, timestamp: row.timestamp,
+            token: keptToken(of: row))
+    }
+
+    private func keptToken(of row: RowVerdict) -> KeptVerdict.Token {
+        switch row.token {
+        case .none, .fingerprint: return .digits([])
+        case .bytes(let range):
+            var digits: [UInt8] = []
+            HexDigits.append(storage[range], to: &digits)
+            return .digits(digits)
+        case .text(let range): return .text(Array(storage[range]))
+        case .erased(let range): return .erased(Array(storage[range]))
+        }
     }
 
     /// Topics of the rows of all chunks loaded so far.

@@ -30,13 +30,13 @@ public struct LedgerSummary: Sendable {
     /// Counts all rows in a ledger. Rows that were never reserved are `remaining` and not counted
     /// here, because only the list tells how many there are.
     ///
-    /// - Parameter run: Counts only chunks that this run or a later one reserved; nil: all chunks.
-    public init(_ index: LedgerIndex, reservedSince run: UInt32? = nil) throws(LedgerError) {
+    /// - Parameter run: Counts only rows that this run or a later one settled; nil: all rows.
+    public init(_ index: LedgerIndex, settledSince run: UInt32? = nil) throws(LedgerError) {
         var verdicts = ChunkVerdicts(of: index)
         for chunk in 0..<index.chunkCount
         where run.map({ index.latestRun(ofChunk: chunk) >= $0 }) ?? true {
             try verdicts.load(chunk: chunk)
-            add(verdicts)
+            add(verdicts, settledSince: run ?? 0)
         }
     }
 
@@ -82,7 +82,9 @@ public struct LedgerSummary: Sendable {
     }
 
     /// Adds the rows of a chunk.
-    mutating func add(_ verdicts: borrowing ChunkVerdicts) {
+    ///
+    /// - Parameter run: Adds only rows that this run or a later one settled; 0: all rows.
+    mutating func add(_ verdicts: borrowing ChunkVerdicts, settledSince run: UInt32 = 0) {
         let campaignRows = verdicts.index.rows
         var (reserved, beyondLimit): (UInt64, UInt64) = (0, 0)
         var accepted: UInt64 = 0
@@ -91,7 +93,9 @@ public struct LedgerSummary: Sendable {
         for place in rows.indices {
             let state = rows[place].state
             let number = verdicts.firstRow + UInt64(place)
-            guard campaignRows.contains(number, state) else { continue }
+            guard campaignRows.contains(number, state), rows[place].settlingEpoch >= run else {
+                continue
+            }
             reserved += 1
             if number >= campaignRows.end { beyondLimit += 1 }
             if rows[place].arm != 0, state.isSettled { arms.count(rows[place].arm, state) }

@@ -17,6 +17,9 @@ struct WrittenTopics {
     /// Topic of the block's latest verdict; 0 if there is no verdict, or if it has no topic.
     fileprivate var current: UInt16 = 0
 
+    /// Maximum number that a reactor chooses for a topic.
+    fileprivate static let chosenLimit = 256
+
     /// Forgets the previous block's topics, so that each block can be read without earlier ones.
     mutating func beginBlock() {
         current = 0
@@ -47,6 +50,19 @@ extension LedgerWriter {
             topics.inBlock.append(0)
         }
         topics.texts[Int(topic) - 1] = text
+    }
+
+    /// Returns the number of a topic for verdicts that are recorded again. The numbers of these
+    /// topics follow those that a run's reactors choose.
+    ///
+    /// - Parameter text: Text of the topic; empty if there is none, which is number 0.
+    mutating func number(ofKept text: [UInt8]) -> UInt16 {
+        guard !text.isEmpty else { return 0 }
+        let known = topics.texts.dropFirst(WrittenTopics.chosenLimit)
+        if let index = known.firstIndex(of: text) { return UInt16(index + 1) }
+        let number = UInt16(max(topics.texts.count, WrittenTopics.chosenLimit) + 1)
+        name(topic: number, text)
+        return number
     }
 
     /// Ensures that the open block has room for a verdict. If the block's previous verdict has a

@@ -51,9 +51,9 @@ public struct ResumePlan: ~Copyable {
     ///     always sent again, as if an earlier run had recorded them as `unknown`.
     ///   - reopens: States whose rows are sent again.
     ///   - reopenedSince: Earlier run of the same process that was the first to reopen these
-    ///     states; nil if this run is the first. This run does not reopen rows that the process has
-    ///     settled since then. Rows that the process left in doubt are already reopened, but not
-    ///     sent.
+    ///     states; nil if this run is the first. This run does not send rows that the process has
+    ///     settled since then. Rows that the process reopened and left in doubt are sent again,
+    ///     because the process did not send them.
     public init(
         index: LedgerIndex, lostRows: LostResponsePolicy, reopens: ReopenedStates,
         reopenedSince: UInt32? = nil
@@ -82,28 +82,25 @@ public struct ResumePlan: ~Copyable {
             nextChunk += 1
             guard let chunk else { return nil }
             try verdicts.load(chunk: nextChunk - 1)
-            if let work = work(on: chunk, number: nextChunk - 1) { return .chunk(work) }
+            if let work = work(on: chunk) { return .chunk(work) }
         }
         return nil
     }
 
     /// Returns the work on the chunk whose verdicts are loaded; nil if it needs no work.
-    private func work(on chunk: ChunkReservation, number: Int) -> ChunkWork? {
-        let isReopened = reopenedSince.map { index.latestRun(ofChunk: number) >= $0 } ?? false
+    private func work(on chunk: ChunkReservation) -> ChunkWork? {
         var work = ChunkWork(
             chunk: chunk, dispositions: [], attempts: [], sendCount: 0, unknownCount: 0)
-        work.chunk.reopens = isReopened ? [] : reopens
+        work.chunk.reopens = reopens
         work.dispositions.reserveCapacity(verdicts.rows.count)
         work.attempts.reserveCapacity(verdicts.rows.count)
         for place in verdicts.rows.indices {
             let row = verdicts.rows[place]
-            let disposition = disposition(
-                of: row, number: chunk.firstRow + UInt64(place), reopening: work.chunk.reopens)
+            let disposition = disposition(of: row, number: chunk.firstRow + UInt64(place))
             work.dispositions.append(disposition)
-            let isKept = !row.state.isSettled || disposition == .becomesUnknown
-            work.attempts.append(isKept ? row.attempts : 0)
+            work.attempts.append(row.state.isSettled ? 0 : row.attempts)
             if disposition.isSent { work.sendCount += 1 }
-            if disposition == .becomesUnknown, row.state == .inDoubt { work.unknownCount += 1 }
+            if disposition == .becomesUnknown { work.unknownCount += 1 }
         }
         assert(work.sendCount + work.unknownCount <= chunk.rowCount, "no more work than rows")
         assert(
@@ -112,41 +109,51 @@ public struct ResumePlan: ~Copyable {
         return work.sendCount + work.unknownCount > 0 ? work : nil
     }
 
-    /// - Parameter states: States that the new reservation of the row's chunk reopens.
-    private func disposition(
-        of row: RowVerdict, number: UInt64, reopening states: ReopenedStates
-    ) -> RowDisposition {
+    private func disposition(of row: RowVerdict, number: UInt64) -> RowDisposition {
         guard index.rows.selection.contains(number) else { return .settled }
-        // A failed row may have been processed before the failure.
-        let isDoubtful =
-            row.state == .failed && Reason(rawValue: row.reason)?.leavesDoubt == true
-        guard number < index.rows.end else {
-            return dispositionBeyondLimit(
-                of: row.state, isDoubtful: isDoubtful, reopening: states)
-        }
+        let isWithinLimit = number < index.rows.end
         switch row.state {
-        case .remaining: return .send
+        case .remaining: return isWithinLimit ? .send : .beyondLimit
         case .inDoubt:
+            guard isWithinLimit else { return lostRows == .resend ? .settled : .becomesUnknown }
             return lostRows == .resend || reopens.contains(RowState.unknown)
+                || isSinceReopening(row.reopeningEpoch)
                 ? .sendAgain : .becomesUnknown
-        case .unknown: return states.contains(row.state) ? .sendAgain : .settled
-        case .failed where isDoubtful: return states.contains(row.state) ? .sendAgain : .settled
-        default: return states.contains(row.state) ? .send : .settled
+        default:
+            guard isWithinLimit, reopens.contains(row.state), !isSinceReopening(row.settlingEpoch)
+            else { return .settled }
+            return mayHaveBeenSent(row) ? .sendAgain : .send
         }
     }
 
-    /// Returns the disposition of a row beyond the limit. Such a row is never sent. If the new
-    /// reservation of its chunk reopens the row, the run settles or releases the row, so that it is
-    /// not left in doubt.
-    private func dispositionBeyondLimit(
-        of state: RowState, isDoubtful: Bool, reopening states: ReopenedStates
-    ) -> RowDisposition {
-        switch state {
-        case .remaining: .beyondLimit
-        case .inDoubt: lostRows == .resend ? .settled : .becomesUnknown
-        case .unknown: states.contains(state) ? .becomesUnknown : .settled
-        case .failed where isDoubtful: states.contains(state) ? .becomesUnknown : .settled
-        default: states.contains(state) ? .beyondLimit : .settled
+    /// Whether a run is one of the process's earlier runs that reopened states.
+    private func isSinceReopening(_ run: UInt32) -> Bool {
+        reopenedSince.map { run >= $0 } ?? false
+    }
+
+    /// Whether a reopened row may have been processed: a failed row, too, before it failed.
+    private func mayHaveBeenSent(_ row: RowVerdict) -> Bool {
+        row.state == .unknown || Reason(rawValue: row.reason)?.leavesDoubt == true
+    }
+
+    /// Keeps the verdicts of rows that the new reservation of a chunk reopens, although the run
+    /// passes over them: they are beyond the limit, not due, or settled by this process.
+    ///
+    /// - Parameter chunk: Rows of the work that the latest call of `next` returned.
+    public func keepVerdicts(of chunk: RowChunk) {
+        guard !chunk.reopens.isEmpty, var dispositions = chunk.dispositions else { return }
+        precondition(
+            verdicts.firstRow == chunk.start.row && verdicts.rows.count == dispositions.count,
+            "the chunk is the latest one")
+        // Without another reference, the array is changed in place.
+        chunk.dispositions = nil
+        for place in dispositions.indices
+        where dispositions[place].isPassedOver && chunk.reopens.contains(verdicts.rows[place].state)
+        {
+            dispositions[place] = .settled
+            chunk.kept.append(verdicts.keptVerdict(ofRow: place))
         }
+        chunk.dispositions = dispositions
+        assert(chunk.kept.count <= chunk.rowCount, "each row has one verdict")
     }
 }

@@ -107,7 +107,7 @@ package struct DueRows: Sendable {
         for (index, number) in numbers.enumerated() {
             switch (action(number), dispositions[index]) {
             case (.wait, .send): dispositions[index] = .notDue
-            // The row stays in doubt.
+            // The row stays in doubt, or keeps its verdict.
             case (.wait, .sendAgain): dispositions[index] = .settled
             // A row in doubt was not sent either, because the earlier run also skipped it.
             case (.skip, .send), (.skip, .sendAgain), (.skip, .becomesUnknown):

@@ -142,7 +142,10 @@ internal import Synchronization
                 let chunk = try read(again)
                 try selection.mark(chunk)
                 passedOver += 1
-                if selection.hasWork(chunk) || passedOver > Self.passedOverLimit { return chunk }
+                if selection.hasWork(chunk) || passedOver > Self.passedOverLimit {
+                    plan?.keepVerdicts(of: chunk)
+                    return chunk
+                }
                 pool.giveBack(chunk)
             }
         }
@@ -174,6 +177,7 @@ internal import Synchronization
             return nil
         }
         try selection.mark(chunk)
+        plan?.keepVerdicts(of: chunk)
         let passedOver = chunk.dispositions?.count { $0.isPassedOver }
         rows.gate.handedOut(chunk.rowCount - (passedOver ?? 0))
         return chunk

@@ -34,6 +34,9 @@
     public var attempts: [UInt16]?
     /// The states of settled rows that this run sends again.
     public var reopens: ReopenedStates = []
+    /// Verdicts of rows that the reservation reopens but this run does not send. They are recorded
+    /// again right after the reservation.
+    public var kept: [KeptVerdict] = []
 
     // SAFETY: `room` bytes owned by this chunk, freed in `deinit`, of which the holder has set
     // `storedCount`. One thread at a time holds the chunk, and its readers keep it alive: see
@@ -101,6 +104,7 @@
         dispositions = nil
         attempts = nil
         reopens = []
+        kept = []
     }
 }
 

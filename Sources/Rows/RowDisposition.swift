@@ -5,7 +5,8 @@ public enum RowDisposition: Hashable, Sendable {
     /// The row is sent.
     case send
     /// The run neither sends nor settles the row: the row is already settled, belongs to another
-    /// shard, or stays in doubt because it is beyond the limit or not yet due.
+    /// shard, or stays in doubt because it is beyond the limit or not yet due. If the chunk's
+    /// reservation reopens a settled row, the run records its verdict again (`RowChunk.kept`).
     case settled
     /// The row is settled as `unknown`, without being sent.
     case becomesUnknown

@@ -104,6 +104,8 @@ struct WaveRetryTests {
         let sending = try resume()
         defer { sending.stop() }
         try waitForPause(sending, accepted: 1_200)
+        // One chunk has rows of both zones.
+        #expect(try campaign.statistics().failed == 1_200)
         try clock.set(day: 1, "23:30")
         let again = try sending.wait(limit: 120)
         #expect(again.exitCode == 0, "\(again.errors)")

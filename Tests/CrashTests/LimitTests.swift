@@ -140,6 +140,25 @@ struct LimitTests {
         #expect(whole.seen.repeated == 0)
     }
 
+    @Test func `Failed rows behind the limit of a run with --retry stay failed`() throws {
+        let campaign = try Campaign(rows: 100)
+        let busy = try RecordingServer(
+            "reason", ["--status", "429", "--reason", "TooManyRequests"])
+        let first = try campaign.send(
+            to: busy.endpoint, ["--max-attempts", "1", "--retry-for", "1s"])
+        #expect(first.exitCode == 6, "\(first.errors)")
+        let before = try campaign.export()
+        let server = try RecordingServer()
+        for options in [["--limit", "20", "--retry", "failed"], []] {
+            let (ended, seen) = try run(campaign, server, options)
+            #expect(ended.exitCode == 6, "\(ended.errors)")
+            #expect(seen.counts == (0..<100).map { $0 < 20 ? 1 : 0 })
+        }
+        let after = try campaign.export()
+        #expect(after.count(where: { $0.state == "failed" }) == 80)
+        #expect(zip(before, after).dropFirst(20).allSatisfy { $0.settledAt == $1.settledAt })
+    }
+
     @Test
     func `With --on-lost resend rows in doubt behind the limit wait for a run beyond it`() throws {
         let server = try RecordingServer()

@@ -80,6 +80,8 @@ final class SimulatedProcess {
     let list: ListSource
     /// State of each row in the ledger when the process began.
     let statesAtStart: [RowState]
+    /// Rows that earlier passes of this process settled, and that it does not send again.
+    let ownRows: Set<Int>
     var reactors: [SimulatedReactor] = []
     /// Rows that earlier processes reserved and whose bytes have changed since; nil if the list is
     /// unchanged.
@@ -189,7 +191,7 @@ final class SimulatedProcess {
 
     init(
         epoch: Int, faults: FaultPlan, coordinator: RunCoordinator, reopens: ReopenedStates,
-        list: ListSource, statesAtStart: [RowState], startedAt: UInt64
+        list: ListSource, statesAtStart: [RowState], ownRows: Set<Int>, startedAt: UInt64
     ) {
         self.epoch = epoch
         self.faults = faults
@@ -199,11 +201,17 @@ final class SimulatedProcess {
         self.reopens = reopens
         self.list = list
         self.statesAtStart = statesAtStart
+        self.ownRows = ownRows
         self.startedAt = startedAt
         triedAt = startedAt
     }
 
     var isOver: Bool { hasDied || reactors.allSatisfy(\.isDone) }
+
+    /// Whether the process sends a settled row again.
+    func reopens(row: Int) -> Bool {
+        reopens.contains(statesAtStart[row]) && !ownRows.contains(row)
+    }
 
     /// Whether rows in doubt may be sent again, whatever `--on-lost` is.
     var reopensUnknown: Bool { reopens.contains(RowState.unknown) }

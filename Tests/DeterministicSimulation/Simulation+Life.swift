@@ -18,9 +18,10 @@ extension Simulation {
             let index = try LedgerIndex(
                 segments: segments, campaign: plan.segmentNumber, recordedLengths: manifestLengths,
                 rows: CampaignRows(limit: limit))
-            let states = try readLedger(index).map(\.state)
+            let rows = try readLedger(index)
+            let (states, own) = (rows.map(\.state), ownRows(rows))
             for row in states.indices where states[row] == .inDoubt { wasInDoubt[row] = true }
-            checkWaits(states, reopens: reopens)
+            checkWaits(states, reopens: reopens, own: own)
             for previous in 1..<max(1, epoch) {
                 manifestLengths[UInt32(previous)] = index.segmentLengths(epoch: UInt32(previous))
             }
@@ -30,11 +31,13 @@ extension Simulation {
                 ? nil
                 : ResumePlan(
                     index: index, lostRows: plan.onLost,
-                    reopens: reopens)
+                    reopens: reopens,
+                    reopenedSince: story.isLaterPass ? story.firstPass : nil)
             let (canary, canaryBefore) = try makeCanary(index)
             let coordinator = makeCoordinator(
                 canary: canary,
-                rowsRead: makeInvalidRowsGuard(states, reopens: reopens, epoch: epoch))
+                rowsRead: makeInvalidRowsGuard(
+                    states, reopens: reopens, own: own, epoch: epoch))
             let list = listAsItIs(epoch: epoch, index, states)
             let source = try ListSource(
                 list: TokenList(lines: list.bytes, layout: plan.list.layout),
@@ -43,7 +46,7 @@ extension Simulation {
                 canary: coordinator.canary)
             let process = SimulatedProcess(
                 epoch: epoch, faults: faults, coordinator: coordinator, reopens: reopens,
-                list: source, statesAtStart: states, startedAt: clock)
+                list: source, statesAtStart: states, ownRows: own, startedAt: clock)
             process.changedRows = list.changed
             process.firstLink = links.count
             process.rampBefore = rampSeconds(self.process)

@@ -72,6 +72,13 @@ struct WaveStory {
     var firsts: [UInt64?] = []
     /// Passes of a process that continues with its next pass; nil: the next process is a new one.
     var continuing: RunPasses?
+    /// Whether the process that begins now is a later pass of another one.
+    var isLaterPass = false
+    /// First pass of the process, the states that it reopens, and its start, milliseconds since
+    /// 1970.
+    var firstPass: UInt32 = 1
+    var reopens: ReopenedStates = []
+    var reopenedAt: UInt64 = 0
     /// Time of the latest TooManyProviderTokenUpdates in earlier passes of the process.
     var updatesRefusedAt: UInt64?
     /// Number of rows of the list, once a process has read all of it.
@@ -254,7 +261,12 @@ extension Simulation {
             cause == nil || cause == .control && process.hasBecomeQuiet,
             let states = finalStates
         else { return }
-        guard !states.allSatisfy(\.isSettled) else {
+        let isLeft = states.indices.contains {
+            !states[$0].isSettled
+                || process.reopens(row: $0) && states[$0] == process.statesAtStart[$0]
+                    && (process.hasBecomeQuiet || waits($0, epoch: process.epoch))
+        }
+        guard isLeft else {
             // Rows that failed are sent again by a process that starts outside their quiet hours.
             setWallClock(now.wallMilliseconds + story.random.delay(4 * 3_600_000))
             return
@@ -302,8 +314,16 @@ extension Simulation {
         checkLife(row, number: number)
     }
 
+    /// Rows that a process settled in its earlier passes, and does not send again.
+    func ownRows(_ rows: [LedgerRow]) -> Set<Int> {
+        guard story.isLaterPass else { return [] }
+        return Set(rows.indices.filter { rows[$0].settledAt > story.reopenedAt })
+    }
+
     /// No process waits while a row may be sent.
-    func checkWaits(_ states: [RowState], reopens: ReopenedStates) {
+    ///
+    /// - Parameter own: Rows that the process settled in its earlier passes.
+    func checkWaits(_ states: [RowState], reopens: ReopenedStates, own: Set<Int>) {
         defer { story.waits = [] }
         guard let waves = plan.waves, !story.waits.isEmpty else { return }
         var zones: Set<Int> = []
@@ -311,7 +331,7 @@ extension Simulation {
             let state = states[row]
             let isLeft =
                 state == .remaining || state == .inDoubt && plan.onLost == .resend
-                || state.isSettled && reopens.contains(state)
+                || state.isSettled && reopens.contains(state) && !own.contains(row)
             if isLeft { zones.insert(waves.zoneOfRow[row]) }
         }
         for (from, to) in story.waits {

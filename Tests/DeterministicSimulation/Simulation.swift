@@ -144,9 +144,13 @@ public final class Simulation {
         claimAttempt(epoch: epoch)
         let faults = plan.faults(epoch: epoch)
         let isCalm = epoch > plan.faultPlans.count
-        // Rows that a process settles in one pass are not reopened in the next.
-        let reopens: ReopenedStates =
-            isCalm && plan.onLost == .resend && story.continuing == nil ? [.failed, .unknown] : []
+        // A process reopens the same states in all its passes.
+        story.isLaterPass = story.continuing != nil
+        if !story.isLaterPass {
+            story.reopens = isCalm && plan.onLost == .resend ? [.failed, .unknown] : []
+            story.firstPass = UInt32(epoch)
+        }
+        let reopens = story.reopens
         let passes: RunPasses?
         do {
             passes = try awaitWave(epoch: epoch, reopens: reopens)
@@ -168,6 +172,7 @@ public final class Simulation {
             if epoch == 1 { setClock(tokenAge: 2099) }
             faultsNow.refusesTokensFrom = now.wallMilliseconds / 1000 - 300 + 1
         }
+        if !story.isLaterPass { story.reopenedAt = now.wallMilliseconds }
         noteWaiting(passes, epoch: epoch)
         guard
             let process = makeProcess(

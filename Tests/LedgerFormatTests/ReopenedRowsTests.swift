@@ -8,8 +8,8 @@ import Testing
     private static let both: ReopenedStates = [.failed, .unknown]
 
     /// Rows 0-3 and 4-7 in a chunk each: of both the first is accepted, the second failed, and the third unknown; the
-    /// last failed, and is accepted. In run 2, the process reopens the first chunk: row 1 has to wait, and so does row 2,
-    /// which may have been sent; row 3 fails again. No row of the second chunk is due.
+    /// last failed, and is accepted. In run 2, the process reopens the first chunk: row 1 has to wait, the run ends before
+    /// it sends row 2, and row 3 fails again. No row of the second chunk is due.
     private func index() throws -> LedgerIndex {
         let first = testDraft()
         for row: UInt64 in [0, 4] {
@@ -23,10 +23,19 @@ import Testing
         first.write()
         let second = SegmentDraft(campaign: testCampaign, epoch: 2, reactor: 0)
         second.writer.reserve(testChunk(0, 4, reopens: Self.both), nowMilliseconds: testTime)
-        second.writer.release(row: 1, count: 1, attempts: 0, nowMilliseconds: testTime)
-        second.writer.settled(row: 3, .failed)
+        second.writer.keep([try Self.keptVerdict(ofRow: 1, [first])])
+        second.writer.settled(row: 3, .failed, at: testTime + 1)
         second.write()
         return try testIndex([first, second])
+    }
+
+    /// The verdict of a row in the first chunk.
+    private static func keptVerdict(
+        ofRow row: Int, _ segments: [SegmentDraft]
+    ) throws -> KeptVerdict {
+        var verdicts = ChunkVerdicts(of: try testIndex(segments))
+        try verdicts.load(chunk: 0)
+        return verdicts.keptVerdict(ofRow: row)
     }
 
     private func plan(
@@ -45,7 +54,8 @@ import Testing
 
     @Test func `What a process settled itself is not reopened, and what it left is sent`() throws {
         let all = Self.both.rawValue
-        #expect(try plan(Self.both, since: 2) == ["0: 1031, reopens 0", "4: 1031, reopens \(all)"])
+        #expect(
+            try plan(Self.both, since: 2) == ["0: 1031, reopens \(all)", "4: 1031, reopens \(all)"])
         // Another process reopens row 3, too, which failed last in run 2.
         #expect(
             try plan(Self.both, since: nil) == [
@@ -55,23 +65,63 @@ import Testing
             try plan(Self.both, since: 3) == ["0: 1030, reopens \(all)", "4: 1031, reopens \(all)"])
     }
 
-    @Test func `A row in doubt follows the policy unless unknown rows are sent again`() throws {
-        let failed = ReopenedStates.failed
+    @Test func `A row in doubt follows the policy unless this process reopened it`() throws {
+        #expect(try plan(.failed, since: nil) == ["0: 1020, reopens 1", "4: 1011, reopens 1"])
         #expect(
-            try plan(failed, since: 2)
-                == ["0: 1021, reopens 0", "4: 1011, reopens \(failed.rawValue)"])
-        #expect(try plan(failed, since: 2, lost: .resend).first == "0: 1031, reopens 0")
+            try plan(.failed, since: nil, lost: .resend).first == "0: 1030, reopens 1")
+        #expect(try plan(.failed, since: 2) == ["0: 1031, reopens 1", "4: 1011, reopens 1"])
+    }
+
+    @Test func `Reopened rows that a run passes over keep their verdicts`() throws {
+        var plan = ResumePlan(
+            index: try index(), lostRows: .record, reopens: Self.both, reopenedSince: 2)
+        let chunk = RowChunk()
+        while let work = try plan.next() {
+            guard case .chunk(let work) = work, work.chunk.firstRow == 0 else { continue }
+            chunk.rowCount = work.chunk.rowCount
+            chunk.reopens = work.chunk.reopens
+            // Row 1 is not due, and row 3 was settled by this process.
+            chunk.dispositions = [.settled, .notDue, .sendAgain, .settled]
+            plan.keepVerdicts(of: chunk)
+        }
+        #expect(chunk.kept.map(\.row) == [1, 3])
+        #expect(chunk.dispositions == [.settled, .settled, .sendAgain, .settled])
+    }
+
+    @Test func `A verdict that is recorded again keeps its values and its run`() throws {
+        let first = testDraft()
+        first.writer.name(topic: 1, Array("com.example.shop".utf8))
+        first.writer.reserve(testChunk(0, 3), nowMilliseconds: testTime)
+        let token = Array(testToken(0).utf8)
+        first.writer.settled(
+            row: 0, state: .failed, status: 503, reason: 7, attempts: 3, token: token.span.bytes,
+            tokenIsText: false, arm: 2, topic: 1, nowMilliseconds: testTime + 80_000)
+        first.writer.settled(row: 1, .unknown)
+        first.writer.settled(row: 2, .failed)
+        first.write()
+        let kept = try (0..<2).map { try Self.keptVerdict(ofRow: $0, [first]) }
+        let second = testDraft(2)
+        let now = testTime + 200_000
+        second.writer.reserve(testChunk(0, 3, reopens: Self.both), nowMilliseconds: now)
+        second.writer.keep(kept)
+        second.writer.settled(row: 2, .failed, at: now)
+        second.write()
+        #expect(try (0..<2).map { try Self.keptVerdict(ofRow: $0, [first, second]) } == kept)
+        var verdicts = ChunkVerdicts(of: try testIndex([first, second]))
+        try verdicts.load(chunk: 0)
+        let (runs, fault) = (verdicts.rows.map(\.settlingEpoch), verdicts.firstFault)
+        #expect(runs == [1, 1, 2] && fault == nil)
     }
 
     @Test func `Rows that are kept are those of earlier runs and those of the process`() throws {
         let index = try index()
         let all = try LedgerSummary(index)
-        #expect(all.count(.accepted) == 3 && all.count(.failed) == 2 && all.count(.unknown) == 1)
-        let own = try LedgerSummary(index, reservedSince: 2)
-        #expect(own.reservedRowCount == 4 && own.count(.accepted) == 1)
+        #expect(all.count(.accepted) == 3 && all.count(.failed) == 3 && all.count(.unknown) == 1)
+        let own = try LedgerSummary(index, settledSince: 2)
+        #expect(own.reservedRowCount == 1 && own.count(.accepted) == 0)
         #expect(own.settled(in: Self.both).settled == 1 && own.settled(in: Self.both)[.failed] == 1)
         #expect(own.settled(in: .unknown).settled == 0)
-        #expect(try LedgerSummary(index, reservedSince: 3).reservedRowCount == 0)
+        #expect(try LedgerSummary(index, settledSince: 3).reservedRowCount == 0)
         // The second chunk's row 5 and 6 are open for the next run, as are 1 and 2.
         let kept = all.kept(reopening: Self.both) + own.settled(in: Self.both)
         #expect(kept.settled == 4)

@@ -66,7 +66,7 @@ struct LedgerState {
             }
             keptOfProcess =
                 if let run = plan.reopenedSince, !plan.options.retry.isEmpty {
-                    try LedgerSummary(index, reservedSince: run).settled(in: plan.options.retry)
+                    try LedgerSummary(index, settledSince: run).settled(in: plan.options.retry)
                 } else {
                     RowCounts()
                 }

@@ -142,7 +142,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     @inline(never)
     mutating func reserveNext(_ now: Now) -> UInt64? {
         guard let chunk = rows.chunks.firstUnreserved else { return nil }
-        let position: UInt64
+        var position: UInt64
         if let released = chunk.takeRowsNotDue() {
             position = recorder.ledger.reserve(
                 chunk.reservation, releasing: released, nowMilliseconds: now.wallMilliseconds)
@@ -154,6 +154,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             position > recorder.ledger.syncedPosition,
             "a new reservation is not durable yet")
         releaseBeyondLimit(chunk, now)
+        if !chunk.kept.isEmpty { position = keepVerdicts(of: chunk) }
         rows.chunks.markReserved(at: position)
         return position
     }
@@ -183,6 +184,16 @@ extension ReactorStateMachine where Records: ~Copyable {
                 attempts: Int(attempts), nowMilliseconds: now.wallMilliseconds)
         }
         chunk.dispositions = dispositions
+    }
+
+    /// Records the verdicts of reopened rows that are not sent. The chunk's reservation alone would
+    /// leave them in doubt.
+    ///
+    /// - Returns: The ledger position to wait for.
+    private mutating func keepVerdicts(of chunk: RowChunk) -> UInt64 {
+        recorder.ledger.keep(chunk.kept)
+        chunk.kept = []
+        return recorder.ledger.appendedPosition
     }
 
     // MARK: Rows of the list

@@ -64,7 +64,7 @@ extension Simulation {
         let before = process.statesAtStart[number]
         // A reopened row that is not due stays as it is.
         return !before.isSettled
-            || process.reopens.contains(before) && !waits(number, epoch: process.epoch)
+            || process.reopens(row: number) && !waits(number, epoch: process.epoch)
     }
 
     private func checkSettled(

@@ -9,19 +9,23 @@ extension Simulation {
 
     /// Creates the guard of a process. Rows that earlier processes settled count as read. Rows that
     /// are not due were read, too, and are valid.
+    ///
+    /// - Parameter own: Rows that the process settled in its earlier passes.
     func makeInvalidRowsGuard(
-        _ states: [RowState], reopens: ReopenedStates, epoch: Int
+        _ states: [RowState], reopens: ReopenedStates, own: Set<Int>, epoch: Int
     ) -> InvalidRowsGuard {
-        let read = states.filter { $0.isSettled && !reopens.contains($0) }
+        func isRead(_ row: Int) -> Bool {
+            states[row].isSettled && (own.contains(row) || !reopens.contains(states[row]))
+        }
+        let read = states.indices.filter(isRead)
         let end = plan.limit(epoch: epoch).map { Int($0) } ?? .max
         let waiting = states.indices.count { row in
-            row < end && waits(row, epoch: epoch)
-                && !(states[row].isSettled && !reopens.contains(states[row]))
+            row < end && waits(row, epoch: epoch) && !isRead(row)
         }
         return InvalidRowsGuard(
             maximumPercent: isInvalidGivenUp ? 100 : plan.maxInvalid,
             rows: UInt64(read.count + waiting),
-            invalid: UInt64(read.count { $0 == .invalid }), schedule: Self.invalidSchedule)
+            invalid: UInt64(read.count { states[$0] == .invalid }), schedule: Self.invalidSchedule)
     }
 
     /// Performs the check at the list's end, in the same way as the command.
@@ -51,7 +55,9 @@ extension Simulation {
             fail("the run stops for \(count) invalid rows of \(rows)")
         }
         // Rows that earlier processes settled count as read, also beyond this process's limit.
-        let read = process.statesAtStart.count { $0.isSettled && !process.reopens.contains($0) }
+        let read = process.statesAtStart.indices.count {
+            process.statesAtStart[$0].isSettled && !process.reopens(row: $0)
+        }
         let total = max(
             UInt64(read), plan.limit(epoch: process.epoch) ?? UInt64(plan.list.tokens.count)
         )

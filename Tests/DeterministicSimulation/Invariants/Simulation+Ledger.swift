@@ -128,7 +128,7 @@ extension Simulation {
 
     /// Whether every row has its final state, as far as the plan allows it.
     var isComplete: Bool {
-        guard let states = finalStates else { return false }
+        guard let states = finalStates, story.continuing == nil else { return false }
         return states.allSatisfy(\.isSettled) && !process.hasDied
             && (plan.onLost == .record || process.reopensUnknown
                 || !states.contains { $0 == .failed || $0 == .unknown })
@@ -288,7 +288,7 @@ extension Simulation {
     /// Rows that were settled before keep their state.
     private func checkKept(_ states: [RowState], _ process: SimulatedProcess) {
         for (number, before) in process.statesAtStart.enumerated()
-        where before.isSettled && !process.reopens.contains(before) && states[number] != before {
+        where before.isSettled && !process.reopens(row: number) && states[number] != before {
             fail("row \(number) was \(before.name) and is \(states[number].name) now")
         }
     }
@@ -314,38 +314,28 @@ extension Simulation {
         else { return }
         for (number, state) in states.enumerated() where state == .failed || state == .unknown {
             // The row failed in an earlier pass of the same process.
-            if process.statesAtStart[number] == state, !process.reopens.contains(state) { continue }
+            if process.statesAtStart[number] == state, !process.reopens(row: number) { continue }
             if waits(number, epoch: process.epoch) { continue }
             fail("row \(number) is \(state.name) although all is calm")
         }
     }
 
-    /// Rows that are not due keep their state, with two exceptions: rows in doubt may become
-    /// unknown, and reopened rows may become remaining or in doubt.
+    /// Rows that are not due keep their state. Only rows in doubt may become unknown.
     private func checkWaiting(_ states: [RowState], _ process: SimulatedProcess) {
         for number in states.indices where waits(number, epoch: process.epoch) {
             let (before, state) = (process.statesAtStart[number], states[number])
-            let isReopened = process.reopens.contains(before)
-            let isAllowed =
-                state == before
-                || state == .unknown && (before == .inDoubt || isReopened)
-                || (state == .remaining || state == .inDoubt) && isReopened
-            if isAllowed { continue }
+            if state == before || state == .unknown && before == .inDoubt { continue }
             fail("row \(number), which is not due, was \(before.name) and is \(state.name)")
         }
     }
 
-    /// Rows beyond `--limit` keep their state, with two exceptions: rows in doubt may become
-    /// unknown or invalid, and reopened rows may become remaining.
+    /// Rows beyond `--limit` keep their state. Only rows in doubt may become unknown or invalid.
     private func checkBeyondLimit(_ states: [RowState], _ process: SimulatedProcess) {
         guard let limit = plan.limit(epoch: process.epoch) else { return }
         for number in states.indices.dropFirst(Int(limit)) {
             let (before, state) = (process.statesAtStart[number], states[number])
-            let isReopened = process.reopens.contains(before)
             let isAllowed =
-                state == before
-                || state == .unknown && (before == .inDoubt || isReopened)
-                || state == .remaining && isReopened
+                state == before || state == .unknown && before == .inDoubt
                 || state == .invalid && before == .inDoubt && plan.list.tokens[number] == nil
             if isAllowed { continue }
             fail("row \(number) behind the limit was \(before.name) and is \(state.name)")

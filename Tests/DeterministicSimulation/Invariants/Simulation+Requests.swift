@@ -96,7 +96,7 @@ extension Simulation {
     func checkRepetition(row: Int, link: Int) {
         guard links[link].epoch == process.epoch else { return }
         let state = process.statesAtStart[row]
-        if state.isSettled, !process.reopens.contains(state) {
+        if state.isSettled, !process.reopens(row: row) {
             fail("row \(row) was sent although the ledger says \(state.name)")
         }
         if state == .inDoubt, plan.onLost == .record, !process.reopensUnknown {

@@ -35,4 +35,24 @@ struct RowsBeyondLimitTests {
             #expect(row.attempts == (past.disposition == .send ? 1 : Int(past.attempts)))
         }
     }
+
+    @Test func `Reopened rows beyond the limit keep their verdicts, and are not counted`() throws {
+        let run = try ScriptedRun(rows: 3)
+        run.adjustChunk = { chunk in
+            chunk.dispositions = [.settled, .send, .settled]
+            let past: [(UInt64, RowState)] = [(0, .failed), (2, .unknown)]
+            chunk.kept = past.map { row, state in
+                KeptVerdict(
+                    row: row, state: state, status: 503, reason: 0, reasonText: [], attempts: 4,
+                    arm: 0, topic: [], milliseconds: 1_790_000_000_000, timestamp: nil,
+                    token: .digits([]))
+            }
+        }
+        run.run()
+        #expect(run.requests.map(ScriptedRun.row) == [1])
+        let rows = try run.rows()
+        #expect(rows.map(\.state) == [.failed, .accepted, .unknown])
+        #expect(rows.map(\.status) == [503, 200, 503] && rows.map(\.attempts) == [4, 1, 4])
+        #expect(run.settled == 1)
+    }
 }
