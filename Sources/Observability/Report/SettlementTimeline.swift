@@ -28,6 +28,8 @@ package struct SettlementTimeline {
     private let epochs: [Manifest.Epoch]
     /// Numbers of the runs whose rows are counted; nil: all runs.
     private let runs: Set<UInt32>?
+    /// Index of the run of the latest counted row.
+    private var latestIndex = 0
     /// For each run, the time of its last counted verdict in milliseconds since 1970; 0 if it has
     /// no counted verdict.
     private var lastMilliseconds: [UInt64]
@@ -64,15 +66,18 @@ package struct SettlementTimeline {
             guard row.state.isSettled,
                 verdicts.index.rows.contains(verdicts.firstRow + UInt64(place), row.state)
             else { continue }
-            add(row.state, at: row.settledAtMilliseconds)
+            add(row.state, in: row.settlingEpoch, at: row.settledAtMilliseconds)
         }
     }
 
-    mutating func add(_ state: RowState, at milliseconds: UInt64) {
-        // The clock may have been set back. A time before all runs counts for the first run.
-        let epoch = epochs.lastIndex { $0.startedAtMilliseconds <= milliseconds } ?? 0
-        guard epoch < epochs.count else { return }
-        if let runs, !runs.contains(epochs[epoch].number) { return }
+    /// Counts a settled row.
+    ///
+    /// - Parameters:
+    ///   - run: Number of the run that settled the row. If the clock was set back, the times of
+    ///     different runs overlap.
+    ///   - milliseconds: Time of the verdict. A time before the run's start counts as its start.
+    mutating func add(_ state: RowState, in run: UInt32, at milliseconds: UInt64) {
+        guard runs?.contains(run) ?? true, let epoch = index(of: run) else { return }
         lastMilliseconds[epoch] = max(lastMilliseconds[epoch], milliseconds)
         let start = epochs[epoch].startedAtMilliseconds
         let bin = (milliseconds - min(milliseconds, start)) / widthMilliseconds
@@ -82,6 +87,14 @@ package struct SettlementTimeline {
         default: counts[epoch][bin, default: Counts()].others += 1
         }
         while counts.lazy.map(\.count).reduce(0, +) > Self.binsLimit { widen() }
+    }
+
+    /// Returns the index of a run in `epochs`. Consecutive rows are mostly of the same run.
+    private mutating func index(of run: UInt32) -> Int? {
+        if latestIndex < epochs.count, epochs[latestIndex].number == run { return latestIndex }
+        guard let index = epochs.firstIndex(where: { $0.number == run }) else { return nil }
+        latestIndex = index
+        return index
     }
 
     private mutating func widen() {

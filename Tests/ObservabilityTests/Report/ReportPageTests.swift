@@ -186,11 +186,11 @@ import Testing
         telemetry.end(outcome: "complete", cause: nil, atMilliseconds: start)
         #expect(telemetry.runsWithoutEnd(epochs) == [1, 2])
         var course = SettlementTimeline(epochs: epochs, only: [1, 2])
-        for (state, time) in [
-            (.accepted, 100), (.rejected, 20_250), (.accepted, 9_000), (.accepted, 62_500),
-            (.accepted, 123_000),
-        ] as [(RowState, UInt64)] {
-            course.add(state, at: start + time)
+        for (run, state, time) in [
+            (1, .accepted, 100), (1, .rejected, 20_250), (1, .accepted, 9_000),
+            (2, .accepted, 62_500), (3, .accepted, 123_000),
+        ] as [(UInt32, RowState, UInt64)] {
+            course.add(state, in: run, at: start + time)
         }
         var data = Self.data(accepted: 4, rejected: 1)
         data = ReportData(
