@@ -23,7 +23,7 @@ _IDENTITY = (
 # The same, of options that came later: they count only where they are set, so that older freezes stay the same.
 _LATER_IDENTITY = (
     "split", "split-salt", "arm-collapse-id", "arm-priority", "deliver-at", "zone-column", "zone-default", "on",
-    "late", "quiet",
+    "late", "quiet", "skip-dead", "registered-column", "dead-for", "cap", "history", "keep-tokens",
 )
 # What each part has of its own, or what the driver decides.
 _PER_PART = (

@@ -48,6 +48,27 @@ def test_the_campaign_file_is_read_by_broadside(table: Table) -> None:
     assert error.value.exit_code == 2
 
 
+@pytest.mark.parametrize("rules, later", [
+    ({"cap": "1/7d", "history": "history"}, {"cap": "2/7d"}),
+    ({"cap": "1/7d", "history": "history"}, {"history": "other"}),
+    ({"skip-dead": "history"}, {"skip-dead": ["history", "other"]}),
+    ({"skip-dead": "history"}, {"dead-for": "10d"}),
+    ({"skip-dead": "history", "registered-column": "name"}, {"registered-column": "token"}),
+    ({}, {"keep-tokens": "no"}),
+])
+def test_a_campaign_with_other_rules_about_earlier_ledgers_is_another_one(
+    table: Table, rules: dict[str, Any], later: dict[str, Any]
+) -> None:
+    for name in ("history", "other"):
+        (table.directory / name).mkdir()
+    first = json.loads(table.campaign.read_text())
+    digests = set()
+    for options in (first, {**first, **rules}, {**first, **rules, **later}):
+        table.campaign.write_text(json.dumps(options))
+        digests.add(read_campaign(table.campaign, BROADSIDE).digest)
+    assert len(digests) == 2 + bool(rules)
+
+
 def test_every_token_is_in_its_part_once(table: Table) -> None:
     manifest = table.freeze()
     assert (manifest["rows"], manifest["rows_without_token"]) == (1000, 2)
