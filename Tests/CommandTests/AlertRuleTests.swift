@@ -10,14 +10,15 @@ struct AlertRuleTests {
     @Test(.needs(.prometheus))
     func `promtool accepts the alert rules, which pass their tests`() throws {
         let directory = try TemporaryDirectory()
-        for file in ["alerts.yml", "alerts-test.yml"] {
+        let tests = ["alerts-test.yml", "alerts-nights-test.yml"]
+        for file in ["alerts.yml"] + tests {
             try FileManager.default.copyItem(
                 atPath: "\(Self.folder)/\(file)", toPath: "\(directory.path)/\(file)")
         }
-        for arguments in [["check", "rules", "alerts.yml"], ["test", "rules", "alerts-test.yml"]] {
-            let path = "\(directory.path)/\(arguments[2])"
+        for arguments in [["check", "rules", "alerts.yml"], ["test", "rules"] + tests] {
+            let paths = arguments.dropFirst(2).map { "\(directory.path)/\($0)" }
             let verdict = try Subprocess(
-                "promtool", Array(arguments.prefix(2)) + [path], in: directory
+                "promtool", Array(arguments.prefix(2)) + paths, in: directory
             ).wait(limit: 60)
             #expect(verdict.exitCode == 0, "\(verdict.errors)\(verdict.output)")
         }
@@ -28,7 +29,9 @@ struct AlertRuleTests {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 20)
         let file = "\(campaign.directory.path)/broadside.prom"
-        let sent = try campaign.send(to: server.endpoint, ["--metrics", file])
+        // Only a campaign with waves has their metrics.
+        let waves = ["--deliver-at", "00:00", "--zone-default", "UTC"]
+        let sent = try campaign.send(to: server.endpoint, ["--metrics", file] + waves)
         #expect(sent.exitCode == 0, "\(sent.errors)")
         let metrics = try String(contentsOfFile: file, encoding: .utf8)
         let rules = try String(contentsOfFile: "\(Self.folder)/alerts.yml", encoding: .utf8)
