@@ -3,7 +3,7 @@
 public struct KeptVerdict: Sendable, Equatable {
     /// What the ledger has of the row's token.
     public enum Token: Sendable, Equatable {
-        /// The token's digits; empty if there is no token.
+        /// The digits of the token; empty if the ledger has none.
         case digits([UInt8])
         /// Text of the list that is not a token.
         case text([UInt8])
