@@ -140,6 +140,9 @@ struct ChannelTests {
         channel(
             "POST", "MissingChannelQueueSize",
             body: "{\"message-storage-policy\":2,\"push-type\":\"LiveActivity\"}"),
+        channel(
+            "POST", "MissingChannelQueueSize",
+            body: "{\"message-storage-policy\":\"1\",\"push-type\":\"LiveActivity\"}"),
         channel("POST", "MissingPushType", body: "{\"message-storage-policy\":1}"),
         channel(
             "POST", "InvalidPushType",
@@ -158,8 +161,11 @@ struct ChannelTests {
             status: 400, reason: "ChannelNotRegistered", method: "POST", path: broadcasts,
             fields: [live, id(unknownChannel)], body: update),
         broadcast("BadExpirationDate", [live, ("apns-expiration", "soon")]),
+        broadcast("BadExpirationDate", [live, ("apns-expiration", "+0")]),
         broadcast("BadExpirationDate", [live, ("apns-expiration", "2000000000")]),
         broadcast("BadPriority", [live, ("apns-priority", "7")]),
+        broadcast("BadPriority", [live, ("apns-priority", "+5")]),
+        broadcast("BadPriority", [live, ("apns-priority", "010")]),
         broadcast("BadMessageId", [live, ("apns-request-id", "1")]),
         broadcast("BadMessageId", [live, ("apns-id", "1")]),
         broadcast("PayloadEmpty", body: ""),

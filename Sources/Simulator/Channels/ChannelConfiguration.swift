@@ -15,10 +15,11 @@ enum ChannelConfiguration {
         }
         var policy: BroadcastChannel.Storage?
         var pushType: String?
-        for (name, value) in members(body) {
+        for (name, value, isNumber) in members(body) {
             switch name {
             case "message-storage-policy":
-                policy = Int(value).flatMap(BroadcastChannel.Storage.init(policy:))
+                policy =
+                    isNumber ? Int(value).flatMap(BroadcastChannel.Storage.init(policy:)) : nil
             case "push-type": pushType = value
             default: throw .init(.badRequestParams)
             }
@@ -33,9 +34,11 @@ enum ChannelConfiguration {
 
     /// Members of a JSON object, with their values as text. A value that is neither a string nor a
     /// number becomes an empty text.
-    private static func members(_ body: [UInt8]) -> [(name: String, value: String)] {
+    private static func members(
+        _ body: [UInt8]
+    ) -> [(name: String, value: String, isNumber: Bool)] {
         let text = body.span.rawBytes
-        var found: [(name: String, value: String)] = []
+        var found: [(name: String, value: String, isNumber: Bool)] = []
         var tokenizer = JSONTokenizer()
         while let token = try? tokenizer.next(in: text) {
             guard token.kind == .key, tokenizer.depth == 1 else { continue }
@@ -44,7 +47,8 @@ enum ChannelConfiguration {
             found.append(
                 (
                     String(decoding: text.extracting(token.range)),
-                    isText ? String(decoding: text.extracting(value.range)) : ""
+                    isText ? String(decoding: text.extracting(value.range)) : "",
+                    value.kind == .number
                 ))
         }
         return found

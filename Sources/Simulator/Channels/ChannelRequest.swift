@@ -89,15 +89,13 @@ struct ChannelRequest: Sendable {
         }
         if operation == .broadcast {
             if let text = head[.expiration] {
-                guard let seconds = UInt64(String(decoding: text)) else {
-                    throw Refusal(.badExpirationDate)
-                }
+                guard RequestChecks.isDecimal(text), let seconds = UInt64(String(decoding: text))
+                else { throw Refusal(.badExpirationDate) }
                 expirationUnixSeconds = seconds
             }
             if let text = head[.priority] {
-                guard let value = UInt8(String(decoding: text)), Priority(rawValue: value) != nil
-                else { throw Refusal(.badPriority) }
-                priority = value
+                guard let named = RequestChecks.priority(text) else { throw Refusal(.badPriority) }
+                priority = named.rawValue
             }
         }
         // One of Apple's listings uses the name `apns-id` for the request's ID, as for a device

@@ -123,14 +123,9 @@ struct RequestChecks: Sendable {
         }
         // "If you omit this header, APNs sets the notification priority to 10."
         var priority = Priority.high
-        if let value = head[.priority], !value.matches("10") {
-            if value.matches("5") {
-                priority = .normal
-            } else if value.matches("1") {
-                priority = .low
-            } else {
-                return .badPriority
-            }
+        if let value = head[.priority] {
+            guard let named = Self.priority(value) else { return .badPriority }
+            priority = named
         }
         if let value = head[.collapseIdentifier],
             value.byteCount > NotificationHeaders.maximumCollapseIDCount
@@ -159,13 +154,21 @@ struct RequestChecks: Sendable {
         return true
     }
 
-    private static func isDecimal(_ text: RawSpan) -> Bool {
+    /// Returns whether a text is an unsigned decimal number of at most 19 digits.
+    static func isDecimal(_ text: RawSpan) -> Bool {
         guard text.byteCount >= 1, text.byteCount <= 19 else { return false }
         for position in 0..<text.byteCount {
             let byte = text[position]
             if byte < 0x30 || byte > 0x39 { return false }
         }
         return true
+    }
+
+    /// Returns the priority that a text names; nil if it names none.
+    static func priority(_ text: RawSpan) -> Priority? {
+        if text.matches("10") { return .high }
+        if text.matches("5") { return .normal }
+        return text.matches("1") ? .low : nil
     }
 
     private static func pushType(_ text: RawSpan) -> PushType? {
