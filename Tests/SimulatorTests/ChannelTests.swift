@@ -210,6 +210,15 @@ struct ChannelTests {
             answer.fields?["apns-request-id"]?.utf8.count == 36 && answer.fields?["apns-id"] == nil)
     }
 
+    @Test(arguments: [channels, broadcasts])
+    func `The response to a HEAD request about channels has no body`(_ path: String) throws {
+        let harness = try EndpointHarness()
+        let fields = Self.fields("HEAD", path, token: try harness.providerToken())
+        let events = try Client.converse(harness, [.request(fields, body: "")])
+        let answer = try #require(events.first { $0.kind == "answer" }, "\(events)")
+        #expect(answer.status == 405 && answer.body == "", "\(answer)")
+    }
+
     @Test
     func `In the development environment a broadcast has an apns-unique-id, a create has none`()
         throws

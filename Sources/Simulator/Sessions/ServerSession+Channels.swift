@@ -7,6 +7,7 @@ extension ServerSession {
     /// Examines the header block of a request about channels.
     func beganChannelRequest(_ stream: StreamIndex) {
         var verdict = Verdict(payloadLimit: BroadcastChannel.payloadCountMax)
+        verdict.omitsBody = head[.method]?.matches("HEAD") ?? false
         var request: ChannelRequest?
         do throws(ChannelRequest.Refusal) {
             request = try examineChannelRequest(head, &verdict)
@@ -65,7 +66,8 @@ extension ServerSession {
         let pending = PendingResponse(
             slot: slot, generation: generation, streamID: streams[stream].streamID,
             isAuthenticated: streams[stream].verdict.isAuthenticated, response: response,
-            identifier: streams[stream].identifier)
+            identifier: streams[stream].identifier,
+            omitsBody: streams[stream].verdict.omitsBody)
         if context.delaysResponses {
             context.queue.push(pending, due: context.dueTime(connectionNext: &nextResponse))
         } else {
@@ -130,6 +132,7 @@ extension ServerSession {
         let hasBody = !exchange.result.body.isEmpty
         if hasBody { field("content-type") { $0.append("application/json") } }
         session.submitResponse(
-            pending.streamID, responseFields, texts: responseTexts, body: hasBody ? stream : nil)
+            pending.streamID, responseFields, texts: responseTexts,
+            body: hasBody && !pending.omitsBody ? stream : nil)
     }
 }
