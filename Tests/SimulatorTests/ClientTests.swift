@@ -130,4 +130,15 @@ import Testing
         ])
         #expect((result.output + result.errors).contains("no application protocol"))
     }
+
+    @Test(.enabled(if: isInstalled("openssl"), "openssl is not installed"))
+    func `openssl s_client without ALPN is not refused`() throws {
+        let harness = try EndpointHarness()
+        let result = try run([
+            "openssl", "s_client", "-connect", "127.0.0.1:\(harness.endpoint.port)", "-CAfile",
+            harness.state.file("ca.pem"),
+        ])
+        #expect(result.output.contains("No ALPN negotiated"), "\(result.errors)")
+        #expect(result.output.contains("Verify return code: 0 (ok)"))
+    }
 }
