@@ -132,7 +132,11 @@ struct ProviderAPITests {
         #expect(statuses[.serviceUnavailable] == 503 && statuses[.tooManyRequests] == 429)
     }
 
-    @Test func `A host that differs from :authority is a stream error`() throws {
+    /// With an empty body, HEADERS ends the stream.
+    @Test(arguments: ["{}", ""])
+    func `A request whose host differs from :authority is reset and not counted`(_ body: String)
+        throws
+    {
         let harness = try EndpointHarness()
         let events = try Client.converse(
             harness,
@@ -140,10 +144,11 @@ struct ProviderAPITests {
                 .request(
                     Client.fields(
                         harness, bearer: try harness.providerToken(), [("host", "example.com")]),
-                    body: "{}")
+                    body: body)
             ])
         #expect(events.contains { $0.kind == "reset" && $0.code == 1 }, "\(events)")
         #expect(!events.contains { $0.kind == "answer" })
+        #expect(harness.stop().requests == 0)
     }
 
     @Test(arguments: [Endpoints.Environment.production, .development])

@@ -55,6 +55,7 @@ extension ServerSession {
         streams[stream].received = received
         received = nil
         if head.namesTwoHosts {
+            streams[stream].isMalformed = true
             reset(streams[stream].streamID, ErrorCode.protocolError.rawValue)
             return
         }
@@ -103,6 +104,7 @@ extension ServerSession {
     func endedRequest(_ stream: StreamIndex) {
         guard !streams[stream].isComplete, !isBroken, !isEnding else { return }
         streams[stream].isComplete = true
+        if streams[stream].isMalformed { return }
         lastRequest = context.now
         if let channel = streams[stream].channel { return endedChannelRequest(stream, channel) }
         var finding: RequestFinding?

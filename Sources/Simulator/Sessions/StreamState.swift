@@ -11,6 +11,8 @@ struct StreamState {
     private var body: [UInt8] = []
     var claimsCompression = false
     var isComplete = false
+    /// True if the stream was reset because of its header block, so that the request is ignored.
+    var isMalformed = false
     /// True once the client has reset the stream.
     var isResetByClient = false
     /// Number of body bytes for which no credit was returned to the stream's window.
@@ -100,6 +102,7 @@ struct StreamState {
         body.removeAll(keepingCapacity: true)
         claimsCompression = false
         isComplete = false
+        isMalformed = false
         isResetByClient = false
         responseCount = 0
         responseOffset = 0
