@@ -382,6 +382,24 @@ struct ChannelTests {
         #expect(all.map(\.last) == (isDelivered ? ["broadcast", "channel"] : ["broadcast"]))
     }
 
+    @Test func `A device that subscribes after a broadcast gets it once when it comes online`()
+        throws
+    {
+        let folder = Folder()
+        let (store, devices, channel, file) = try subscribed(folder, policy: 1)
+        let now: UInt64 = 1_790_000_000
+        let sent = try request(.broadcast, channel: channel, expiration: now + 3600)
+        _ = perform(store, sent, microseconds: now * 1_000_000)
+        let late = Array(repeating: UInt8(ascii: "c"), count: 64)
+        let later = (now + 10) * 1_000_000
+        _ = devices.setOnline(late, false, microseconds: later)
+        #expect(store.setSubscribed(late, to: channel, true) == nil)
+        _ = devices.setOnline(late, true, microseconds: later)
+        #expect(store.cameOnline(late, microseconds: later) == 1)
+        #expect(store.cameOnline(late, microseconds: later) == 0, "only once")
+        #expect(try rows(file, devices).last?[1] == String(decoding: late, as: UTF8.self))
+    }
+
     @Test
     func
         `The newest broadcast of a channel replaces the stored one, and ends of subscriptions count`()

@@ -236,6 +236,8 @@ final class ChannelStore: Sendable {
                         + "devices first"
                 }
                 state.channels[app]?[channel]?.subscribers.insert(token)
+                // A later subscriber gets the stored broadcast when it comes online, as all others.
+                state.channels[app]?[channel]?.stored?.pending.insert(token)
                 state.subscriptions += 1
             } else if state.channels[app]?[channel]?.subscribers.remove(token) != nil {
                 state.channels[app]?[channel]?.stored?.pending.remove(token)
