@@ -65,13 +65,12 @@ package struct FilterPass {
         }
     }
 
-    /// Whether the filter excludes the latest row, because a condition does not hold. A malformed
-    /// row is not tested: it is settled as invalid.
+    /// Whether the filter excludes the latest row, because a condition does not hold. A row that
+    /// can't be read is not tested: it is settled as invalid.
     package mutating func leavesOut(
         _ row: RowReader.Row, _ reader: borrowing RowReader
     ) -> Bool {
-        let token = reader.field(0)
-        if token.form == .malformed || token.form == .unusable { return false }
+        if !reader.field(0).isText, reader.isUnreadable(row) { return false }
         rowCount += 1
         var failureCount = 0
         var lastFailure = 0

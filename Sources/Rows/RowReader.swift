@@ -286,6 +286,18 @@ internal import BroadsideSupport
         }
     }
 
+    /// Whether no field of the row that was read last can be read: the row is malformed, or it is
+    /// a line of JSON Lines that is not an object.
+    public func isUnreadable(_ row: Row) -> Bool {
+        let token = field(0)
+        switch token.form {
+        case .malformed: return true
+        // A value inside an object begins after the row.
+        case .unusable: return token.start == row.start
+        case .missing, .plain, .decoded: return false
+        }
+    }
+
     /// Reserves memory for `count` bytes after the decoded texts.
     mutating func reserveDecoded(_ count: Int) {
         assert(decodedCount <= decodedRoom, "what was decoded is in its memory")
