@@ -253,8 +253,8 @@ package struct ExclusionScan {
     ) throws(BroadsideError) -> ListSurvey.Counts {
         let registered = earlier?.rules.registeredColumn.flatMap { list.layout.field(named: $0) }
         return try Self.read(
-            list, upTo: end, payloads: skipsDuplicates ? payloads : nil, rules: rules,
-            split: split,
+            list, upTo: end, payloads: skipsDuplicates ? payloads.withUncountedTopics : nil,
+            rules: rules, split: split,
             verdicts: earlier?.rules.skipsDead == true ? verdicts : nil, registered: registered,
             topics: payloads.topic.map { RowTopicReader($0.template, layout: list.layout) },
             zones: skipsDuplicates

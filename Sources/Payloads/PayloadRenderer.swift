@@ -307,6 +307,9 @@ internal import BroadsideSupport
             shape.topic = number
             culprit = nil
             return nil
+        case .unnumbered:
+            culprit = nil
+            return nil
         case .malformed: return .badValue
         case .tooMany:
             culprit?.use = .topicBeyondLimit

@@ -67,7 +67,7 @@ public struct PayloadSet: Sendable {
     /// The apns-collapse-id, if it differs per row.
     public let collapse: TextTemplate?
     /// The apns-topic, if it differs per row.
-    public let topic: RowTopic?
+    public private(set) var topic: RowTopic?
     /// Arms into which devices are split; nil if there are none.
     public let arms: ArmPayloads?
     /// Maximum number of bytes of a payload.
@@ -101,6 +101,17 @@ public struct PayloadSet: Sendable {
         self.init(
             templates: [PayloadTemplate(constant: payload)], choice: nil, collapse: nil,
             limit: payload.count)
+    }
+
+    /// The same payloads for code that decides about rows but does not send them. The topics of
+    /// these rows are checked, but are not topics of the campaign.
+    public var withUncountedTopics: PayloadSet {
+        guard let topic else { return self }
+        var set = self
+        set.topic = RowTopic(
+            template: topic.template,
+            topics: RowTopics(pushType: topic.topics.pushType, onlyChecks: true))
+        return set
     }
 
     /// Whether requests differ per row in more than the token.

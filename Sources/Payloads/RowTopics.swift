@@ -18,6 +18,8 @@ public final class RowTopics: Sendable {
         case malformed
         /// With this topic, the number of topics would exceed `limit`.
         case tooMany
+        /// The text is a topic. It has no number, because it is only checked.
+        case unnumbered
     }
 
     private struct State {
@@ -25,12 +27,20 @@ public final class RowTopics: Sendable {
         var numbers: [[UInt8]: UInt8] = [:]
     }
 
-    private let pushType: PushType
+    let pushType: PushType
+    /// Whether a topic is malformed or not is all that matters. Topics beyond `limit` then have no
+    /// number.
+    private let onlyChecks: Bool
     private let state = Mutex(State())
 
     /// - Parameter pushType: Push type, which determines required and forbidden suffixes of topics.
-    public init(pushType: PushType) {
+    public convenience init(pushType: PushType) {
+        self.init(pushType: pushType, onlyChecks: false)
+    }
+
+    init(pushType: PushType, onlyChecks: Bool) {
         self.pushType = pushType
+        self.onlyChecks = onlyChecks
     }
 
     /// Returns the number of a topic, and assigns one to a new topic.
@@ -44,7 +54,9 @@ public final class RowTopics: Sendable {
         guard !isWrong, topic.count <= Self.byteLimit else { return .malformed }
         return state.withLock { state in
             if let number = state.numbers[topic] { return .number(number) }
-            guard state.texts.count < Self.limit else { return .tooMany }
+            guard state.texts.count < Self.limit else {
+                return onlyChecks ? .unnumbered : .tooMany
+            }
             let number = UInt8(state.texts.count)
             state.texts.append(topic)
             state.numbers[topic] = number

@@ -204,6 +204,25 @@ struct RowTopicTests {
         #expect(Set(try answers(server).map(\.topic)).count == 256)
     }
 
+    @Test func `Topics of skipped rows do not count, and a repeated token is found among all topics`()
+        throws
+    {
+        let server = try RecordingServer("topics", script: "topics.py")
+        let tokens = (0..<300).map { campaign.tokens.token($0) }
+        // The last row's token is also in the row before it.
+        let rows = zip(0..., tokens + [tokens[299]]).map { "\($1),com.example.a\($0)\n" }
+        let list = try campaign.directory.write("token,app\n" + rows.joined(), to: "many.csv")
+        let optOuts = try campaign.directory.write(
+            tokens.prefix(290).joined(separator: "\n") + "\n", to: "opt-outs.txt")
+        let finished = try send(
+            to: server.endpoint,
+            ["--tokens", list, "--suppress", optOuts, "--duplicates", "skip"])
+        #expect(finished.exitCode == 0, "\(finished.errors)")
+        let totals = try totals(finished)
+        #expect(totals.accepted == 10 && totals.invalid == 0)
+        #expect(totals.topics?.count == 10)
+    }
+
     @Test func `A topic with another push type's suffix is sent with a warning`() throws {
         let server = try RecordingServer("topics", script: "topics.py")
         let text = zip(0..., ["com.example.app", "com.example.app.voip"]).map {

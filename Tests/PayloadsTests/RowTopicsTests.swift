@@ -31,6 +31,21 @@ import Testing
         #expect(topics.names.count == 256)
     }
 
+    @Test func `Topics that are only checked have no limit`() {
+        let topics = RowTopics(pushType: .alert, onlyChecks: true)
+        for index in 0..<RowTopics.limit {
+            #expect(number(topics.find(Array("com.example.a\(index)".utf8))) == index)
+        }
+        guard case .unnumbered = topics.find(Array("com.example.more".utf8)) else {
+            Issue.record("it has a number, or is refused")
+            return
+        }
+        guard case .malformed = topics.find(Array("com example".utf8)) else {
+            Issue.record("it is a topic")
+            return
+        }
+    }
+
     @Test(arguments: [
         "", "com example", "com.example\n", "é", "com.example.voip-ptt",
         "com.example.push-type.liveactivity", String(repeating: "a", count: 256),
