@@ -167,23 +167,29 @@ package struct FilterPass {
     ///
     /// - Parameters:
     ///   - mayRefuse: Whether the list is the whole table of a campaign that has not begun. If so, a
-    ///     condition that no value of its column can meet is an error.
+    ///     condition that no value of its column can meet is an error. The same applies to a column
+    ///     without a value in any row of JSON Lines: its name is probably misspelled, and would
+    ///     exclude all rows or none.
     ///   - isBegun: Whether the campaign has begun, so that its filter can't be changed. If not, rows
     ///     that the filter keeps because of another spelling of a boolean are an error.
-    /// - Throws: An error if no row of JSON Lines has a value in a column that the filter names.
-    ///   Such a name is probably misspelled, and would exclude all rows or none.
     package func finish(
         _ list: TokenList, mayRefuse: Bool, isBegun: Bool
     ) throws(BroadsideError) {
         assert(!mayRefuse || !isBegun, "a campaign that has begun is not refused")
         for (condition, column) in zip(filter.conditions, columns) where rowCount > 0 {
+            let start = "broadside: warning: --where '\(printable(condition.canonicalText))': "
             if list.format.namesColumnsInEachRow, !column.hasValue {
-                throw .usage(
-                    "where",
-                    "'\(printable(condition.canonicalText))': no row of \(list.name) has a value of "
-                        + "'\(printable(condition.column))'"
-                        + (try list.keyAdvice(for: condition.column).map { ": \($0)" }
-                            ?? ": name another column"))
+                let advice = try list.keyAdvice(for: condition.column).map { ": \($0)" }
+                let problem =
+                    "no row of \(list.name) has a value of '\(printable(condition.column))'"
+                if mayRefuse {
+                    throw .usage(
+                        "where",
+                        "'\(printable(condition.canonicalText))': \(problem)"
+                            + (advice ?? ": name another column"))
+                }
+                standardErrorLine(start + problem + (advice ?? ""))
+                continue
             }
             if mayRefuse, let problem = refusal(of: condition, column, list) {
                 throw .usage("where", "'\(printable(condition.canonicalText))': \(problem)")
@@ -191,7 +197,6 @@ package struct FilterPass {
             if !isBegun, let problem = condition.keepsOtherSpellings(column.spellings) {
                 throw .usage("where", "'\(printable(condition.canonicalText))': \(problem)")
             }
-            let start = "broadside: warning: --where '\(printable(condition.canonicalText))': "
             for warning in warnings(of: condition, column) { standardErrorLine(start + warning) }
         }
     }

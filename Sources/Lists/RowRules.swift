@@ -61,9 +61,9 @@ package struct RowRulesPass {
     /// - Parameters:
     ///   - mayRefuse: Whether the list is the whole table of a campaign that has not begun.
     ///   - isBegun: Whether the campaign has begun.
-    /// - Throws: An error if no row has a value in a column that a rule reads. If `mayRefuse` is
-    ///   true, also an error if no value of a column can meet the column's condition. If `isBegun`
-    ///   is false, also an error if the filter keeps rows because their values are other spellings
+    /// - Throws: If `mayRefuse` is true, an error if no row has a value in a column that a rule
+    ///   reads, or if no value of a column can meet the column's condition. If `isBegun` is false,
+    ///   also an error if the filter keeps rows because their values are other spellings
     ///   of a boolean that it excludes.
     package func finish(
         _ list: TokenList, mayRefuse: Bool, isBegun: Bool

@@ -1,4 +1,5 @@
 import BroadsideRows
+import BroadsideSupport
 import Testing
 
 @testable import BroadsideLists
@@ -31,5 +32,20 @@ extension RowFilterTests {
         #expect(try places(["p.x != ios"], list: list, format: .jsonl) == [0, 1, 2, 3])
         let nested = list.replacing(#""x":"android""#, with: #""p":{"x":"android"}"#)
         #expect(try places(["p.x != android"], list: nested, format: .jsonl) == [0, 3])
+    }
+
+    @Test func `A key that no row has is an error, and in a part of a table a warning`() throws {
+        let filter = try RowFilter(["lang != fr"])
+        let layout = try RowLayout(format: .jsonl, names: ["token", "lang"], header: [])
+        let text = #"{"token":"ab","user":{"lang":"fr"}}"# + "\n"
+        let list = TokenList(lines: Array(text.utf8), layout: layout)
+        #expect(throws: BroadsideError.self) {
+            _ = try finish(filter, list, layout, mayRefuse: true)
+        }
+        let lines = try finish(filter, list, layout, mayRefuse: false, isBegun: false)
+        #expect(lines.count == 1, "\(lines)")
+        #expect(
+            lines.first?.hasPrefix("broadside: warning: --where 'lang != fr': no row of ") == true,
+            "\(lines)")
     }
 }
