@@ -39,7 +39,7 @@ public struct ForeignPlaceholder: Sendable, Equatable {
             for (start, end) in forms where text[offset...].starts(with: start) {
                 let name = text[(offset + start.count)...].prefix { $0 != end[0] }
                     .prefix(nameLimit + 3)
-                // `{{{{name}}}}` is the way to write braces.
+                // `{{{{name}}` is sent as `{{name}}`, so its inner braces are text.
                 let isEscaped = offset > 0 && text[offset - 1] == start[0]
                 guard !isEscaped, text[name.endIndex...].starts(with: end) else { continue }
                 let word = String(decoding: trimmed(name), as: UTF8.self)
