@@ -204,9 +204,7 @@ struct RowTopicTests {
         #expect(Set(try answers(server).map(\.topic)).count == 256)
     }
 
-    @Test func `Topics of skipped rows do not count, and a repeated token is found among all topics`()
-        throws
-    {
+    @Test func `Topics of skipped rows do not count, and repeated tokens are found`() throws {
         let server = try RecordingServer("topics", script: "topics.py")
         let tokens = (0..<300).map { campaign.tokens.token($0) }
         // The last row's token is also in the row before it.
