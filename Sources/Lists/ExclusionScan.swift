@@ -235,11 +235,7 @@ package struct ExclusionScan {
     private func collectOptOuts(
         _ list: TokenList, into tokens: inout RecordSorter, where isWanted: (TokenDigest) -> Bool
     ) throws(BroadsideError) -> ListSurvey.Counts {
-        try Self.read(
-            list, upTo: nil, payloads: nil, rules: RowRules(), split: nil, verdicts: nil,
-            registered: nil, topics: nil, zones: nil, mayRefuse: false, isBegun: isBegun
-        ) {
-            (row) throws(BroadsideError) in
+        try read(list, upTo: nil, RowTests()) { (row) throws(BroadsideError) in
             guard let token = row.token, isWanted(token) else { return }
             try tokens.append(.mark(token, .suppressed))
         }
@@ -251,19 +247,23 @@ package struct ExclusionScan {
         into tokens: inout RecordSorter, skipped rows: inout RecordSorter,
         where isWanted: (TokenDigest) -> Bool
     ) throws(BroadsideError) -> ListSurvey.Counts {
-        let registered = earlier?.rules.registeredColumn.flatMap { list.layout.field(named: $0) }
-        return try Self.read(
-            list, upTo: end, payloads: skipsDuplicates ? payloads.withUncountedTopics : nil,
-            rules: rules, split: split,
-            verdicts: earlier?.rules.skipsDead == true ? verdicts : nil, registered: registered,
-            topics: payloads.topic.map { RowTopicReader($0.template, layout: list.layout) },
-            zones: skipsDuplicates
-                ? zones.map { zones in
-                    UnsentZonesPass(
-                        zones, layout: list.layout,
-                        startedAt: campaign.startedAtMilliseconds ?? Clock.now().wallMilliseconds)
-                } : nil, mayRefuse: !isBegun && !isPart, isBegun: isBegun
-        ) { (row) throws(BroadsideError) in
+        var tests = RowTests(rules: rules, split: split)
+        if let earlier, earlier.rules.skipsDead {
+            tests.verdicts = verdicts
+            tests.registered = earlier.rules.registeredColumn.flatMap {
+                list.layout.field(named: $0)
+            }
+            tests.topics = payloads.topic.map { RowTopicReader($0.template, layout: list.layout) }
+        }
+        if skipsDuplicates {
+            tests.payloads = payloads.withUncountedTopics
+            tests.zones = zones.map { zones in
+                UnsentZonesPass(
+                    zones, layout: list.layout,
+                    startedAt: campaign.startedAtMilliseconds ?? Clock.now().wallMilliseconds)
+            }
+        }
+        return try read(list, upTo: end, tests) { (row) throws(BroadsideError) in
             if let token = row.token, isWanted(token) {
                 try tokens.append(
                     .row(row.number, token, isSendable: row.isSendable, row.reason))
@@ -315,28 +315,34 @@ package struct ExclusionScan {
         var reason: SkipReason?
     }
 
-    /// Calls `visit` with each row that has a token or is excluded by the filter.
-    ///
-    /// - Parameters:
-    ///   - payloads: Payloads for checking whether rows can be sent; nil to skip that check.
-    ///   - rules: Rules about the rows' own columns.
-    ///   - split: Split whose holdout is excluded; nil to exclude no arm.
-    ///   - verdicts: Facts about dead tokens; nil if there are none.
-    ///   - registered: Index of the field with the registration time; nil if there is none.
-    ///   - topics: Reader of the rows' topics; nil if they name none.
-    ///   - zones: Test of the rows' time zones; nil if rows have none.
-    ///   - mayRefuse: Whether the list is the whole table of a campaign that has not begun.
-    ///   - isBegun: Whether the campaign has begun.
-    private static func read(
-        _ list: TokenList, upTo end: UInt64?, payloads: PayloadSet?, rules: RowRules,
-        split: ArmSplit?, verdicts: EarlierVerdicts?, registered: Int?, topics: RowTopicReader?,
-        zones: consuming UnsentZonesPass?, mayRefuse: Bool, isBegun: Bool,
+    /// The tests of a list's rows; by default, none.
+    private struct RowTests: ~Copyable {
+        /// Rules about the rows' own columns.
+        var rules = RowRules()
+        /// Split whose holdout is excluded; nil to exclude no arm.
+        var split: ArmSplit?
+        /// Facts about dead tokens; nil if there are none.
+        var verdicts: EarlierVerdicts?
+        /// Index of the field with the registration time; nil if there is none.
+        var registered: Int?
+        /// Reader of the topics for which tokens may be dead; nil if rows name none.
+        var topics: RowTopicReader?
+        /// Payloads for checking whether rows can be sent; nil to skip that check.
+        var payloads: PayloadSet?
+        /// Test of the rows' time zones; nil if rows have none.
+        var zones: UnsentZonesPass?
+    }
+
+    /// Calls `visit` with each row that has a token or is excluded by the rules.
+    private func read(
+        _ list: TokenList, upTo end: UInt64?, _ tests: consuming RowTests,
         _ visit: (ReadRow) throws(BroadsideError) -> Void
     ) throws(BroadsideError) -> ListSurvey.Counts {
-        let set = payloads ?? PayloadSet(constant: [])
-        var pass = RowRulesPass(rules, layout: list.layout)
-        let chooser = split.map { ArmChooser($0) }
-        let holdout = split?.holdout
+        let set = tests.payloads ?? PayloadSet(constant: [])
+        var pass = RowRulesPass(tests.rules, layout: list.layout)
+        let chooser = tests.split.map { ArmChooser($0) }
+        let holdout = tests.split?.holdout
+        let verdicts = tests.verdicts
         var renderer = PayloadRenderer(set, layout: list.layout)
         var survey = ListSurvey()
         var rows = try RowCursor(
@@ -352,10 +358,10 @@ package struct ExclusionScan {
                 // A row that names no topic matches no report, and is not sent either.
                 let topic =
                     verdicts.mayBeDead(digest.high)
-                    ? topics.map { $0.topic(of: rows.reader) ?? "" } : nil
+                    ? tests.topics.map { $0.topic(of: rows.reader) ?? "" } : nil
                 let isDead = verdicts.isDead(
                     survey.token(count), digest.high, topic: topic, row, of: rows.reader,
-                    registered: registered)
+                    registered: tests.registered)
                 if isDead { reason = reason ?? .deadToken }
             }
             if let chooser, count > 0, chooser.arm(of: survey.token(count)) == holdout {
@@ -365,13 +371,15 @@ package struct ExclusionScan {
             if isSendable, set.isPersonal, case .invalid = renderer.render(rows.reader) {
                 isSendable = false
             }
-            if isSendable, zones?.isUnsent(rows.reader) == true { isSendable = false }
+            if isSendable, tests.zones?.isUnsent(rows.reader) == true { isSendable = false }
             try visit(
                 ReadRow(
                     number: row.number,
                     token: digest, isSendable: isSendable, reason: reason))
         }
-        if end == nil { try pass.finish(list, mayRefuse: mayRefuse, isBegun: isBegun) }
+        if end == nil {
+            try pass.finish(list, mayRefuse: !isBegun && !isPart, isBegun: isBegun)
+        }
         return survey.counts
     }
 }
@@ -445,14 +453,15 @@ private struct TokenVerdict {
             record.fourth >> 1 == 0 ? nil : SkipReason(rawValue: UInt8(record.fourth >> 1 - 1))
         let duplicate: SkipReason? = skipsDuplicates && hasSentRow ? .duplicate : nil
         let cap: SkipReason? = cappedFingerprint == record.first ? .frequencyCap : nil
-        let reason = smaller(smaller(mark, cap), smaller(duplicate, own))
+        let reason = firstInPrecedence(
+            firstInPrecedence(mark, cap), firstInPrecedence(duplicate, own))
         // Only a row that can be sent makes later rows duplicates.
         if mark == nil, own == nil, cap == nil, record.fourth & 1 == 1 { hasSentRow = true }
         return reason.map { (record.third - 1, $0) }
     }
 
     /// Returns the reason that takes precedence; nil if both are nil.
-    private func smaller(_ left: SkipReason?, _ right: SkipReason?) -> SkipReason? {
+    private func firstInPrecedence(_ left: SkipReason?, _ right: SkipReason?) -> SkipReason? {
         guard let left, let right else { return left ?? right }
         return min(left, right)
     }
