@@ -1,0 +1,121 @@
+import BroadsideAPNs
+import BroadsideEngine
+import BroadsideLedgerFormat
+import BroadsideLedgers
+import BroadsideObservability
+import BroadsidePolicy
+import BroadsideSupport
+
+// A start of a night that is finished.
+
+extension NightCall {
+    /// Reports a finished night without reading its list and payload. The files may by now be those
+    /// of the next night.
+    ///
+    /// - Returns: The exit code; nil if rows remain or have to be checked.
+    func finished(
+        _ ledger: String, _ date: NightDate, _ history: NightHistory
+    ) throws(BroadsideError) -> Int32? {
+        guard options.send.retry.isEmpty,
+            try LedgerDirectory.isBegunLedgerIfThere(ledger),
+            let reader = try? LedgerReader(path: ledger), reader.isFinished,
+            reader.manifest.shards == nil, reader.manifest.isWholeListFinished,
+            reader.manifest.epochs.last?.stop?.cause?.isAbort != true,
+            hasOptions(of: reader, date)
+        else { return nil }
+        if let difference = try otherServer(than: reader) {
+            throw LedgerSession.otherCampaign(reader.directory, difference, options.send)
+        }
+        let open = try reader.openRows()
+        if options.send.summary != nil, !options.send.opensNoConnection {
+            try reader.statistics().write(to: options.send, nil)
+        }
+        var line = "the night of \(date) is finished: \(nothingIsSent)"
+        if given == nil, date != today, let start = history[date]?.startedAtMilliseconds {
+            let end = start + options.nightLength / millisecond
+            line +=
+                "; the next night may begin from \(localDateAndTime(end)) on, or now with --date "
+                + "\(today)"
+        }
+        standardErrorLine(line)
+        guard open.failed + open.unknown > 0 else { return ExitCode.complete }
+        let states = [("failed", open.failed), ("unknown", open.unknown)].filter { $0.1 > 0 }
+        let counts = states.map { "\(grouped($0.1)) \($0.0)" }.joined(separator: ", ")
+        let names = states.map(\.0).joined(separator: ",")
+        standardErrorLine(
+            "broadside: rows of the night of \(date) need a decision (\(counts)): run "
+                + "the same command with --date \(date) --retry \(names) to send them "
+                + "again"
+                + (open.unknown > 0 ? ", but unknown rows may have arrived already" : ""))
+        return ExitCode.openRows
+    }
+
+    /// Whether the options are those with which a finished night began: its rows, arms, topic, push
+    /// type and environment. The content of files is not compared, because they may already be the
+    /// files of the next night.
+    private func hasOptions(of reader: LedgerReader, _ date: NightDate) -> Bool {
+        let (send, known) = (send(of: date), reader.manifest.identity)
+        var own = known
+        send.rules.record(in: &own)
+        return send.tokenEnvironment.rawValue == known.environment && send.topic == known.topic
+            && send.pushType.rawValue == known.pushType && send.split == known.split
+            && own.filter == known.filter && send.part == known.part
+            && send.campaignID.map { hexadecimal($0) } == known.campaignID
+            && send.shard?.index == known.shard?.index && send.shard?.count == known.shard?.count
+            && namesList(of: reader)
+    }
+
+    /// Whether the options name the list that a night has sent.
+    private func namesList(of reader: LedgerReader) -> Bool {
+        guard let path = options.send.givenListPath else { return reader.listPath == nil }
+        // The ledger has the list's path without links, but a link may have another target by now.
+        let given = Telemetry.read(from: reader.directory)?.givenListPath
+        return (given ?? reader.listPath).map { areSamePaths($0, path) } ?? false
+    }
+
+    /// Describes the server of a finished night's latest run, if that run was a rehearsal. Returns
+    /// nil for any other night.
+    ///
+    /// A run was a rehearsal if the options name a server of Apple, but the run used a different
+    /// one. If the options name a relay, no run counts as a rehearsal.
+    private func otherServer(than reader: LedgerReader) throws(BroadsideError) -> String? {
+        guard let known = Telemetry.read(from: reader.directory)?.endpoint else { return nil }
+        let (host, port) = try Plan.endpoint(options.send)
+        guard let environment = Endpoints.environment(ofHost: host),
+            parseEndpoint(known).flatMap({ Endpoints.environment(ofHost: $0.host) }) != environment
+        else { return nil }
+        return "the endpoint was \(known), now it is "
+            + printable(Route.hostAndPort(host, port))
+    }
+
+    /// Options of the send of a night, without its ledger. Each night of a campaign in parts has a
+    /// campaign number of its own.
+    func send(of date: NightDate) -> SendOptions {
+        var send = options.send
+        send.campaignID = send.campaignID.map { date.campaignNumber(of: $0) }
+        return send
+    }
+
+    /// Returns whether the night's ledger was removed. If so, prints a message.
+    func isRemoved(
+        _ date: NightDate, _ history: NightHistory
+    ) throws(BroadsideError) -> Bool {
+        guard history[date]?.state == .removed, try !fileExists(folder.ledger(date)) else {
+            return false
+        }
+        standardErrorLine(
+            "the night of \(date) is finished, and --keep has removed its ledger: \(nothingIsSent)")
+        return true
+    }
+
+    private var nothingIsSent: String {
+        options.send.opensNoConnection ? "nothing would be sent" : "nothing is sent"
+    }
+
+    /// Whether a night is finished, and these options send no further rows of it.
+    func isOver(_ date: NightDate, _ history: NightHistory) -> Bool {
+        if history[date]?.state == .removed { return true }
+        guard let reader = try? LedgerReader(path: folder.ledger(date)) else { return false }
+        return reader.isFinished && !reader.manifest.extendsBeyond(limit: options.send.limit)
+    }
+}
