@@ -204,8 +204,8 @@ def evening(day, kind):
     if kind == "missed":
         return
     if night(date).finished:
-        # A start on the evening before was killed before it had recorded anything.
-        check(run(at) == 0, date)
+        # A start on the evening before was killed before it had recorded anything, and was repeated after midnight.
+        check(run(at) == 2, date, "is finished since the morning, and this start sends nothing")
         return
     if kind == "twice":
         run(at, twice=True)

@@ -26,13 +26,13 @@ extension NightCall {
         if let difference = try otherServer(than: reader) {
             throw LedgerSession.otherCampaign(reader.directory, difference, options.send)
         }
+        try refuseLate(date, history)
         let open = try reader.openRows()
         if options.send.summary != nil, !options.send.opensNoConnection {
             try reader.statistics().write(to: options.send, nil)
         }
         var line = "the night of \(date) is finished: \(nothingIsSent)"
-        if given == nil, date != today, let start = history[date]?.startedAtMilliseconds {
-            let end = start + options.nightLength / millisecond
+        if given == nil, date != today, let end = history.end(of: date, length: length) {
             line +=
                 "; the next night may begin from \(localDateAndTime(end)) on, or now with --date "
                 + "\(today)"
@@ -48,6 +48,34 @@ extension NightCall {
                 + "again"
                 + (open.unknown > 0 ? ", but unknown rows may have arrived already" : ""))
         return ExitCode.openRows
+    }
+
+    /// Refuses a start that may be meant for another night, because the night that it finds
+    /// finished began long ago. With exit code 0, it would seem that a campaign was sent.
+    private func refuseLate(
+        _ date: NightDate, _ history: NightHistory
+    ) throws(BroadsideError) {
+        guard given == nil, date == today,
+            let age = history.age(of: date, at: now, beyond: length)
+        else { return }
+        let advice =
+            try unsentDayBefore(history).map {
+                "for another campaign today, run the same command with --date \($0), which was "
+                    + "never sent"
+            } ?? "the next night begins after midnight, and TZ sets the time zone of its date"
+        throw .request(
+            "the night of \(date) is finished, so nothing is sent, but it began "
+                + "\(durationText(Double(age) / 1_000)) ago, and this start may be meant for another "
+                + "night: \(advice); if it only repeats the night, make such repeats within "
+                + "--night-length")
+    }
+
+    /// Yesterday's date, if its night has not begun; nil if it has.
+    private func unsentDayBefore(_ history: NightHistory) throws(BroadsideError) -> NightDate? {
+        guard let date = today.dayBefore, history[date]?.state ?? .intended == .intended,
+            try !LedgerDirectory.isBegunLedgerIfThere(folder.ledger(date))
+        else { return nil }
+        return date
     }
 
     /// Whether the options are those with which a finished night began: its rows, arms, topic, push

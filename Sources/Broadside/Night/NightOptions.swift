@@ -23,7 +23,7 @@ public struct NightOptions: Sendable {
     public static var defaultNightLength: UInt64 { 12 * 3_600 * second }
     /// Limit on `--night-length`. The limit is below 23 hours, because the next night may begin 23
     /// hours later if clocks are set forward.
-    public static var nightLengthLimit: UInt64 { 20 * 3_600 * second }
+    public static var nightLengthLimit: UInt64 { NightHistory.dayLength * millisecond }
     /// Maximum value of `--keep`.
     public static var keepLimit: Int { 4_096 }
 }

@@ -33,7 +33,7 @@ public enum NightRun {
         let notes: NightNotes
         do throws(BroadsideError) {
             try call.folder.make()
-            notes = try NightNotes(folder: call.folder.path)
+            notes = try call.openNotes()
             call.folder.finishRemovals(notes)
             date = try call.date(notes.history)
             if let code = try call.prepare(date, notes) { return code }
@@ -65,6 +65,8 @@ struct NightCall {
     let today: NightDate
     /// Date that the options name; nil: none.
     let given: NightDate?
+    /// Length of a night, in milliseconds.
+    let length: UInt64
 
     init(_ options: NightOptions, now: UInt64) throws(BroadsideError) {
         guard let today = NightDate(localDayOf: now) else {
@@ -92,6 +94,7 @@ struct NightCall {
                     + "write a time such as 12h"
             )
         }
+        length = options.nightLength / millisecond
         folder = try NightFolder(options)
         var options = options
         options.send.skipDeadIsDefault = options.send.skipDead == nil
@@ -116,8 +119,27 @@ struct NightCall {
     /// Date of the night that this call begins or continues.
     func date(_ history: NightHistory) throws(BroadsideError) -> NightDate {
         if let given { return given }
-        return try history.night(
-            at: now, today: today, length: options.nightLength / millisecond)
+        let date = try history.night(at: now, today: today, length: length)
+        guard date < today, options.send.retry.isEmpty,
+            let end = history.end(of: date, length: length), now >= end, isOver(date, history)
+        else { return date }
+        return today
+    }
+
+    /// Opens the notes. If another night is running, the error names the date of this start, because
+    /// this date can't be noted, and a repeat after midnight would begin the next one.
+    fileprivate func openNotes() throws(BroadsideError) -> NightNotes {
+        do throws(BroadsideError) {
+            return try NightNotes(folder: folder.path)
+        } catch {
+            guard error.exitCode == ExitCode.inUse, given == nil,
+                let history = try? NightNotes.history(folder: folder.path),
+                let date = try? date(history), date != history.latest
+            else { throw error }
+            var naming = error
+            naming.message += ", then run the same command with --date \(date)"
+            throw naming
+        }
     }
 
     /// Path of the campaign's file, in the form that the notes contain. Links are not resolved,
@@ -183,8 +205,8 @@ struct NightCall {
         try folder.refuseElsewhere(date)
         try folder.refuseMisplaced(date, history)
         try checkBeginning(date, history)
-        // The start is noted even if it is then refused because another night is running. A repeat
-        // after midnight thus still belongs to this date.
+        // The start is noted even if it is then refused because `send` is running with the ledger of
+        // another night. A repeat after midnight thus still belongs to this date.
         try noteIntention(date, notes)
         try folder.checkOthers(than: date, hasCap: options.send.cap != nil)
         if try fileExists(ledger), try LedgerDirectory.closeToGroup(ledger) {

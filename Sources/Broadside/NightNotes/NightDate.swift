@@ -60,6 +60,11 @@ struct NightDate: Hashable, Comparable, Sendable, CustomStringConvertible {
         return UInt64(max(0, last.days - first.days))
     }
 
+    /// The day before; nil before 1970.
+    var dayBefore: NightDate? {
+        CalendarDate(description).flatMap { NightDate(CalendarDate(days: $0.days - 1).text) }
+    }
+
     /// Number of this night's campaign, if its parts have the option `--campaign-id`: the first 8
     /// bytes of the SHA-256 of the ID's 16 digits, a colon and the date. It is the same on all
     /// machines, and differs from night to night, so that no apns-id occurs twice.

@@ -35,6 +35,9 @@ struct NightHistory: Sendable {
         /// first note `begun`; nil if there was none. If it is nil, the night continues only if
         /// `--date` names its date again.
         fileprivate(set) var startedAtMilliseconds: UInt64?
+        /// Time of the first note `intended`; nil if there was none. It is earlier than
+        /// `startedAtMilliseconds` if the first starts failed before the night began.
+        fileprivate(set) var firstStartedAtMilliseconds: UInt64?
         /// Time of the night's latest note.
         fileprivate(set) var notedAtMilliseconds: UInt64
         /// Absolute path of the campaign's file, in quotation marks.
@@ -70,7 +73,10 @@ struct NightHistory: Sendable {
             // A night that has begun keeps its state.
             guard nights[index].state == .intended else { return }
             nights[index].campaign = campaign
-            if note == .intended { nights[index].startedAtMilliseconds = milliseconds }
+            guard note == .intended else { return }
+            nights[index].startedAtMilliseconds = milliseconds
+            nights[index].firstStartedAtMilliseconds =
+                nights[index].firstStartedAtMilliseconds ?? milliseconds
         case .begun: nights[index].state = .begun
         case .withdrawn: nights[index].state = .intended
         case .removed: nights[index].state = .removed
@@ -108,6 +114,36 @@ struct NightHistory: Sendable {
                     + "night with --date", exitCode: ExitCode.failure)
         }
         return now - last.time < length && last.state != .removed ? last.date : today
+    }
+
+    /// Time from which a start without a date begins the next date, if this night is finished; nil
+    /// if the night was not started on its date.
+    ///
+    /// If the first starts of a night failed, it may have begun much later. Then it does not block
+    /// the next date for its whole length.
+    ///
+    /// - Parameter length: Length of a night, in milliseconds.
+    func end(of date: NightDate, length: UInt64) -> UInt64? {
+        guard let night = self[date], let start = night.startedAtMilliseconds,
+            let first = night.firstStartedAtMilliseconds
+        else { return nil }
+        return min(start + length, first + Self.dayLength)
+    }
+
+    /// A start that comes so long after a night's first start, in milliseconds, is not one of its
+    /// repeats: 20 hours. The next night may begin 23 hours later if clocks are set forward.
+    static var dayLength: UInt64 { 20 * 3_600_000 }
+
+    /// Time since a night began, in milliseconds, if a start without a date comes so late that it
+    /// may be meant for another night; nil otherwise.
+    ///
+    /// - Parameters:
+    ///   - now: Time of the start, in milliseconds.
+    ///   - length: Length of a night, in milliseconds.
+    func age(of date: NightDate, at now: UInt64, beyond length: UInt64) -> UInt64? {
+        guard let start = self[date]?.startedAtMilliseconds, now >= start, now - start >= length
+        else { return nil }
+        return now - start
     }
 
     // MARK: Starts that may be mistakes

@@ -14,7 +14,10 @@ enum NightCommand {
             DIR/NAME/DATE: NAME is the campaign's name, or else the name of FILE; DATE is today's local
             date. A start begins that ledger, continues it if rows remain, or sends nothing if it is
             finished. A stopped night continues after midnight too, unless it began --night-length ago.
-            DIR must exist; DIR/NAME is created. If a finished night is started for other rows, another
+            Until then, a start after midnight sends nothing if the night is finished, unless the
+            night's first start was 20 hours ago or earlier. If a start finds that today's night is
+            finished, and began --night-length ago or earlier, it may be meant for another night: it
+            sends nothing, and ends with exit code 2; with --date, it ends with 0. DIR must exist; DIR/NAME is created. If a finished night is started for other rows, another
             app or another server, nothing is sent (exit 2). The options compared are --tokens, --where,
             --shard, --part, --split, --topic, --push-type, --environment and --endpoint.
 

@@ -38,6 +38,27 @@ import Testing
         #expect(try night(history, after: 12.06, today: next) == next)
     }
 
+    @Test func `A finished night ends early for the next date if it began after failed starts`() {
+        let length = 12 * Self.hour
+        var history = NightHistory()
+        #expect(history.end(of: evening, length: length) == nil)
+        history.take(.intended, of: evening, at: Self.late)
+        #expect(history.end(of: evening, length: length) == Self.late + length)
+        history.take(.intended, of: evening, at: Self.late + 10 * Self.hour)
+        #expect(history.end(of: evening, length: length) == Self.late + 20 * Self.hour)
+        history.take(.begun, of: evening, at: Self.late + 10 * Self.hour)
+        history.take(.ordered, of: next, at: Self.late + 11 * Self.hour)
+        #expect(history.end(of: evening, length: length) == Self.late + 20 * Self.hour)
+        #expect(history.end(of: next, length: length) == nil)
+        // How long ago it began counts, not its failed starts.
+        let end = Self.late + 22 * Self.hour
+        #expect(history.age(of: evening, at: end - 1, beyond: length) == nil)
+        #expect(history.age(of: evening, at: end, beyond: length) == length)
+        #expect(history.age(of: next, at: end, beyond: length) == nil)
+        #expect(NightDate("2026-03-01")?.dayBefore == NightDate("2026-02-28"))
+        #expect(NightDate("1970-01-01")?.dayBefore == nil)
+    }
+
     @Test func `A night that was ordered on another day does not take the place of tonight's`()
         throws
     {

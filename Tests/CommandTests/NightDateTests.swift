@@ -1,0 +1,94 @@
+import BroadsideTestSupport
+import Foundation
+import Testing
+
+/// The date that a start of `broadside night` is about, after starts that failed, came late, or still run.
+@Suite(.timeLimit(.minutes(60)))
+struct NightDateTests {
+    private let server: RecordingServer
+    private let nights: Nights
+
+    init() throws {
+        server = try RecordingServer()
+        nights = try Nights(rows: 6, endpoint: server.endpoint)
+    }
+
+    private func requests() throws -> Int { try server.answers().count }
+
+    /// One start whose payload is missing.
+    private func fail(at time: (day: Int, clock: String)) throws {
+        let payload = nights.campaign.payloadFile
+        try FileManager.default.moveItem(atPath: payload, toPath: payload + ".away")
+        defer { try? FileManager.default.moveItem(atPath: payload + ".away", toPath: payload) }
+        #expect(try nights.run(at: time).exitCode == 2)
+    }
+
+    @Test
+    func `A start that finds its date finished long ago is exit 2 and names a free date`()
+        throws
+    {
+        // The start of day 1 ended before it was noted, and was repeated after midnight.
+        #expect(try nights.run(at: (2, "00:06")).exitCode == 0)
+        for (clock, more) in [("12:05", []), ("20:05", ["--night-length", "20h"])] {
+            let again = try nights.run(more, at: (2, clock))
+            #expect(again.exitCode == 0, "\(again.errors)")
+            #expect(again.errors.contains("is finished: nothing is sent"), "\(again.errors)")
+        }
+        let late = try nights.run(at: (2, "23:55"))
+        #expect(late.exitCode == 2 && late.errorLines.count == 1, "\(late.errors)")
+        #expect(
+            late.errors.contains("the night of \(nights.date(2)) is finished, so nothing is sent")
+                && late.errors.contains("it began 23 h 4")
+                && late.errors.contains("--date \(nights.date(1)), which was never sent"),
+            "\(late.errors)")
+        #expect(try requests() == 6)
+        #expect(try nights.run(["--dry-run"], at: (2, "23:55")).exitCode == 0)
+        #expect(try nights.run(["--date", nights.date(2)], at: (2, "23:55")).exitCode == 0)
+        #expect(try nights.run(["--date", nights.date(1)], at: (2, "23:56")).exitCode == 0)
+        // Now no date is free until midnight.
+        let full = try nights.run(at: (2, "23:57"))
+        #expect(full.exitCode == 2 && full.errors.contains("after midnight"), "\(full.errors)")
+        #expect(try requests() == 12)
+        #expect(try nights.run(at: (3, "23:55")).exitCode == 0)
+        #expect(try requests() == 18)
+    }
+
+    @Test
+    func `A finished night that began late after failed starts does not block the next date`()
+        throws
+    {
+        try fail(at: (1, "00:30"))
+        #expect(try nights.run(at: (1, "14:00")).exitCode == 0)
+        // A repeat of that evening is none of the next date.
+        let repeated = try nights.run(at: (1, "23:50"))
+        #expect(repeated.exitCode == 0, "\(repeated.errors)")
+        let next = try nights.run(at: (2, "00:30"))
+        #expect(next.exitCode == 0, "\(next.errors)")
+        #expect(try nights.has(2) && requests() == 12)
+        // A failed test by day does not make the repeats after midnight begin the next date.
+        try fail(at: (3, "10:00"))
+        #expect(try nights.run(at: (3, "22:00")).exitCode == 0)
+        let after = try nights.run(at: (4, "00:10"))
+        #expect(after.exitCode == 0, "\(after.errors)")
+        #expect(
+            after.errors.contains("may begin from \(nights.date(4)) 06:00 UTC on"),
+            "\(after.errors)")
+        #expect(try !nights.has(4) && requests() == 18)
+    }
+
+    @Test func `A start during another night names its own date, which a repeat needs`() throws {
+        let slow = try Nights(rows: 3_000, endpoint: server.endpoint, ["--rate", "100"])
+        let running = try slow.start(at: (1, "23:55"))
+        try slow.waitForRows(running, day: 1)
+        let next = try slow.run(at: (2, "23:55"))
+        #expect(next.exitCode == 7, "\(next.errors)")
+        #expect(
+            next.errors.contains("then run the same command with --date \(slow.date(2))\n"),
+            "\(next.errors)")
+        // After midnight, a start is about the night that runs.
+        let same = try slow.run(at: (2, "00:10"))
+        #expect(same.exitCode == 7 && !same.errors.contains("--date"), "\(same.errors)")
+        running.send(signal: SIGTERM)
+        #expect(try running.wait(limit: 120).exitCode == 3)
+    }
+}
