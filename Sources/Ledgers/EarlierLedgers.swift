@@ -36,6 +36,8 @@ package struct EarlierLedgers {
         var manifest: Manifest
         var questions: EarlierQuestions
         var byteCount: UInt64
+        /// Whether only default directories have this ledger.
+        var isDefault: Bool
 
         /// Order of the copies of a ledger: the newest has the greatest value.
         ///
@@ -112,7 +114,8 @@ package struct EarlierLedgers {
         let verdicts = EarlierVerdicts(rules, before: start)
         let ledgers = try ledgers(own: campaign.number, before: start, without: leftOut)
         for ledger in ledgers {
-            try locating(ledger.path, ledger.questions) { () throws(BroadsideError) in
+            try locating(ledger.path, ledger.questions, isDefault: ledger.isDefault) {
+                () throws(BroadsideError) in
                 try take(ledger, into: verdicts)
             }
             try locating(nil, ledger.questions) { () throws(BroadsideError) in
@@ -123,7 +126,8 @@ package struct EarlierLedgers {
         let readAgain = ledgers.filter { $0.questions.contains(.dead) }
         precondition(readAgain.count == verdicts.againCount, "each ledger is known by its place")
         for (index, ledger) in readAgain.enumerated() {
-            try locating(ledger.path, ledger.questions) { () throws(BroadsideError) in
+            try locating(ledger.path, ledger.questions, isDefault: ledger.isDefault) {
+                () throws(BroadsideError) in
                 do throws(LedgerError) {
                     try verdicts.takeAgain(index)
                 } catch {
@@ -156,16 +160,18 @@ package struct EarlierLedgers {
 
     /// Adds context to errors about a ledger: the option that named its directory, and whether the
     /// ledger can be skipped.
+    ///
+    /// - Parameter isDefault: Whether the ledger is in default directories only.
     private func locating<Value>(
-        _ path: String?, _ questions: EarlierQuestions,
+        _ path: String?, _ questions: EarlierQuestions, isDefault: Bool = false,
         _ body: () throws(BroadsideError) -> Value
     ) throws(Unreadable) -> Value {
         do throws(BroadsideError) {
             return try body()
         } catch {
-            let asking = directories.filter { !$0.questions.isDisjoint(with: questions) }
-            let failure = asking.first.map { error.attributed(to: $0.option) } ?? error
-            let isLeftOut = asking.allSatisfy(\.isDefault) && error.exitCode != ExitCode.rowsRemain
+            let asking = directories.first { !$0.questions.isDisjoint(with: questions) }
+            let failure = asking.map { error.attributed(to: $0.option) } ?? error
+            let isLeftOut = isDefault && error.exitCode != ExitCode.rowsRemain
             throw Unreadable(error: failure, ledger: isLeftOut ? path : nil)
         }
     }
@@ -181,10 +187,18 @@ package struct EarlierLedgers {
 
     // MARK: Selection of ledgers
 
-    /// Returns the ledgers in the directories, each with the facts to read from it.
-    private func paths() throws(BroadsideError) -> [(path: String, questions: EarlierQuestions)] {
+    /// Ledger that a directory has, and the facts to read from it.
+    private struct Found {
+        var path: String
+        var questions: EarlierQuestions
+        /// Whether the directory is a default.
+        var isDefault: Bool
+    }
+
+    /// Returns the ledgers in the directories.
+    private func paths() throws(BroadsideError) -> [Found] {
         let ownIdentity = own.flatMap { FileIdentity(path: $0) }
-        var found: [(path: String, questions: EarlierQuestions)] = []
+        var found: [Found] = []
         for directories in directories {
             let collection = try LedgerCollection(
                 directories.paths, option: directories.option,
@@ -209,7 +223,10 @@ package struct EarlierLedgers {
                         + "ledger except the campaign's own: name a directory of "
                         + "earlier ledgers, or remove the option")
             }
-            found += others.map { ($0, directories.questions) }
+            found += others.map {
+                Found(
+                    path: $0, questions: directories.questions, isDefault: directories.isDefault)
+            }
         }
         return found
     }
@@ -242,15 +259,16 @@ package struct EarlierLedgers {
     ) throws(Unreadable) -> [Ledger] {
         var indices: [Key: Int] = [:]
         var ledgers: [Ledger] = []
-        let named: [(path: String, questions: EarlierQuestions)]
+        let named: [Found]
         do throws(BroadsideError) {
             named = try paths()
         } catch {
             throw Unreadable(error: error)
         }
-        for (path, questions) in named where !leftOut.contains(path) {
-            let opened = try locating(path, questions) { () throws(BroadsideError) in
-                try open(path, questions)
+        for found in named where !leftOut.contains(found.path) {
+            let opened = try locating(found.path, found.questions, isDefault: found.isDefault) {
+                () throws(BroadsideError) in
+                try open(found)
             }
             for ledger in opened {
                 let manifest = ledger.manifest
@@ -266,9 +284,10 @@ package struct EarlierLedgers {
                     ledgers.append(ledger)
                     continue
                 }
-                let all = ledgers[index].questions.union(questions)
-                if ledger.order > ledgers[index].order { ledgers[index] = ledger }
-                ledgers[index].questions = all
+                let known = ledgers[index]
+                if ledger.order > known.order { ledgers[index] = ledger }
+                ledgers[index].questions = known.questions.union(ledger.questions)
+                ledgers[index].isDefault = known.isDefault && ledger.isDefault
             }
         }
         assert(ledgers.count == indices.count, "each ledger is listed once")
@@ -298,24 +317,25 @@ package struct EarlierLedgers {
     /// directory: otherwise the run would send rows that the user expects to be skipped.
     private func mayAsk(_ ledger: Ledger) throws(Unreadable) -> Bool {
         if ledger.manifest.identity.keepsTokens { return true }
-        let asking = directories.filter { !$0.questions.isDisjoint(with: ledger.questions) }
-        guard let option = asking.first(where: { !$0.isDefault })?.option else { return false }
-        throw Unreadable(error: .usage(option, ledger.directory.withoutTokens))
+        guard !ledger.isDefault,
+            let asking = directories.first(where: {
+                !$0.isDefault && !$0.questions.isDisjoint(with: ledger.questions)
+            })
+        else { return false }
+        throw Unreadable(error: .usage(asking.option, ledger.directory.withoutTokens))
     }
 
     /// Opens the ledger in a directory, or the ledgers that were merged into it.
-    private func open(
-        _ path: String, _ questions: EarlierQuestions
-    ) throws(BroadsideError) -> [Ledger] {
-        let opened = try LedgerDirectory.openToRead(path)
+    private func open(_ found: Found) throws(BroadsideError) -> [Ledger] {
+        let opened = try LedgerDirectory.openToRead(found.path)
         opened.isEarlier = true
         return try opened.ledgers().map {
             (directory, manifest) throws(BroadsideError) -> Ledger in
             directory.isEarlier = true
             let count = try directory.segments().reduce(0) { $0 + $1.bytes.byteCount }
             return Ledger(
-                path: path, directory: directory, manifest: manifest, questions: questions,
-                byteCount: count)
+                path: found.path, directory: directory, manifest: manifest,
+                questions: found.questions, byteCount: count, isDefault: found.isDefault)
         }
     }
 

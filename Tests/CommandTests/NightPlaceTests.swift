@@ -101,6 +101,23 @@ struct NightPlaceTests {
         #expect(written.contains("\(Self.rows)"))
     }
 
+    @Test func `A night asks its earlier nights in addition to the ledgers of --skip-dead`() throws
+    {
+        let server = try LocalAPNs(["--unregistered", "0.5", "--seed", "1"])
+        let nights = try Nights(rows: 40, endpoint: server.endpoint)
+        let first = try nights.run(["--date", nights.date(-1)])
+        #expect(first.exitCode == 0, "\(first.errors)")
+        let dead = try nights.statistics(-1).rejected
+        try #require(dead > 1)
+        let other = "\(nights.campaign.directory.path)/other"
+        let sent = try nights.campaign.send(
+            to: server.endpoint, ["--ledger", other, "--limit", "1"])
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        let second = try nights.run(["--date", nights.date(0), "--skip-dead", other])
+        #expect(second.exitCode == 0, "\(second.errors)")
+        #expect(try nights.statistics(0).reasons["DeadToken"] == dead)
+    }
+
     @Test func `--cap warns of a ledger whose run is still sending`() throws {
         let campaign = nights.campaign
         let history = "\(campaign.directory.path)/history"

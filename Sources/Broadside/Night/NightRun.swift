@@ -97,9 +97,8 @@ struct NightCall {
         length = options.nightLength / millisecond
         folder = try NightFolder(options)
         var options = options
-        options.send.skipDeadIsDefault = options.send.skipDead == nil
-        if options.send.skipDead == nil { options.send.skipDead = [folder.path] }
         options.send.nightFolder = folder.path
+        options.send.skipsOwnDead = options.send.asksOwnNights
         options.send.nightLength = options.nightLength
         self.options = options
         for (option, path) in [

@@ -14,7 +14,20 @@ extension SendOptions {
     }
 
     /// Directories whose ledgers report dead tokens; empty: no row is skipped for that reason.
-    private var deadDirectories: [String] { skipDead ?? [] }
+    private var deadDirectories: [String] {
+        (skipDead ?? []) + [ownDeadDirectory].compactMap { $0 }
+    }
+
+    /// A night's own folder, if its ledgers report dead tokens without being named.
+    private var ownDeadDirectory: String? { skipsOwnDead ? nightFolder : nil }
+
+    /// Whether a night uses its own folder in addition to the directories of `skipDead`: unless
+    /// these are none, or include it.
+    var asksOwnNights: Bool {
+        guard let skipDead, let nightFolder else { return true }
+        let folder = normalizedPath(nightFolder)
+        return !skipDead.isEmpty && !skipDead.contains { Self.isInside(folder, $0) }
+    }
 
     /// Whether earlier ledgers can cause rows to be skipped.
     var asksEarlierLedgers: Bool { !deadDirectories.isEmpty || cap != nil }
@@ -30,8 +43,8 @@ extension SendOptions {
         guard asksEarlierLedgers else { return nil }
         var rules = EarlierRules()
         if !deadDirectories.isEmpty {
-            rules.skipDead =
-                skipDeadIsDefault ? [EarlierRules.ownFolder] : Self.identities(of: deadDirectories)
+            let own = ownDeadDirectory == nil ? [] : [EarlierRules.ownFolder]
+            rules.skipDead = (Self.identities(of: skipDead ?? []) + own).sorted()
             rules.deadForMilliseconds = deadForMilliseconds
             rules.registeredColumn = registeredColumn
         }
@@ -49,11 +62,14 @@ extension SendOptions {
     func earlierLedgers(topic: String?) -> EarlierLedgers? {
         guard asksEarlierLedgers else { return nil }
         var directories: [EarlierLedgers.Directories] = []
-        if !deadDirectories.isEmpty {
+        if let skipDead, !skipDead.isEmpty {
+            directories.append(.init(option: "skip-dead", paths: skipDead, questions: .dead))
+        }
+        if let ownDeadDirectory {
             directories.append(
                 .init(
-                    option: "skip-dead", paths: deadDirectories, questions: .dead,
-                    isDefault: skipDeadIsDefault))
+                    option: "skip-dead", paths: [ownDeadDirectory], questions: .dead,
+                    isDefault: true))
         }
         if cap != nil {
             let nights = nightFolder.map { normalizedPath($0) }

@@ -183,10 +183,9 @@ public struct SendOptions: Sendable {
     /// Directories of ledgers that report dead tokens. Rows with these tokens are skipped. nil: not
     /// requested; empty: requested without directories.
     public var skipDead: [String]?
-    /// Whether the directories of `skipDead` are a default. Default directories may be absent or
-    /// contain no ledger, as on a campaign's first night. An unreadable ledger in them only causes
-    /// a warning.
-    public var skipDeadIsDefault = false
+    /// Whether the other ledgers in a night's own folder report dead tokens, too. On a campaign's
+    /// first night, there are none. If one of them is unreadable, this only causes a warning.
+    public var skipsOwnDead = false
     /// Column with the time of a token's registration. Reports from before that time are ignored.
     /// Times without an offset are read as UTC. nil: `deadFor` limits the age of reports.
     public var registeredColumn: String?

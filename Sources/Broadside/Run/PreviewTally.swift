@@ -73,7 +73,7 @@ struct PreviewTally {
 extension SkipReason {
     /// Cause of skipped rows, for a message: an option, or an earlier night.
     fileprivate func cause(_ options: SendOptions) -> String {
-        self == .deadToken && options.skipDeadIsDefault ? "an earlier night" : option
+        self == .deadToken && options.skipDead == nil ? "an earlier night" : option
     }
 }
 

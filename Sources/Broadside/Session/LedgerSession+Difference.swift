@@ -30,7 +30,7 @@ extension LedgerSession {
                 // since.
                 named(
                     path,
-                    isOwn: options.skipDeadIsDefault
+                    isOwn: options.skipsOwnDead && options.skipDead == nil
                         && path.parts(atLast: "/")?.behind == folder.parts(atLast: "/")?.behind)
             }, history: resolved)
         return known.firstDifference(from: own)

@@ -25,8 +25,9 @@ enum NightCommand {
             lost, that night is not begun again (exit 2). A warning names an earlier night that has rows
             remaining; it continues only with --date. --retry never begins a night (exit 2). A --date
             that was never started, although a later date was, causes a warning. With --deliver-at, rows
-            are due on the date of --on, whose default is not DATE. Each start writes the pages
-            DIR/NAME/DATE/report.html and DIR/NAME/index.html.
+            are due on the date of --on, whose default is not DATE. Tokens that earlier nights of NAME
+            report as dead are skipped, also with --skip-dead DIR, but not with --skip-dead none. Each
+            start writes the pages DIR/NAME/DATE/report.html and DIR/NAME/index.html.
 
             Exit codes are those of send: 0 also if the night is finished already, 6 if rows of it are
             failed or unknown, 7 if another process is at work on it or on another night. You can
@@ -125,7 +126,7 @@ enum NightCommand {
         try SendCommand.require(arguments, list: .list, [])
         var options = NightOptions()
         options.campaign = arguments.string("campaign") ?? ""
-        options.send.skipDeadIsDefault = true
+        options.send.skipsOwnDead = true
         try group.read(arguments, into: &options)
         // Whether the night begins or continues is determined later.
         if !arguments.has("preview") { options.send.ledgerUse = .resumeOrBegin }

@@ -65,7 +65,7 @@ enum EarlierLedgerOptions {
 
     /// Checks that the options about earlier ledgers fit together.
     static func check(_ options: SendOptions) throws(BroadsideError) {
-        if options.skipDead == nil, !options.skipDeadIsDefault {
+        if options.skipDead == nil, !options.skipsOwnDead {
             let own = [
                 ("registered-column", options.registeredColumn != nil),
                 ("dead-for", options.deadFor != nil),

@@ -33,7 +33,7 @@ import Testing
         _ known: CampaignIdentity, _ own: CampaignIdentity, isDefault: Bool = true
     ) -> String? {
         var options = SendOptions()
-        options.skipDeadIsDefault = isDefault
+        options.skipsOwnDead = isDefault
         return LedgerSession.difference(
             known, own, in: .unlocked("\(folder)/2026-11-20"), options)
     }
@@ -57,6 +57,28 @@ import Testing
         #expect(
             difference(night, identity())
                 == "--skip-dead was the night's own folder, now it is not set")
+    }
+
+    @Test
+    func `A night's own folder is asked beside other folders, unless these are none or have it`() {
+        var options = SendOptions()
+        options.nightFolder = folder
+        let others = "\(directory.path)/others"
+        for (given, asks) in [
+            (nil, true), ([others], true), ([], false), ([folder], false),
+            ([others, "\(directory.path)/nights/"], false),
+        ] as [([String]?, Bool)] {
+            options.skipDead = given
+            #expect(options.asksOwnNights == asks, "\(given ?? [])")
+        }
+        (options.skipDead, options.skipsOwnDead) = ([others], true)
+        #expect(options.earlierRules?.skipDead == [others, EarlierRules.ownFolder])
+        // Another campaign's folder may have the same name.
+        let known = identity(skipDead: ["/old/evening", EarlierRules.ownFolder])
+        options.skipDead = ["/old/evening"]
+        #expect(
+            LedgerSession.difference(
+                known, known, in: .unlocked("\(folder)/2026-11-20"), options) == nil)
     }
 
     @Test func `A folder of --history is the same one under each path that leads to it`() {
