@@ -118,6 +118,36 @@ struct NightPlaceTests {
         #expect(try nights.statistics(0).reasons["DeadToken"] == dead)
     }
 
+    @Test func `A cap that counts one night too many is a warning, and so is what it skips`() throws
+    {
+        func night(_ cap: String, _ more: [String], at time: (Int, String)) throws -> Finished {
+            try nights.run(
+                ["--history", nights.folder, "--cap", cap] + more, at: (time.0, time.1))
+        }
+        let advice = "nearly all rows are skipped (FrequencyCap): write --cap "
+        for (cap, hours) in [
+            ("1/1d", "1/20h"), ("1/1381m", "1/20h"), ("2/2d", "2/44h"), ("1/23h", nil),
+            ("1/25h", nil), ("3/7d", nil),
+        ] {
+            let dry = try night(cap, ["--dry-run"], at: (1, "19:00"))
+            #expect(dry.exitCode == 0, "\(dry.errors)")
+            #expect(dry.errors.contains("warning: --cap counts") == (hours != nil), "\(dry.errors)")
+            if let hours { #expect(dry.errors.contains(advice + hours), "\(dry.errors)") }
+        }
+        let first = try night("1/1d", ["--limit", "59"], at: (1, "19:00"))
+        #expect(first.exitCode == 0 && first.errors.contains(advice), "\(first.errors)")
+        let second = try night("1/1d", [], at: (2, "18:59"))
+        #expect(second.exitCode == 0, "\(second.errors)")
+        #expect(
+            second.errors.contains(
+                "warning: almost no device got this campaign: 59 of the 60 rows are skipped "
+                    + "(59 FrequencyCap): check --cap"), "\(second.errors)")
+        let page = try Broadside.run(
+            ["report", "--all", "\(nights.folder)/evening", "--json"],
+            in: nights.campaign.directory)
+        #expect(page.output.contains("98.33% of the rows were skipped"), "\(page.output)")
+    }
+
     @Test func `--cap warns of a ledger whose run is still sending`() throws {
         let campaign = nights.campaign
         let history = "\(campaign.directory.path)/history"

@@ -172,6 +172,7 @@ struct NightCall {
                 "the night of \(date) is finished and is not sent again; the next night would be "
                     + "as follows"
             )
+            warnOfCap()
             return try CampaignRun.run(send)
         }
         if send.preview == nil {
@@ -182,7 +183,7 @@ struct NightCall {
         let isThere = try LedgerDirectory.isBegunLedgerIfThere(ledger)
         standardErrorLine(
             "the night of \(date) would \(isThere ? "continue" : "begin") in \(ledger)")
-        if !isThere { warnOfDeliveryDate(date) }
+        if !isThere { warnOfBeginning(date) }
         return try CampaignRun.run(send)
     }
 
@@ -222,7 +223,7 @@ struct NightCall {
             return code
         }
         let isThere = try LedgerDirectory.isBegunLedgerIfThere(ledger)
-        if !isThere { warnOfDeliveryDate(date) }
+        if !isThere { warnOfBeginning(date) }
         if date != today || history[date]?.state == .begun {
             standardErrorLine(
                 "the night of \(date) \(isThere ? "continues" : "begins") in \(ledger)")
@@ -319,6 +320,18 @@ struct NightCall {
                 "broadside: warning: --date \(date): that night was never started, but the later "
                     + "night of \(latest) was: this start sends the campaign to the whole list again"
             )
+        }
+    }
+
+    /// Warns of options with which a night begins, but which may be mistakes.
+    private func warnOfBeginning(_ date: NightDate) {
+        warnOfDeliveryDate(date)
+        warnOfCap()
+    }
+
+    private func warnOfCap() {
+        if let warning = options.send.nightlyCapWarning(of: folder.path) {
+            standardErrorLine(warning)
         }
     }
 

@@ -117,6 +117,26 @@ extension SendOptions {
         return memory.sorted { $0.milliseconds > $1.milliseconds }
     }
 
+    /// Warning about a cap that counts the earlier nights of a folder, and barely reaches one night
+    /// too many: its period is at most an hour shorter than N days, but each night's start and its
+    /// notifications are about a day after those of the night before. nil if there is none.
+    ///
+    /// The waves of a campaign have a warning of their own. A cap of a longer period is meant to
+    /// skip nights.
+    func nightlyCapWarning(of folder: String) -> String? {
+        let path = normalizedPath(folder)
+        guard let cap, !delivery.isUsed, history.contains(where: { Self.isInside(path, $0) })
+        else { return nil }
+        let (hour, count): (UInt64, UInt64) = (3_600_000, UInt64(cap.count))
+        let nights = count * 24 * hour
+        guard cap.milliseconds <= nights, cap.milliseconds + hour > nights else { return nil }
+        let night = count == 1 ? "the night before" : "the night \(count) days before"
+        return "broadside: warning: --cap counts the last \(Self.words(cap.milliseconds)) of this "
+            + "campaign's own nights: if it is sent every day, \(night) counts, too, because its "
+            + "notifications are slightly younger, and nearly all rows are skipped (FrequencyCap): "
+            + "write --cap \(count)/\(count * 24 - 4)h"
+    }
+
     /// Whether a normalized path is a directory or inside it.
     private static func isInside(_ path: String, _ directory: String) -> Bool {
         let directory = normalizedPath(directory)

@@ -24,13 +24,13 @@ enum ReportCommand {
             With --all, the page is about many nights: one row for each, newest first, and charts of
             list size, dead tokens, speed, duration and failures. A night is marked if its list,
             dead tokens, accepted share or speed differs much from earlier nights of the same
-            campaign. Numbers and dates in a name do not count: 'Evening 1' and 'Evening 2' are one
-            campaign. With --json, each night is one line of JSON instead. Each DIR is a ledger, or
-            a directory with ledgers up to three levels below it; other directories are named and
-            ignored. Of several copies of a ledger, the newest is counted, and the others are listed
-            as copies. At most 4,096 ledgers are read. The row of a night links to the night's own
-            page if a run wrote that page with --report, if the ledger's directory has a
-            report.html, or if there is a DIR.html beside DIR.
+            campaign, or if nearly all rows were skipped. Numbers and dates in a name do not count:
+            'Evening 1' and 'Evening 2' are one campaign. With --json, each night is one line of
+            JSON instead. Each DIR is a ledger, or a directory with ledgers up to three levels below
+            it; other directories are named and ignored. Of several copies of a ledger, the newest
+            is counted, and the others are listed as copies. At most 4,096 ledgers are read. The row
+            of a night links to the night's own page if a run wrote that page with --report, if the
+            ledger's directory has a report.html, or if there is a DIR.html beside DIR.
 
             If a ledger can't be read, its row shows the cause, the page is still written, and the exit
             code is 5. The exit code is 2 if a DIR has no ledger.

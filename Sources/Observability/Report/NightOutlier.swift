@@ -64,6 +64,14 @@ extension NightOutlier {
             found.append(
                 NightOutlier(
                     figure: .accepted, text: "no device got it, because all rows were skipped"))
+        } else if let skipped = night.counts.skippedShare, skipped > RowCounts.usualSkippedShare,
+            NightsPage.median(earlier.compactMap(\.counts.skippedShare)) ?? 0
+                <= RowCounts.usualSkippedShare
+        {
+            found.append(
+                NightOutlier(
+                    figure: .accepted,
+                    text: "\(NightsPage.share(skipped)) of the rows were skipped"))
         }
         func usual(_ value: (Night.Figures) -> Double?) -> Double? {
             let values = earlier.compactMap(value)

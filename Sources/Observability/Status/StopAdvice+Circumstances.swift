@@ -42,11 +42,12 @@ extension Summary {
     /// Number of devices that have or may have got the notification.
     package var reachedCount: UInt64 { accepted + unknown + inDoubt }
 
-    /// Warning that a complete campaign reached no device, or almost none because of wrong tokens,
-    /// with the reason; nil for any other campaign.
+    /// Warning that a complete campaign reached no device, or almost none because of wrong tokens or
+    /// skipped rows, with the reason; nil for any other campaign.
     package var emptyHandedWarning: String? {
         if rows == 0 { return Self.noRowsWarning }
         return allSkippedWarning ?? allRefusedWarning ?? foreignTokensWarning
+            ?? mostSkippedWarning
     }
 
     /// Warning: a shard of a short list has no rows. A list without rows is refused.
@@ -143,6 +144,18 @@ extension Summary {
         return "broadside: warning: almost no device got this campaign: APNs refused "
             + "\(grouped(refused)) of the \(grouped(sent)) rows that were sent (\(names)): "
             + Self.foreignTokenAdvice
+    }
+
+    /// Warning: more than 90% of at least 20 rows were skipped, although the operator did not choose
+    /// these rows; nil otherwise.
+    private var mostSkippedWarning: String? {
+        guard remaining == 0, let share = counts.skippedShare, share > RowCounts.usualSkippedShare
+        else { return nil }
+        let (skipped, unplanned) = (counts.unplannedSkips, skips.filter { !$0.reason.isPlanned })
+        let reasons = unplanned.map { "\(grouped($0.count)) \($0.reason.reason.text)" }
+        return "broadside: warning: almost no device got this campaign: \(grouped(skipped)) of the "
+            + "\(grouped(skipped + counts.sent)) rows are skipped "
+            + "(\(reasons.joined(separator: ", "))): check \(Self.cause(of: unplanned))"
     }
 
     /// Number of rows per open state, as text; nil if there are none.

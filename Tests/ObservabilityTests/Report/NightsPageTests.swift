@@ -255,6 +255,28 @@ import Testing
         }
     }
 
+    @Test func `A night that skipped nearly all rows is marked, unless earlier nights did so, too`()
+    {
+        func night(_ number: UInt64, accepted: UInt64) -> Night {
+            var figures = Night.Figures(outcome: .complete)
+            figures.rows = 1_000
+            figures.counts[.accepted] = accepted
+            figures.counts[.skipped] = 1_000 - accepted
+            var night = Self.night(number)
+            night.content = .figures(figures)
+            return night
+        }
+        func found(_ nights: [Night]) -> [String] {
+            NightOutlier.find(in: NightsReport.sorted(nights))[0].map(\.text)
+        }
+        let few = night(9, accepted: 99)
+        for earlier in [[], [night(0, accepted: 100)], [night(0, accepted: 1_000)]] {
+            #expect(found(earlier + [few]) == ["90.10% of the rows were skipped"])
+        }
+        #expect(found([night(0, accepted: 50), few]).isEmpty)
+        #expect(found([night(9, accepted: 100)]).isEmpty)
+    }
+
     @Test func `The chart of dead tokens has shares of the sent rows`() {
         #expect(Self.html([Self.night(0), Self.night(1)]).contains(">% of sent rows</text>"))
     }
