@@ -25,16 +25,22 @@ struct EndingTests {
         let campaign = try Campaign(rows: 5)
         #expect(try campaign.send(to: server.endpoint).exitCode == 0)
         let path = campaign.directory.path
+        let ended = Date().timeIntervalSince1970
         let again = try campaign.send(
             to: "127.0.0.1:1",
             [
                 "--resume", "--summary", "\(path)/summary", "--metrics", "\(path)/metrics",
                 "--report", "\(path)/report.html", "--progress", progress,
-            ])
+            ], environment: FakeTime.fixed("+3600"))
         #expect(again.exitCode == 0 && again.errors.contains("is finished"), "\(again.errors)")
         let metrics = try String(contentsOfFile: "\(path)/metrics", encoding: .utf8)
         #expect(metrics.contains("broadside_rows_settled_total{state=\"accepted\"} 5\n"))
         #expect(metrics.contains("broadside_phase{phase=\"finished\"} 1\n"))
+        // The time is that of the run's end.
+        let updated = metrics.split(separator: "\n")
+            .first { $0.hasPrefix("broadside_updated_timestamp_seconds ") }
+            .flatMap { Double($0.split(separator: " ")[1]) }
+        #expect(try #require(updated) <= ended, "\(metrics)")
         #expect(try String(contentsOfFile: "\(path)/report.html", encoding: .utf8).contains("svg"))
         let summary = try #require(
             JSONSerialization.jsonObject(
@@ -45,6 +51,27 @@ struct EndingTests {
         #expect(Set(latency.keys) == ["p50", "p90", "p99", "p999", "max"])
         // No connection was made: nothing is known of what limits one.
         #expect(summary["limited_by"] is NSNull)
+    }
+
+    @Test func `All users may read a metrics file, whatever the umask is, but not a summary`()
+        throws
+    {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 1)
+        let path = campaign.directory.path
+        let words =
+            [try Broadside.path()]
+            + campaign.arguments(
+                to: server.endpoint,
+                ["--metrics", "\(path)/metrics", "--summary", "\(path)/summary"])
+        let sent = try Subprocess(
+            "sh", ["-c", "umask 077; exec \"$@\"", "sh"] + words, in: campaign.directory
+        ).wait()
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        for (name, permissions) in [("metrics", 0o644), ("summary", 0o600)] {
+            let found = try FileManager.default.attributesOfItem(atPath: "\(path)/\(name)")
+            #expect(found[.posixPermissions] as? Int == permissions, "\(name)")
+        }
     }
 
     @Test func `A stop while the last row is in flight leaves nothing to resume`() throws {

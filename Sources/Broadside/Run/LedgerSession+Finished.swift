@@ -102,14 +102,18 @@ extension LedgerSession {
 
     /// Final snapshot of a run that ended before this process began.
     private func finishedSnapshot() -> RunSnapshot {
-        let now = Clock.now()
+        // The counts are those of the run's end. An alert about old counts must not take this call
+        // for a run.
+        let end =
+            Telemetry.read(from: directory)?.endedAtMilliseconds
+            ?? manifest.epochs.last?.startedAtMilliseconds
         var snapshot = RunSnapshot()
         snapshot.campaign = hexadecimal(campaign)
         snapshot.name = manifest.name
         snapshot.labels = manifest.labels ?? [:]
         snapshot.split = manifest.identity.split
         snapshot.phase = .finished
-        snapshot.wallMilliseconds = now.wallMilliseconds
+        snapshot.wallMilliseconds = end ?? manifest.firstStartedAtMilliseconds
         snapshot.counts = earlier.counts
         snapshot.rows = manifest.rowCount(with: earlier)
         return snapshot

@@ -188,6 +188,14 @@ package struct Telemetry: Codable, Sendable {
         Set(epochs.map(\.number)).subtracting(runs.filter(\.hasEnd).map(\.number))
     }
 
+    /// Time of the latest run's end, or of its latest record, in milliseconds since 1970; nil if no
+    /// run is recorded.
+    package var endedAtMilliseconds: UInt64? {
+        runs.last.map {
+            $0.startedAtMilliseconds + UInt64(max(0, wholeNumber($0.elapsedSeconds * 1000)))
+        }
+    }
+
     /// Outcome of a run that did not record its end because it was killed. `broadside status` uses
     /// the same word.
     static let interrupted = "interrupted"
