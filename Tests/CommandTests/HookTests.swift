@@ -94,6 +94,26 @@ struct HookTests {
         #expect(told[3]["ledger"] is NSNull, "nothing was sent: there is none")
     }
 
+    @Test
+    func `A repeat after the deadline calls no hook, and once if the run before ended otherwise`()
+        throws
+    {
+        let late = ["--deadline", "1h", "--rate", "20"] + hook(Self.noting)
+        let sending = try Broadside.start(
+            campaign.arguments(to: server.endpoint, late), in: campaign.directory)
+        try sending.wait { text("seen").contains("started") }
+        sending.send(signal: SIGTERM)
+        #expect(try sending.wait().exitCode == 3)
+        for _ in 0..<3 {
+            let again = try campaign.send(
+                to: server.endpoint, late + ["--resume"], environment: FakeTime.fixed("+7200"))
+            #expect(again.exitCode == 3, "\(again.errors)")
+            #expect(again.errors.contains("the deadline has passed"), "\(again.errors)")
+            let told = try events().compactMap { $0["event"] as? String }
+            #expect(told == ["started", "stopped", "stopped"])
+        }
+    }
+
     /// Threads can't be started once the ledger is there: `Tests/Shims/fail-calls.c`.
     @Test func `A run whose hook can't be started writes its summary`() throws {
         let library = try Shim.compile("fail-calls", in: campaign.directory)

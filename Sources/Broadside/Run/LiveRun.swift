@@ -107,7 +107,7 @@ struct LiveRun {
         // If a resume begins after the deadline, nothing may be sent before the watch first checks
         // the deadline.
         if let deadline, Clock.now().wallMilliseconds >= deadline {
-            passes.requests.stop(.deadline)
+            passes.stopTooLate(isResumed: session.isResumed)
         }
         var threads: [ReactorThread] = []
         let monitor = RunMonitor(
@@ -399,8 +399,12 @@ struct LiveRun {
         if let message { standardErrorLine("broadside: \(message)") }
         if isDiscarded { session.directory.discardCampaign() }
         plan.options.host?.end(RunEnd(summary: summary, exitCode: code, message: message))
-        hook?.put(
-            HookEvent(exitCode: code), summary: summary, hasLedger: !isDiscarded, report: report)
+        // Each repeat after the deadline would tell the same end again.
+        if !passes.beginsTooLate || conclusion.cause != .deadline || !session.wasEndedByDeadline {
+            hook?.put(
+                HookEvent(exitCode: code), summary: summary, hasLedger: !isDiscarded,
+                report: report)
+        }
         hook?.finish(signals, isUrgent: coordinator.isStoppingAtOnce)
         try missing.report(code: code, ledger: session.directory.path)
         return code

@@ -34,6 +34,8 @@ package final class RunPasses {
     private(set) var endedCount = 0
     /// Whether the start was reported to the hook.
     var isStartReported = false
+    /// Whether the run continues a ledger after its deadline, so that it sends nothing.
+    private(set) var beginsTooLate = false
     /// Whether the run has written its summary, or has failed to.
     var isSummaryWritten = false
     /// Index of the latest wave that was reported to the hook.
@@ -164,9 +166,17 @@ package final class RunPasses {
         sendingSeconds += seconds
     }
 
+    /// Stops the run, because its deadline has passed before a pass begins.
+    ///
+    /// - Parameter isResumed: Whether the run continues a ledger.
+    func stopTooLate(isResumed: Bool) {
+        requests.stop(.deadline)
+        beginsTooLate = isResumed && endedCount == 0
+    }
+
     /// Reports to the hook that the run sends, and which wave begins.
     func callHook() {
-        guard let hook else { return }
+        guard let hook, !beginsTooLate else { return }
         if !isStartReported { hook.put(.started) }
         isStartReported = true
         guard let progress = waves?.progress(at: dueAt, isWaiting: false),

@@ -415,6 +415,12 @@ final class LedgerSession {
         try directory.save(manifest)
     }
 
+    /// Whether the run before this one ended because its deadline had passed.
+    var wasEndedByDeadline: Bool {
+        assert(manifest.epochs.last?.number == epoch, "this run has begun")
+        return manifest.epochs.dropLast().last?.stop?.cause == .deadline
+    }
+
     /// Number of rows in the campaign, if all rows before `end` were read; nil if unknown.
     func rowCount(with ledger: LedgerSummary, upTo end: UInt64?) -> UInt64? {
         end.flatMap { manifest.rowCount(with: ledger, upTo: $0) }
