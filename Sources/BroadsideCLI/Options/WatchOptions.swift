@@ -19,7 +19,7 @@ enum WatchOptions {
                 "write a page about the run: curves, reasons, connections"),
             .custom(
                 "metrics", .fileOrEndpoint, "FILE|HOST:PORT",
-                "Prometheus metrics: a file that is replaced every second, or an HTTP endpoint; :PORT listens on loopback"
+                "Prometheus metrics: a file that is replaced every second and that all users may read, or an HTTP endpoint; :PORT listens on loopback"
             ) { (text, options) throws(BroadsideError) in options.metrics = text },
             .file(
                 "trace-frames", \.traceFrames, use: .written,

@@ -63,8 +63,10 @@ package enum MetricsOutlet {
     package func publish(_ text: String) throws(BroadsideError) {
         switch self {
         case .file(let path):
-            // The run must not wait here. If a pipe has no reader, the text is dropped.
-            try replaceFile(path, with: Array(text.utf8), patienceMilliseconds: 0)
+            // The collector that reads this file is another user, and the text has no secrets. The
+            // run must not wait here: if a pipe has no reader, the text is dropped.
+            try replaceFile(
+                path, with: Array(text.utf8), permissions: 0o644, patienceMilliseconds: 0)
         case .endpoint(let endpoint): endpoint.publish(text)
         }
     }

@@ -11,10 +11,13 @@ package func temporaryName(of path: String) -> String {
 ///
 /// A device or a pipe is written to directly, because renaming a file over it would remove it.
 ///
-/// - Parameter patienceMilliseconds: Maximum time for which a pipe or a device may accept nothing
-///   or have no reader.
+/// - Parameters:
+///   - permissions: Permissions of the file, whatever the umask is; nil for the default.
+///   - patienceMilliseconds: Maximum time for which a pipe or a device may accept nothing or have
+///     no reader.
 package func replaceFile(
-    _ path: String, with bytes: [UInt8], patienceMilliseconds: Int32 = 5_000
+    _ path: String, with bytes: [UInt8], permissions: UInt32? = nil,
+    patienceMilliseconds: Int32 = 5_000
 ) throws(BroadsideError) {
     if isSpecialFile(path) {
         return try writeToSpecialFile(path, bytes, patienceMilliseconds: patienceMilliseconds)
@@ -26,6 +29,8 @@ package func replaceFile(
         throw BroadsideError("\(path): \(describe(errno: errno))", exitCode: 5)
     }
     defer { close(descriptor) }
+    // Some file systems have no permissions to set.
+    if let permissions { _ = fchmod(descriptor, mode_t(permissions)) }
     do throws(BroadsideError) {
         try writeAll(bytes, to: descriptor, name: path)
         guard SystemCall.rename(temporary, path) == 0 else {
