@@ -205,7 +205,7 @@ def evening(day, kind):
         return
     if night(date).finished:
         # A start on the evening before was killed before it had recorded anything, and was repeated after midnight.
-        check(run(at) == 2, date, "is finished since the morning, and this start sends nothing")
+        check(run(at) == 0, date, "is finished since the morning, and this start sends nothing")
         return
     if kind == "twice":
         run(at, twice=True)

@@ -26,7 +26,6 @@ extension NightCall {
         if let difference = try otherServer(than: reader) {
             throw LedgerSession.otherCampaign(reader.directory, difference, options.send)
         }
-        try refuseLate(date, history)
         let open = try reader.openRows()
         if options.send.summary != nil, !options.send.opensNoConnection {
             try reader.statistics().write(to: options.send, nil)
@@ -38,6 +37,7 @@ extension NightCall {
                 + "\(today)"
         }
         standardErrorLine(line)
+        try warnIfLate(date, history)
         guard open.failed + open.unknown > 0 else { return ExitCode.complete }
         let states = [("failed", open.failed), ("unknown", open.unknown)].filter { $0.1 > 0 }
         let counts = states.map { "\(grouped($0.1)) \($0.0)" }.joined(separator: ", ")
@@ -50,9 +50,9 @@ extension NightCall {
         return ExitCode.openRows
     }
 
-    /// Refuses a start that may be meant for another night, because the night that it finds
-    /// finished began long ago. With exit code 0, it would seem that a campaign was sent.
-    private func refuseLate(
+    /// Warns of a start that may be meant for another night, because the night that it finds
+    /// finished began long ago.
+    private func warnIfLate(
         _ date: NightDate, _ history: NightHistory
     ) throws(BroadsideError) {
         guard given == nil, date == today,
@@ -63,11 +63,9 @@ extension NightCall {
                 "for another campaign today, run the same command with --date \($0), which was "
                     + "never sent"
             } ?? "the next night begins after midnight, and TZ sets the time zone of its date"
-        throw .request(
-            "the night of \(date) is finished, so nothing is sent, but it began "
-                + "\(durationText(Double(age) / 1_000)) ago, and this start may be meant for another "
-                + "night: \(advice); if it only repeats the night, make such repeats within "
-                + "--night-length")
+        standardErrorLine(
+            "broadside: warning: the night of \(date) began \(durationText(Double(age) / 1_000)) "
+                + "ago, so this start may be meant for another night: \(advice)")
     }
 
     /// Yesterday's date, if its night has not begun; nil if it has.

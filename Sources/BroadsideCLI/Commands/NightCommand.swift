@@ -16,10 +16,11 @@ enum NightCommand {
             finished. A stopped night continues after midnight too, unless it began --night-length ago.
             Until then, a start after midnight sends nothing if the night is finished, unless the
             night's first start was 20 hours ago or earlier. If a start finds that today's night is
-            finished, and began --night-length ago or earlier, it may be meant for another night: it
-            sends nothing, and ends with exit code 2; with --date, it ends with 0. DIR must exist; DIR/NAME is created. If a finished night is started for other rows, another
-            app or another server, nothing is sent (exit 2). The options compared are --tokens, --where,
-            --shard, --part, --split, --topic, --push-type, --environment and --endpoint.
+            finished, and began --night-length ago or earlier, it sends nothing and warns that it may be
+            meant for another night. DIR must exist; DIR/NAME is created. If a finished night is started
+            for other rows, another app or another server, nothing is sent (exit 2). The options compared
+            are --tokens, --where, --shard, --part, --split, --topic, --push-type, --environment and
+            --endpoint.
 
             The file DIR/NAME/nights records which dates were begun. If the ledger of such a date is
             lost, that night is not begun again (exit 2). A warning names an earlier night that has rows
