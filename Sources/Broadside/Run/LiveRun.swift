@@ -21,6 +21,24 @@ extension LedgerSession {
     }
 }
 
+/// What the reactors of a pass did, after all of them have ended.
+private struct PassResult {
+    var statistics = RunStatistics()
+    var latency = LatencyCounts()
+    /// Time of sending.
+    let seconds: Double
+    /// The first reactor's failure; nil if none failed.
+    let failure: StopCause?
+
+    init(of threads: [ReactorThread], sendingSince begin: Now) {
+        assert(threads.allSatisfy(\.hasEnded), "a reactor's counts are final when it has ended")
+        for thread in threads { thread.collect(&statistics, &latency) }
+        seconds =
+            threads.isEmpty ? 0 : Double(Clock.now().nanoseconds - begin.nanoseconds) / 1e9
+        failure = threads.lazy.compactMap(\.failure).first
+    }
+}
+
 /// The threads of a run in progress, which the main thread supervises.
 struct LiveRun {
     private let plan: Plan
@@ -39,8 +57,6 @@ struct LiveRun {
     private let passes: RunPasses
     /// Rows that are due in this pass; nil: all.
     private let due: DueRows?
-
-    private var hook: EventHook? { passes.hook }
 
     init(
         _ plan: Plan, _ prepared: PreparedRun, list: TokenList, context: TLSContext,
@@ -303,39 +319,28 @@ struct LiveRun {
         _ threads: [ReactorThread], source: ListSource, _ listEnd: ListEnd,
         _ signals: SignalWatch, _ monitor: RunMonitor
     ) throws(BroadsideError) -> Int32? {
-        var statistics = RunStatistics()
-        var latency = LatencyCounts()
-        assert(threads.allSatisfy(\.hasEnded), "a reactor's counts are final when it has ended")
-        for thread in threads { thread.collect(&statistics, &latency) }
-        let elapsed =
-            threads.isEmpty
-            ? 0 : Double(Clock.now().nanoseconds - monitor.sendingSince.nanoseconds) / 1e9
+        let pass = PassResult(of: threads, sendingSince: monitor.sendingSince)
         let use = ProcessUse.now()
-        let failure = threads.lazy.compactMap(\.failure).first
-        if failure == nil, isListRead(source, statistics) { coordinator.checkRowsAtEnd() }
-        var stop = coordinator.stopCause ?? failure
+        if pass.failure == nil, isListRead(source, pass.statistics) {
+            coordinator.checkRowsAtEnd()
+        }
+        var stop = coordinator.stopCause ?? pass.failure
         let hasWaited = threads.isEmpty && passes.waves != nil
         let endRow =
             (hasWaited ? session.manifest.rowCount : nil) ?? listEnd.endRow(stop: stop)
         stop = passes.finalStop(after: stop)
-        var summary = try summary(stop: stop, statistics, endRow: endRow)
-        if isOver(stop, statistics), leavesRows(statistics, endRow: endRow),
+        var summary = try summary(stop: stop, pass.statistics, endRow: endRow)
+        if isOver(stop, pass.statistics), leavesRows(pass.statistics, endRow: endRow),
             passes.hasNext(Clock.now())
         {
-            try endPass(threads, listEnd, endRow: endRow, statistics)
+            try endPass(threads, listEnd, endRow: endRow, pass.statistics)
             monitor.endPass(summary, Clock.now())
             writes(signals).awaitTelemetry(monitor)
-            passes.end(statistics, latency, seconds: elapsed, Clock.now())
+            passes.end(pass.statistics, pass.latency, seconds: pass.seconds, Clock.now())
             return nil
         }
-        if stop == nil, statistics.refusedByCredential == 0, plan.options.part != nil,
-            summary.remaining == 0,
-            summary.accepted == 0
-        {
-            coordinator.checkPartAtEnd(SentRows(try session.count()))
-            stop = coordinator.stopCause
-        }
-        passes.add(statistics, latency, seconds: elapsed)
+        if stop == nil, try checkPart(summary, pass.statistics) { stop = coordinator.stopCause }
+        passes.add(pass.statistics, pass.latency, seconds: pass.seconds)
         summary.take(
             use: use, statistics: passes.statistics, latency: passes.latency,
             elapsed: passes.sendingSeconds, requests: passes.statistics.requests)
@@ -343,10 +348,10 @@ struct LiveRun {
         summary.connectionsReason = monitor.growthDescription
 
         var conclusion = RunConclusion(
-            stop: stop, statistics, of: passes, earlier: session.earlier.counts,
+            stop: stop, pass.statistics, of: passes, earlier: session.earlier.counts,
             isWhole: (summary.remaining ?? 1) == 0, coordinator)
         do throws(BroadsideError) {
-            try record(conclusion, threads, listEnd, endRow: endRow, statistics)
+            try record(conclusion, threads, listEnd, endRow: endRow, pass.statistics)
         } catch {
             // The segments contain the rows, so the monitor still receives the summary.
             conclusion.cause = Self.cause(of: error)
@@ -367,47 +372,28 @@ struct LiveRun {
         let writes = writes(signals)
         writes.awaitTelemetry(monitor)
         if conclusion.ownsLedger, session.hasClaim { writes.awaitClaim(monitor) }
-        let code = conclusion.exitCode(summary)
-        // The files are written before the hook is called, because the hook gets their names.
-        var report: String?
-        var missing = MissingOutputs()
-        let isUrgent = coordinator.isStoppingAtOnce
-        passes.isSummaryWritten = true
-        missing.attempt { () throws(BroadsideError) in
-            try summary.write(to: plan.options, signals, isUrgent: isUrgent)
+        let ending = RunEnding(
+            plan: plan, session: session, passes: passes, conclusion: conclusion,
+            summary: summary, advice: advice, message: message, isDiscarded: isDiscarded,
+            signals: signals, isUrgent: { coordinator.isStoppingAtOnce })
+        return try ending.finish {
+            monitor.reportPage(
+                summary, cause: conclusion.cause, advice: advice,
+                isUrgent: coordinator.isStoppingAtOnce, now: Clock.now())
         }
-        if plan.options.report != nil || plan.options.night != nil {
-            let page = monitor.reportPage(
-                summary, cause: conclusion.cause, advice: advice, isUrgent: isUrgent,
-                now: Clock.now())
-            if let night = plan.options.night, !isDiscarded, code != ExitCode.inUse {
-                report = night.write(page: page, into: session.directory, signals, isUrgent)
-            }
-            if let path = plan.options.report {
-                missing.attempt { () throws(BroadsideError) in
-                    try signals.write(path, isUrgent: isUrgent) { () throws(BroadsideError) in
-                        try replaceFile(path, with: page)
-                    }
-                    report = path
-                }
-            }
-        }
-        if conclusion.cause == .complete, let warning = summary.emptyHandedWarning {
-            standardErrorLine(warning)
-        }
-        if let text = plan.lateErrorsWarning(passes.statistics) { standardErrorLine(text) }
-        if let message { standardErrorLine("broadside: \(message)") }
-        if isDiscarded { session.directory.discardCampaign() }
-        plan.options.host?.end(RunEnd(summary: summary, exitCode: code, message: message))
-        // Each repeat after the deadline would tell the same end again.
-        if !passes.beginsTooLate || conclusion.cause != .deadline || !session.wasEndedByDeadline {
-            hook?.put(
-                HookEvent(exitCode: code), summary: summary, hasLedger: !isDiscarded,
-                report: report)
-        }
-        hook?.finish(signals, isUrgent: coordinator.isStoppingAtOnce)
-        try missing.report(code: code, ledger: session.directory.path)
-        return code
+    }
+
+    /// Checks a part of a campaign that has sent all its rows and reached no device.
+    ///
+    /// - Returns: Whether the check was made. It may have stopped the campaign.
+    private func checkPart(
+        _ summary: Summary, _ statistics: RunStatistics
+    ) throws(BroadsideError) -> Bool {
+        guard plan.options.part != nil, statistics.refusedByCredential == 0,
+            summary.remaining == 0, summary.accepted == 0
+        else { return false }
+        coordinator.checkPartAtEnd(SentRows(try session.count()))
+        return true
     }
 
     /// Summary of the verdicts of all rows of the campaign, from this run and earlier ones.
