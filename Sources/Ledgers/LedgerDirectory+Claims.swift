@@ -1,6 +1,5 @@
 package import BroadsideLedgerFormat
 package import BroadsideSupport
-import BroadsideTLS
 internal import Glibc
 
 // A ledger belongs to one attempt at a time, see
@@ -15,143 +14,12 @@ extension LedgerDirectory {
     /// Maximum size of the file `epoch` in bytes.
     private static let epochLimit = 1 << 14
 
-    /// The steps of a claim. Each step is named for what is durable after it. A test can stop after
-    /// any step.
-    package enum ClaimStep: CaseIterable {
-        case recorded, claimed, claimedBefore, confirmed, removed
-    }
-
-    /// Claims the next attempt for this copy of the ledger. When this returns, the segments have
-    /// all reservations that a concurrent attempt made so far. If that attempt reserves more rows
-    /// later, it does not send these rows.
-    ///
-    /// - Parameters:
-    ///   - manifest: Manifest of the ledger.
-    ///   - step: Called after each step.
-    /// - Returns: Warnings; none if this is known to be the newest copy, or a new ledger.
-    /// - Throws: Exit code 7 if this is not the newest copy, or if that is unknown for a part of a
-    ///   campaign; 2 if a claim shows that the campaign was divided into another number of parts.
-    package func claimAttempt(
-        _ manifest: Manifest, behind step: (ClaimStep) throws(BroadsideError) -> Void = { _ in }
-    ) throws(BroadsideError) -> [String] {
-        let isPart = manifest.identity.part != nil
-        let own = try attemptRecord(manifest)
-        guard let here = try parentFolder(manifest) else {
-            return try claimNothing(own, manifest)
-        }
-        try here.refuseOtherDivision()
-        let last = try newestClaim(here: here, own, manifest)
-        let newest = last.number
-        var before = last.before
-        var warnings: [String] = []
-        if let own, let before, last.inBefore < newest {
-            try repeatClaim(newest, of: own, in: before, isPart: isPart)
-        }
-        if let own, own.confirmed > newest {
-            guard !isPart else { throw missingClaim(here, own) }
-            warnings.append(continuedWithoutClaim(here, own))
-        }
-        let next = max(own?.claimed ?? 0, newest) + 1
-        // Until the new claim is confirmed, the record keeps the previous claim's folder. After a
-        // crash, the ledger then checks that folder again.
-        let nonce = hexadecimal(randomBytes(8))
-        var record =
-            own?.next(next, nonce: nonce, after: newest)
-            ?? AttemptRecord(confirmed: 0, claimed: next, nonce: nonce, parent: here.path)
-        try replace(Self.epochName, with: record.encoded)
-        try step(.recorded)
-        let made = here.make(next, nonce: record.nonce, ledger: absolutePath(path))
-        if made < 0, made != -EEXIST, newest == 0, !isPart, Self.isClosedToClaims(-made) {
-            if let own {
-                try replace(Self.epochName, with: own.encoded)
-            } else {
-                removeFile(Self.epochName)
-            }
-            return warnings + [unnoticed(here.path, errno: -made)]
-        }
-        guard made >= 0 else { throw claimFailure(here, next, -made) }
-        let held = HeldClaim(made, in: here, number: next)
-        try step(.claimed)
-        if let folder = before {
-            // A copy of the ledger at its previous location has to notice the new claim, too.
-            let more = folder.make(next, nonce: record.nonce, ledger: absolutePath(path))
-            if more >= 0 { close(more) }
-            if more < 0 {
-                guard !isPart, more != -EEXIST else {
-                    remove(next, from: [here])
-                    throw claimFailure(folder, next, -more)
-                }
-                before = nil
-                warnings.append(
-                    "\(folder.path): \(describe(errno: -more)): if a copy of the ledger is still there "
-                        + "and is resumed, rows are sent twice")
-            }
-        }
-        try step(.claimedBefore)
-        do throws(BroadsideError) {
-            // Of two divisions that begin at the same time, at least one finds the other's claim.
-            try here.refuseOtherDivision()
-        } catch {
-            remove(next, from: [here, before])
-            throw error
-        }
-        // A copy may have claimed an attempt meanwhile. If its number is higher, the copy has
-        // removed older claims.
-        for folder in [here, before].compactMap({ $0 }) {
-            let others = try folder.numbers().filter { $0 > newest && $0 != next }
-            guard let other = others.max() else { continue }
-            remove(next, from: [here, before])
-            throw oldCopy(folder, other)
-        }
-        record = AttemptRecord(confirmed: next, claimed: next, nonce: nonce, parent: here.path)
-        // At a start within the same folder, the record's name becomes durable later, together with
-        // the names of the run's segments and before the first row is sent. A power cut before that
-        // restores the old record. Its nonce proves that the new claim is the ledger's own.
-        let isStartHere = claim == nil && (own == nil || own?.parent == here.path)
-        try replace(Self.epochName, with: record.encoded, syncsName: !isStartHere)
-        // The new claim has no positions of segments yet.
-        removeFile(Self.repairedName)
-        try step(.confirmed)
-        // Segments are read only after older claims are removed. An older attempt that still found
-        // its claim has already reserved the rows that it sends.
-        for folder in [here, before].compactMap({ $0 }) {
-            let ended = claim.flatMap { $0.folder.path == folder.path ? $0.number : nil }
-            let code = try folder.remove(below: next, own: ended)
-            guard code == 0 else { throw claimFailure(folder, next, code) }
-        }
-        try step(.removed)
-        assert(claim.map { $0.number < held.number } ?? true, "the numbers of claims only grow")
-        claim = held
-        return warnings
-    }
-
-    /// Makes the ledger's newest claim in the ledger's previous folder, where a crash prevented the
-    /// claim. A copy of the ledger in that folder has to notice this claim before the ledger
-    /// records a higher number.
-    private func repeatClaim(
-        _ number: UInt32, of own: AttemptRecord, in before: ClaimFolder, isPart: Bool
-    ) throws(BroadsideError) {
-        guard let nonce = own.nonce(of: number) else { return }
-        let made = before.make(number, nonce: nonce, ledger: absolutePath(path))
-        if made >= 0 { close(made) }
-        guard made >= 0 || !isPart && made != -EEXIST else {
-            throw claimFailure(before, number, -made)
-        }
-    }
-
-    /// Removes the claim of an attempt that is not made after all. Nothing was sent under it.
-    private func remove(_ number: UInt32, from folders: [ClaimFolder?]) {
-        for folder in folders.compactMap({ $0 }) {
-            SystemCall.unlink(folder.name(number), in: folder.descriptor)
-        }
-    }
-
     /// Continues without a claim, because none can be made in the folder that contains the ledger.
     ///
     /// - Returns: Warnings; none if the ledger is a mount point that has its last claim.
     /// - Throws: Exit code 7 if a newer copy has a claim in the folder of the last claim; 2 for a
     ///   part of a campaign.
-    private func claimNothing(
+    func claimNothing(
         _ own: AttemptRecord?, _ manifest: Manifest
     ) throws(BroadsideError) -> [String] {
         let number = parentFailure
@@ -176,14 +44,14 @@ extension LedgerDirectory {
     }
 
     /// Warning about a ledger whose last claim is in no folder that can be read.
-    private func continuedWithoutClaim(_ folder: ClaimFolder, _ own: AttemptRecord) -> String {
+    func continuedWithoutClaim(_ folder: ClaimFolder, _ own: AttemptRecord) -> String {
         "\(path) was copied or restored without its claim "
             + "(\(own.parent)/\(folder.name(own.confirmed))): the run continues here, but if the "
             + "original also continues, rows are sent twice"
     }
 
     /// Warning about a folder in which no claim can be made.
-    private func unnoticed(_ folder: String, errno number: Int32) -> String {
+    func unnoticed(_ folder: String, errno number: Int32) -> String {
         "\(folder): \(describe(errno: number)): broadside can't make a claim there, so it will not "
             + "notice if an old copy of the ledger is resumed"
     }
@@ -246,7 +114,7 @@ extension LedgerDirectory {
 
     /// Whether an error means that a folder is not writable. A failing disk, or too many open
     /// files, do not mean that.
-    private static func isClosedToClaims(_ number: Int32) -> Bool {
+    static func isClosedToClaims(_ number: Int32) -> Bool {
         number == EROFS || FileFailure(errno: number) == .unusable
     }
 
@@ -279,7 +147,7 @@ extension LedgerDirectory {
     /// - Returns: `before` is the ledger's previous folder, and `inBefore` is the newest number in
     ///   that folder. If the ledger has no previous folder with claims, `before` is nil, and
     ///   `inBefore` is 0.
-    private func newestClaim(
+    func newestClaim(
         here: ClaimFolder, _ own: AttemptRecord?, _ manifest: Manifest
     ) throws(BroadsideError) -> (number: UInt32, before: ClaimFolder?, inBefore: UInt32) {
         var inBefore: UInt32 = 0
@@ -432,7 +300,7 @@ extension LedgerDirectory {
         }
     }
 
-    private func oldCopy(_ claims: ClaimFolder, _ number: UInt32) -> BroadsideError {
+    func oldCopy(_ claims: ClaimFolder, _ number: UInt32) -> BroadsideError {
         BroadsideError(
             option: "ledger",
             "\(OldCopy(of: path, claims, number).problem), so a resume here would send rows again: "
@@ -440,7 +308,7 @@ extension LedgerDirectory {
             exitCode: ExitCode.inUse)
     }
 
-    private func missingClaim(_ claims: ClaimFolder, _ own: AttemptRecord) -> BroadsideError {
+    func missingClaim(_ claims: ClaimFolder, _ own: AttemptRecord) -> BroadsideError {
         BroadsideError(
             option: "ledger",
             "\(path) was copied or restored without its claim, so it may be an old copy: put "
@@ -449,7 +317,7 @@ extension LedgerDirectory {
             exitCode: ExitCode.inUse)
     }
 
-    private func claimFailure(
+    func claimFailure(
         _ claims: ClaimFolder, _ number: UInt32, _ code: Int32
     ) -> BroadsideError {
         guard code != EEXIST else { return oldCopy(claims, number) }
