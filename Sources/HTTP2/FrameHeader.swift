@@ -76,6 +76,15 @@ public struct FrameHeader: Equatable, Sendable {
         self.streamID = streamID
     }
 
+    /// The nine bytes.
+    public var bytes: [UInt8] {
+        precondition(length >= 0 && length < 1 << 24, "a length has 24 bits")
+        return [
+            UInt8(length >> 16), UInt8(length >> 8 & 0xff), UInt8(length & 0xff), type.rawValue,
+            flags.rawValue,
+        ] + [24, 16, 8, 0].map { UInt8(streamID >> $0 & 0xff) }
+    }
+
     /// Parses the header in the nine bytes from `offset` on.
     @inline(__always)
     init(_ bytes: RawSpan, at offset: Int) {

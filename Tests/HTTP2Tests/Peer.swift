@@ -30,8 +30,7 @@ struct Frame: Equatable, CustomStringConvertible {
     var payload: [UInt8] = []
 
     var bytes: [UInt8] {
-        FrameWriter.bytes(
-            FrameHeader(length: payload.count, type: type, flags: flags, streamID: stream))
+        FrameHeader(length: payload.count, type: type, flags: flags, streamID: stream).bytes
             + payload
     }
 

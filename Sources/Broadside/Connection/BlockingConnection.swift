@@ -142,18 +142,19 @@ import BroadsideTLS
         hasSentRequest = true
         // END_HEADERS, and END_STREAM on the last frame (RFC 9113 sections 6.2 and 6.1).
         let block = headerBlock(http.headerTableSize)
-        var frames = Self.frame(type: 1, flags: payload.isEmpty ? 5 : 4, streamID, block)
+        var frames = Self.frame(
+            .headers, payload.isEmpty ? [.endHeaders, .endStream] : .endHeaders, streamID, block)
         if allowed > 0 {
             let isWhole = allowed == payload.count
             frames += Self.frame(
-                type: 0, flags: isWhole ? 1 : 0, streamID, Array(payload[..<allowed]))
+                .data, isWhole ? .endStream : [], streamID, Array(payload[..<allowed]))
         }
         try write(frames)
         while true {
             if let response { return response }
             while let next = http.nextContinuation() {
                 let piece = Array(payload[next.offset..<next.offset + next.count])
-                try write(Self.frame(type: 0, flags: next.isLast ? 1 : 0, next.streamID, piece))
+                try write(Self.frame(.data, next.isLast ? .endStream : [], next.streamID, piece))
             }
             try receive()
         }
@@ -188,12 +189,11 @@ import BroadsideTLS
     }
 
     private static func frame(
-        type: UInt8, flags: UInt8, _ streamID: UInt32, _ payload: [UInt8]
+        _ type: FrameType, _ flags: FrameFlags, _ streamID: UInt32, _ payload: [UInt8]
     ) -> [UInt8] {
         assert(payload.count <= 16_384, "a frame has a size that each server takes")
-        let length = UInt32(payload.count)
-        return [UInt8(length >> 16), UInt8(length >> 8 & 0xff), UInt8(length & 0xff), type, flags]
-            + [24, 16, 8, 0].map { UInt8(streamID >> $0 & 0xff) } + payload
+        return FrameHeader(length: payload.count, type: type, flags: flags, streamID: streamID)
+            .bytes + payload
     }
 
     // MARK: Frames

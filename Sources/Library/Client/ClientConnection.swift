@@ -204,11 +204,10 @@ internal import Glibc
         let block = RequestBlockEncoder.encode(
             request.fields(authority: authority, authorization: authorization), mirror: &mirror,
             huffman: false)
-        // END_HEADERS, then END_STREAM with the last piece (RFC 9113 sections 6.2 and 6.1).
-        appendFrame(type: 1, flags: 4, streamID, block.bytes[...])
+        appendFrame(.headers, .endHeaders, streamID, block.bytes[...])
         guard count > 0 else { return }
         appendFrame(
-            type: 0, flags: count == request.payload.count ? 1 : 0, streamID,
+            .data, count == request.payload.count ? .endStream : [], streamID,
             request.payload[..<count])
     }
 
@@ -217,19 +216,17 @@ internal import Glibc
             let request = requests[piece.tag]
         {
             appendFrame(
-                type: 0, flags: piece.isLast ? 1 : 0, piece.streamID,
+                .data, piece.isLast ? .endStream : [], piece.streamID,
                 request.payload[piece.offset..<(piece.offset + piece.count)])
         }
     }
 
     private func appendFrame(
-        type: UInt8, flags: UInt8, _ streamID: UInt32, _ payload: ArraySlice<UInt8>
+        _ type: FrameType, _ flags: FrameFlags, _ streamID: UInt32, _ payload: ArraySlice<UInt8>
     ) {
         assert(payload.count <= 16_384, "a frame has a size that each server takes")
-        let length = UInt32(payload.count)
-        plaintext += [16, 8, 0].map { UInt8(length >> $0 & 0xff) }
-        plaintext += [type, flags]
-        plaintext += [24, 16, 8, 0].map { UInt8(streamID >> $0 & 0xff) }
+        plaintext +=
+            FrameHeader(length: payload.count, type: type, flags: flags, streamID: streamID).bytes
         plaintext += payload
     }
 

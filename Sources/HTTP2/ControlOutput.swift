@@ -1,30 +1,3 @@
-/// Writes frame headers (RFC 9113 section 4.1) for payloads that the caller writes.
-enum FrameWriter {
-    /// Appends the nine bytes of `header`. The storage must have at least nine free bytes.
-    @inlinable
-    public static func write(_ header: FrameHeader, into output: inout OutputRawSpan) {
-        precondition(header.length >= 0 && header.length < 1 << 24, "a length has 24 bits")
-        let start = UInt64(header.length) << 40
-        let middle = UInt64(header.type.rawValue) << 32 | UInt64(header.flags.rawValue) << 24
-        let word = start | middle | UInt64(header.streamID >> 8)
-        // SAFETY: an integer has no padding that could leak; `append` checks its room.
-        unsafe output.append(word.bigEndian, as: UInt64.self)
-        output.append(UInt8(truncatingIfNeeded: header.streamID))
-    }
-
-    /// The nine bytes of `header`, for a template.
-    static func bytes(_ header: FrameHeader) -> [UInt8] {
-        let length = UInt32(header.length)
-        let id = header.streamID
-        return [
-            UInt8(truncatingIfNeeded: length >> 16), UInt8(truncatingIfNeeded: length >> 8),
-            UInt8(truncatingIfNeeded: length), header.type.rawValue, header.flags.rawValue,
-            UInt8(truncatingIfNeeded: id >> 24), UInt8(truncatingIfNeeded: id >> 16),
-            UInt8(truncatingIfNeeded: id >> 8), UInt8(truncatingIfNeeded: id),
-        ]
-    }
-}
-
 /// The control frames of the connection, in order, until the caller takes them.
 ///
 /// The capacity is fixed. A peer that requests replies without reading them fills this storage,
