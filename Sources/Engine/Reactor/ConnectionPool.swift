@@ -26,7 +26,7 @@ import BroadsideSupport
     let initialCount: Int
     /// One entry for each ExpiredProviderToken response that awaits the run's decision: the
     /// connection's slot, and whether the response was the connection's first.
-    var expiredOn: [(slot: Int, isFirst: Bool)] = []
+    var expiryReports: [(slot: Int, isFirst: Bool)] = []
     /// Number of connections that were replaced because a row needs another connection, since the
     /// last new connection that had another first response.
     var replacedAtOnce = 0

@@ -78,15 +78,17 @@ extension ReactorStateMachine where Records: ~Copyable {
     ///
     /// - Parameter isFirst: Whether it is the connection's first response.
     mutating func recordExpiredToken(_ index: Int, usedVersion: UInt32, isFirst: Bool) {
-        connections.expiredOn.append((index, isFirst))
+        connections.expiryReports.append((index, isFirst))
         run.append(.expired(usedVersion: usedVersion, connection: connections[index].number))
     }
 
     /// Applies the run's decisions about expired tokens. The rows wait for another token, or for a
     /// connection to another address.
     private mutating func handleExpiredTokens(_ now: Now) {
-        guard !connections.expiredOn.isEmpty else { return }
-        for (action, (index, isFirst)) in zip(run.takeExpiredTokens(), connections.expiredOn) {
+        guard !connections.expiryReports.isEmpty else { return }
+        let actions = run.takeExpiredTokens()
+        assert(actions.count == connections.expiryReports.count, "each report has one action")
+        for (action, (index, isFirst)) in zip(actions, connections.expiryReports) {
             let address = connections[index].address
             switch action {
             case .otherConnection:
@@ -101,6 +103,6 @@ extension ReactorStateMachine where Records: ~Copyable {
                 }
             }
         }
-        connections.expiredOn.removeAll(keepingCapacity: true)
+        connections.expiryReports.removeAll(keepingCapacity: true)
     }
 }

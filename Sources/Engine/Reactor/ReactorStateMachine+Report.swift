@@ -182,7 +182,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         // After a response about the token, the trial continues until the run decides.
         case .open:
             connections[slot].isUnproven || !respondsToEach
-                || connections.expiredOn.contains { $0.slot == slot }
+                || connections.expiryReports.contains { $0.slot == slot }
         case .draining: !respondsToEach
         case .idle, .flushing, .closing: false
         }
