@@ -110,7 +110,7 @@ extension MalformedRequest {
         .init(["--shard", "4/3"], says: ["--shard '4/3'"]),
         .init(["--shard", "1"], says: ["--shard '1'"]),
         .init(["--shard", "1/2/3"], says: ["--shard '1/2/3'"]),
-        .init(["--shard", "1/65537"], says: ["--shard '1/65537'", "at most 65,536 parts"]),
+        .init(["--shard", "1/65537"], says: ["--shard '1/65537'", "at most 65,536 shares"]),
         .init(["--shard", "+1/2"], says: ["--shard '+1/2'"]),
         .init(["--shard", "1/2", "--to", "aabb"], without: ["tokens"], says: ["--shard", "--to"]),
         .init(["--part", "1/2"], says: ["--part requires --campaign-id"]),

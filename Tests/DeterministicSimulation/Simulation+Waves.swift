@@ -74,6 +74,8 @@ struct WaveStory {
     var continuing: RunPasses?
     /// Whether the process that begins now is a later pass of another one.
     var isLaterPass = false
+    /// Whether a connection may have been ready to send in an earlier pass of the process.
+    var wasReached = false
     /// First pass of the process, the states that it reopens, and its start, milliseconds since
     /// 1970.
     var firstPass: UInt32 = 1

@@ -146,6 +146,7 @@ public final class Simulation {
         let isCalm = epoch > plan.faultPlans.count
         // A process reopens the same states in all its passes.
         story.isLaterPass = story.continuing != nil
+        story.wasReached = story.isLaterPass && hasReached
         if !story.isLaterPass {
             story.reopens = isCalm && plan.onLost == .resend ? [.failed, .unknown] : []
             story.firstPass = UInt32(epoch)

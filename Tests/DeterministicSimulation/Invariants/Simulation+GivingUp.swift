@@ -51,9 +51,9 @@ extension Simulation {
         process.unreachableSince = process.unreachableSince ?? clock
     }
 
-    /// Whether a connection may have been ready to send.
-    private var hasReached: Bool {
-        ownLinks.contains { !$0.isConnecting && !$0.isSurelyRefused }
+    /// Whether a connection may have been ready to send, in this pass of the process or before.
+    var hasReached: Bool {
+        story.wasReached || ownLinks.contains { !$0.isConnecting && !$0.isSurelyRefused }
     }
 
     /// Counts the reads of the list for which a reactor waits.

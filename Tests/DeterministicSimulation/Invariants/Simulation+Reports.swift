@@ -218,7 +218,11 @@ extension Simulation {
             let isOrderly =
                 event.message.contains("GOAWAY NO_ERROR") && event.fields.count ?? 0 > 0
             level = isOrderly ? .notice : .warning
-        case .connectionLost, .errorPacket: level = .warning
+        case .connectionLost: level = .warning
+        case .errorPacket:
+            // A gateway that ends a connection after all its notifications.
+            let isOrderly = event.message.contains("(Shutdown) after the last notification")
+            level = isOrderly ? .info : .warning
         default: return
         }
         if event.level != level { fail("\(event.level): \(event.message)") }
