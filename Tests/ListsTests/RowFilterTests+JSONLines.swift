@@ -20,7 +20,7 @@ extension RowFilterTests {
     }
 
     @Test(arguments: [#"{"id":"ab"}"#, #"["ab"]"#, #""\ud800""#])
-    func `A row whose token is no text is judged by its other keys`(token: String) throws {
+    func `A row whose token is not a text is judged by its other keys`(token: String) throws {
         let list = """
             {"token":\(token),"x":"ios"}
              { "x":"android", "token":\(token) }

@@ -417,7 +417,7 @@ def reset(self, stream, path, count):
 
 
 def forgotten(self, stream, path, count):
-    """The first connection reads nothing after its first answer, as when a network has forgotten it."""
+    """The first connection reads nothing after its first response, as when a network has forgotten it."""
     action = self.accept(stream)
     if self.number == 1:
         time.sleep(300)
