@@ -50,6 +50,8 @@ package struct EarlierLedgers {
     }
 
     private let rules: EarlierVerdicts.Rules
+    /// The directories that the user named come first. If a default directory is among them, its
+    /// ledgers are opened as the user's, and an unreadable one is refused.
     private let directories: [Directories]
     /// The running campaign's ledger, which is excluded; nil if there is none.
     private let own: String?
@@ -62,7 +64,7 @@ package struct EarlierLedgers {
         _ rules: EarlierVerdicts.Rules, _ directories: [Directories], own: String?
     ) {
         self.rules = rules
-        self.directories = directories
+        self.directories = directories.filter { !$0.isDefault } + directories.filter(\.isDefault)
         self.own = own
     }
 

@@ -426,5 +426,15 @@ struct EarlierLedgersTests {
         let fourth = try night(["--date", "2026-01-04"])
         // The third night knows the same.
         #expect(fourth.reasons["DeadToken"] == first.rejected)
+        // A cap that misses a night's acceptances would send too much.
+        try Data("{".utf8).write(to: URL(fileURLWithPath: "\(broken)/manifest.json"))
+        let capped = try Broadside.run(
+            [
+                "night", "--campaign", file, "--ledgers", nights.nights, "--date", "2026-01-05",
+                "--cap", "9/7d", "--history", nights.nights,
+            ], in: nights.campaign.directory)
+        #expect(
+            capped.exitCode == 5 && capped.errors.contains("--history \(broken)"),
+            "\(capped.errors)")
     }
 }
