@@ -77,6 +77,7 @@ class Connection:
         self.record = record
         self.seen = seen
         self.buffer = b""
+        self.consumed = 0
         self.block = None
         self.bodies = {}
         self.paths = {}
@@ -90,13 +91,14 @@ class Connection:
         self.walk = hpack_walk.Walk()
 
     def read(self, count):
-        while len(self.buffer) < count:
+        while len(self.buffer) - self.consumed < count:
             data = self.socket.recv(65536)
             if not data:
                 raise EOFError
-            self.buffer += data
-        result, self.buffer = self.buffer[:count], self.buffer[count:]
-        return result
+            self.buffer, self.consumed = self.buffer[self.consumed:] + data, 0
+        start = self.consumed
+        self.consumed += count
+        return self.buffer[start:self.consumed]
 
     def frame(self, kind, flags, stream, payload=b""):
         return (struct.pack(">I", len(payload))[1:] + bytes([kind, flags])

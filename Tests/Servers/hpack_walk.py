@@ -1,4 +1,5 @@
 """Walks HPACK header blocks (RFC 7541) and tells how each field was represented."""
+import functools
 
 STATIC = """:authority,
 :method,GET
@@ -87,6 +88,8 @@ def make_codes():
 CODES = make_codes()
 
 
+# Most strings repeat from request to request.
+@functools.lru_cache(4096)
 def huffman(data):
     result, code, length = bytearray(), 0, 0
     for byte in data:
@@ -111,12 +114,14 @@ class Walk:
 
     def __init__(self):
         self.table = []
+        self.table_size = 0
         self.blocks = 0
         self.evictions = 0
 
-    @property
-    def table_size(self):
-        return sum(32 + len(name) + len(value) for name, value in self.table)
+    @staticmethod
+    def size(name, value):
+        """What an entry takes of the table (RFC 7541, section 4.1)."""
+        return 32 + len(name) + len(value)
 
     def block(self, data):
         """The fields of a block: form, index and name as represented, Huffman or not."""
@@ -132,8 +137,9 @@ class Walk:
             elif first & 0xc0 == 0x40:
                 field = self.literal("incremental", 6)
                 self.table.insert(0, (field["name"], field["value"]))
+                self.table_size += self.size(*self.table[0])
                 while self.table_size > self.LIMIT:
-                    self.table.pop()
+                    self.table_size -= self.size(*self.table.pop())
                     self.evictions += 1
                     field["evicts"] = True
                 fields.append(field)

@@ -1,4 +1,5 @@
 import Foundation
+import Synchronization
 
 /// `Tests/Servers/apns.py`: a small APNs that writes down what it gets, byte for byte, and answers
 /// as its behaviour says.
@@ -7,6 +8,13 @@ package final class RecordingServer {
     private let process: Subprocess
     private let directory: TemporaryDirectory
     private let record: String
+    private let reading = Mutex(Reading())
+
+    /// What was read of the record so far.
+    private struct Reading {
+        var byteCount: UInt64 = 0
+        var events: [RecordedEvent] = []
+    }
 
     /// Where it writes down what happens, a line of JSON each.
     package var recordPath: String { record }
@@ -24,15 +32,12 @@ package final class RecordingServer {
         let identity = try identity ?? TestAuthority.shared().localhost
         directory = try TemporaryDirectory()
         record = "\(directory.path)/record"
-        // Python starts faster without its packages.
-        let command = try python.map { [$0] } ?? [Tool.path(of: "python3"), "-S"]
-        process = try Subprocess(
-            "timeout",
-            ["300"] + command + [
-                "\(Tool.packageRoot)/Tests/Servers/\(script)",
+        process = try PythonServer.start(
+            script,
+            [
                 "--certificate", identity.certificate, "--key", identity.key, "--record", record,
                 "--behaviour", behaviour,
-            ] + more, in: directory)
+            ] + more, in: directory, python: python)
         port = try Self.announcedPort(process)
     }
 
@@ -97,12 +102,19 @@ package final class RecordingServer {
     }
 
     private func eventsSoFar() throws -> [RecordedEvent] {
-        var text = try Data(contentsOf: URL(filePath: record))
-        // The server may be writing: its last line counts once its end is there.
-        text.removeSubrange((text.lastIndex(of: 0x0a) ?? text.startIndex)...)
-        let decoder = JSONDecoder()
-        return try text.split(separator: 0x0a).map { line in
-            try decoder.decode(RecordedEvent.self, from: line)
+        try reading.withLock { reading in
+            let file = try FileHandle(forReadingFrom: URL(filePath: record))
+            defer { try? file.close() }
+            try file.seek(toOffset: reading.byteCount)
+            let text = try file.readToEnd() ?? Data()
+            // The server may be writing: its last line counts once its end is there.
+            guard let last = text.lastIndex(of: 0x0a) else { return reading.events }
+            let decoder = JSONDecoder()
+            for line in text[...last].split(separator: 0x0a) {
+                reading.events.append(try decoder.decode(RecordedEvent.self, from: line))
+            }
+            reading.byteCount += UInt64(last + 1 - text.startIndex)
+            return reading.events
         }
     }
 

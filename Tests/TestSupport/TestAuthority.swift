@@ -11,74 +11,96 @@ package struct ServerIdentity: Sendable {
     }
 }
 
-/// Certificates and keys that all tests share, made with the openssl command.
+/// Certificates and keys that all tests share, made with the openssl command. Those that few tests need are made when
+/// one asks for them.
 package final class TestAuthority: Sendable {
     package let directory: TemporaryDirectory
     /// The certificate that tests trust.
     package let caFile: String
-    /// One that signed nothing here.
-    package let otherCAFile: String
     /// Valid for localhost, 127.0.0.1 and ::1.
     package let localhost: ServerIdentity
-    /// Valid for push.example alone.
-    package let otherName: ServerIdentity
-    /// Ended yesterday.
-    package let expired: ServerIdentity
     /// A signing key as Apple gives them.
     package let authKey: String
     package let authPublicKey: String
 
     private static let made = Result { try TestAuthority() }
+    private static let stranger = Result { try shared().makeAuthority("stranger") }
+    private static let named = Result {
+        try shared().makeServer("othername", "DNS:push.example", days: 30)
+    }
+    private static let old = Result { try shared().makeExpired() }
+    private static let localNames = "DNS:localhost,IP:127.0.0.1,IP:::1"
 
     /// The one of this process.
     package static func shared() throws -> TestAuthority { try made.get() }
 
+    /// The certificate of an authority that signed nothing here.
+    package var otherCAFile: String { get throws { try Self.stranger.get() } }
+    /// Valid for push.example alone.
+    package var otherName: ServerIdentity { get throws { try Self.named.get() } }
+    /// Ended yesterday.
+    package var expired: ServerIdentity { get throws { try Self.old.get() } }
+
     private init() throws {
-        let directory = try TemporaryDirectory()
-        self.directory = directory
+        directory = try TemporaryDirectory()
         let path = directory.path
-        func openssl(_ line: String) throws {
-            try Subprocess.run(
-                "openssl", line.split(separator: " ").map(String.init), in: directory)
-        }
-        func makeKey(_ name: String, _ curve: String = "P-256") throws -> String {
-            let file = "\(path)/\(name).key"
-            try openssl("genpkey -algorithm EC -pkeyopt ec_paramgen_curve:\(curve) -out \(file)")
-            return file
-        }
-        func makeAuthority(_ name: String) throws -> String {
-            let key = try makeKey(name)
-            try openssl(
-                "req -x509 -new -key \(key) -subj /CN=\(name) -days 60 -out \(path)/\(name).pem "
-                    + "-addext basicConstraints=critical,CA:TRUE -addext keyUsage=keyCertSign")
-            return "\(path)/\(name).pem"
-        }
-        func makeServer(_ name: String, _ names: String, days: Int) throws -> ServerIdentity {
-            let key = try makeKey(name)
-            let request = "\(path)/\(name).csr"
-            let certificate = "\(path)/\(name).pem"
-            try openssl(
-                "req -new -key \(key) -subj /CN=\(name) -addext subjectAltName=\(names) "
-                    + "-out \(request)")
-            try openssl(
-                "x509 -req -in \(request) -CA \(path)/authority.pem -CAkey \(path)/authority.key "
-                    + "-days \(days) -copy_extensions copy -out \(certificate)")
-            return ServerIdentity(certificate: certificate, key: key)
-        }
-        caFile = try makeAuthority("authority")
-        otherCAFile = try makeAuthority("stranger")
-        let names = "DNS:localhost,IP:127.0.0.1,IP:::1"
-        // Long enough for thirty nights on a simulated clock.
-        localhost = try makeServer("localhost", names, days: 60)
-        otherName = try makeServer("othername", "DNS:push.example", days: 30)
-        expired = try makeServer("expired", names, days: -1)
-        authKey = try makeKey("AuthKey")
+        caFile = "\(path)/authority.pem"
+        localhost = ServerIdentity(
+            certificate: "\(path)/localhost.pem", key: "\(path)/localhost.key")
+        authKey = "\(path)/AuthKey.key"
         authPublicKey = "\(path)/AuthKey.pub"
+        _ = try makeAuthority("authority")
+        // Long enough for thirty nights on a simulated clock.
+        _ = try makeServer("localhost", Self.localNames, days: 60)
+        try openssl("genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out \(authKey)")
         try openssl("pkey -in \(authKey) -pubout -out \(authPublicKey)")
 
         // Nobody else would: the shared instance lives as long as the process.
         TestAuthority.pathToRemove = path
         atexit { try? FileManager.default.removeItem(atPath: TestAuthority.pathToRemove) }
+    }
+
+    private func openssl(_ line: String) throws {
+        try Subprocess.run("openssl", line.split(separator: " ").map(String.init), in: directory)
+    }
+
+    private func file(_ name: String) -> String { "\(directory.path)/\(name)" }
+
+    /// The words that make a key and something for it.
+    private func request(_ name: String, _ output: String) -> String {
+        "req -newkey ec -pkeyopt ec_paramgen_curve:P-256 -noenc -subj /CN=\(name) "
+            + "-keyout \(file("\(name).key")) -out \(file(output))"
+    }
+
+    /// The words that name the authority of tests.
+    private var signer: String { "-CA \(caFile) -CAkey \(file("authority.key"))" }
+
+    private func identity(_ name: String) -> ServerIdentity {
+        ServerIdentity(certificate: file("\(name).pem"), key: file("\(name).key"))
+    }
+
+    private func makeAuthority(_ name: String) throws -> String {
+        try openssl(
+            request(name, "\(name).pem") + " -x509 -days 60 "
+                + "-addext basicConstraints=critical,CA:TRUE -addext keyUsage=keyCertSign")
+        return file("\(name).pem")
+    }
+
+    private func makeServer(_ name: String, _ names: String, days: Int) throws -> ServerIdentity {
+        try openssl(
+            request(name, "\(name).pem") + " -x509 -days \(days) \(signer) "
+                + "-addext subjectAltName=\(names) -addext basicConstraints=CA:FALSE")
+        return identity(name)
+    }
+
+    /// A certificate for localhost that ended yesterday: only `openssl x509` makes one.
+    private func makeExpired() throws -> ServerIdentity {
+        try openssl(
+            request("expired", "expired.csr") + " -addext subjectAltName=\(Self.localNames)")
+        try openssl(
+            "x509 -req -in \(file("expired.csr")) \(signer) -days -1 -copy_extensions copy "
+                + "-out \(file("expired.pem"))")
+        return identity("expired")
     }
 
     nonisolated(unsafe) private static var pathToRemove = ""
