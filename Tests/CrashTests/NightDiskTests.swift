@@ -9,9 +9,9 @@ struct NightDiskTests {
     private static let rows = 30
     /// Where calls fail: on the notes about nights, the folder of the ledgers, the ledger and its files.
     private static let places =
-        ProcessInfo.processInfo.environment["BROADSIDE_LONG_TESTS"] == nil
-        ? ["evening/nights", "DATE/manifest.json"]
-        : ["evening/nights", "/evening", "DATE", "DATE/manifest.json", "DATE/lock"]
+        TestSize.isLong
+        ? ["evening/nights", "/evening", "DATE", "DATE/manifest.json", "DATE/lock"]
+        : ["evening/nights", "DATE/manifest.json"]
 
     /// The requests of one night, whatever was started how often.
     private struct Requests {

@@ -2,11 +2,10 @@ import BroadsideTestSupport
 import Foundation
 import Testing
 
-/// Prune and dedupe against awk: 200,000 rows, or 10 million where BROADSIDE_LONG_TESTS is set.
+/// Prune and dedupe against awk: 200,000 rows, or 10 million in `tools/test --nightly`.
 @Suite(.serialized, .timeLimit(.minutes(60)))
 struct LargeListTests {
-    private static let rows =
-        ProcessInfo.processInfo.environment["BROADSIDE_LONG_TESTS"] == nil ? 200_000 : 10_000_000
+    private static let rows = TestSize.isLong ? 10_000_000 : 200_000
 
     @Test func `The pruned and deduplicated list of a large campaign equals awk's`() throws {
         let server = try LocalAPNs(["--unregistered", "0.01"])

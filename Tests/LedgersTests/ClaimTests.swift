@@ -12,7 +12,6 @@ import Testing
 @Suite(.timeLimit(.minutes(60)))
 struct ClaimTests {
     private static let steps = LedgerDirectory.ClaimStep.allCases
-    private static let isLong = ProcessInfo.processInfo.environment["BROADSIDE_LONG_TESTS"] != nil
     private let files = FileManager.default
     private let directory: TemporaryDirectory
 
@@ -243,13 +242,13 @@ struct ClaimTests {
     /// after a step. Once one of them has begun to send, only that one may continue, and one of
     /// them always can.
     @Test(
-        arguments: isLong
+        arguments: TestSize.isLong
             ? [["one/copy"], ["other/copy"], ["other/copy", "third/copy"]]
             : [["one/copy"], ["other/copy"]], [false, true])
     func `Of a ledger and its copies at most one sends, whichever starts crash`(
         copies: [String], isPart: Bool
     ) throws {
-        let isShort = !Self.isLong || copies.count > 1
+        let isShort = !TestSize.isLong || copies.count > 1
         let ends = [nil] + (isShort ? [.recorded, .claimed] : Self.steps)
         let names = ["one/ledger"] + copies
         let actions = names.flatMap { name in ends.map { (name, $0) } }
