@@ -24,6 +24,7 @@ struct Violation: Sendable, CustomTestStringConvertible {
         Violation("HEADERS on stream 0", .protocolError, .headers(0, [0x88])),
         Violation("HEADERS on an idle stream", .protocolError, .headers(99, [0x88])),
         Violation("HEADERS on a closed stream", .streamClosed, .headers(5, [0x88])),
+        Violation("HEADERS on a stream of the server", .protocolError, .headers(2, [0x88])),
         Violation(
             "DATA padded beyond its end", .protocolError,
             Frame(type: .data, flags: .padded, stream: 1, payload: [4, 0, 0, 0])),
@@ -145,6 +146,9 @@ struct Violation: Sendable, CustomTestStringConvertible {
         Violation(
             "a status behind a field", .protocolError,
             .headers(1, ResponseTests.literal("a", "b") + [0x88])),
+        Violation("a status without digits", .protocolError, .headers(1, [0x08, 0])),
+        Violation("a status with a sign", .protocolError, .headers(1, [0x08, 3, 43, 50, 48])),
+        Violation("a status with a blank", .protocolError, .headers(1, [0x08, 3, 50, 48, 32])),
         Violation("a status of 2 digits", .protocolError, .headers(1, [0x08, 2, 50, 48])),
         Violation("a status of 4 digits", .protocolError, .headers(1, [0x08, 4, 48, 50, 48, 48])),
         Violation("a status of letters", .protocolError, .headers(1, [0x08, 3, 50, 48, 97])),
