@@ -24,46 +24,9 @@ struct ChannelCommandTests {
         var fields: [String: String]
     }
 
-    /// A folder with a payload, and the options of a credential.
-    struct Caller {
-        let directory: TemporaryDirectory
-        let payload: String
-        let authority: TestAuthority
-
-        init(payload: String = ChannelCommandTests.update) throws {
-            directory = try TemporaryDirectory()
-            authority = try TestAuthority.shared()
-            self.payload = try directory.write(payload, to: "payload.json")
-        }
-
-        var ledger: String { "\(directory.path)/ledger" }
-
-        func credential(_ endpoint: String) -> [String] {
-            [
-                "--app", Campaign.topic, "--auth-key", authority.authKey, "--key-id",
-                Campaign.keyID, "--team-id", Campaign.teamID, "--endpoint", endpoint, "--ca-file",
-                authority.caFile,
-            ]
-        }
-
-        func channel(_ endpoint: String, _ words: [String]) throws -> Finished {
-            try Broadside.run(
-                ["channel"] + words + credential(endpoint), in: directory, limit: 60)
-        }
-
-        func broadcast(
-            _ endpoint: String, _ more: [String] = [], channel: String = ChannelCommandTests.channel
-        ) throws -> Finished {
-            try Broadside.run(
-                ["broadcast", "--channel", channel, "--payload", payload]
-                    + (more.contains("--ledger") ? [] : ["--ledger", ledger]) + more
-                    + credential(endpoint), in: directory, limit: 120)
-        }
-    }
-
     /// Starts a broadcast, and waits until a server has its request, which never gets a response.
     private static func startBroadcastWithoutResponse(
-        _ caller: Caller
+        _ caller: ChannelCaller
     ) throws -> (started: Subprocess, silent: RecordingServer) {
         let silent = try server("silent-channel")
         let started = try Broadside.start(
@@ -96,7 +59,7 @@ struct ChannelCommandTests {
         throws
     {
         let server = try Self.server("check")
-        let caller = try Caller()
+        let caller = try ChannelCaller()
         let named = ["--channel", Self.channel]
         let created = try caller.channel(server.endpoint, ["create", "--storage", "newest"])
         #expect(created.exitCode == 0 && created.output == Self.channel + "\n", "\(created.errors)")
@@ -126,7 +89,7 @@ struct ChannelCommandTests {
 
     @Test func `Dry run, preview and a delete without --yes connect to nothing`() throws {
         let server = try Self.server("check")
-        let caller = try Caller()
+        let caller = try ChannelCaller()
         let plan = try caller.channel(server.endpoint, ["create", "--dry-run"])
         #expect(plan.exitCode == 0 && plan.output.contains("create of app \(Campaign.topic)"))
         let shown = try caller.channel(
@@ -145,9 +108,19 @@ struct ChannelCommandTests {
         #expect(try Self.seen(server).isEmpty)
     }
 
+    /// A server that gives each call of a table its own responses, the last one to as many requests as the call has to
+    /// make.
+    static func server(for rows: [(answers: String, requests: Int)]) throws -> RecordingServer {
+        let answers = rows.flatMap { row in
+            let own = row.answers.split(separator: ",")
+            return own + Array(repeating: own[own.count - 1], count: row.requests - own.count)
+        }
+        return try server(answers.joined(separator: ","))
+    }
+
     /// Responses, the call, its exit code, words on stderr, and the requests that were sent.
-    @Test(
-        arguments: [
+    private static let calls: [(String, [String], Int32, String, Int)] =
+        [
             ("400:CannotCreateChannelConfig", ["create"], 4, "10,000 channels", 1),
             ("403:TopicMismatch", ["list"], 4, "check the bundle ID", 1),
             ("400:FeatureNotEnabled", ["list"], 4, "developer portal", 1),
@@ -176,22 +149,32 @@ struct ChannelCommandTests {
             ("raw:[]", ["list"], 1, "APNs' format", 1),
             ("list:10000", ["list"], 0, "", 1),
             ("list:200000", ["list"], 1, "is this APNs?", 1),
-        ] as [(String, [String], Int32, String, Int)])
-    func `A response or a lost one leads to its exit code, and only safe requests are repeated`(
-        _ answers: String, _ words: [String], _ code: Int32, _ text: String, _ requests: Int
-    ) throws {
-        let server = try Self.server(answers)
-        let ended = try Caller().channel(server.endpoint, words)
-        #expect(ended.exitCode == code, "\(ended.errors)")
-        #expect(text.isEmpty || ended.errors.contains(text), "\(ended.errors)")
-        #expect(code != 0 || ended.errors.isEmpty, "\(ended.errors)")
-        let seen = try Self.seen(server)
-        #expect(seen.count == requests && seen.flatMap(\.problems) == [])
-        #expect(seen.count { $0.operation == "create" && $0.answer == "close" } <= 1)
+        ]
+
+    @Test
+    func `A response or a lost one leads to its exit code, and only safe requests are repeated`()
+        throws
+    {
+        let server = try Self.server(for: Self.calls.map { ($0.0, $0.4) })
+        let caller = try ChannelCaller()
+        var before = 0
+        for (answers, words, code, text, requests) in Self.calls {
+            let ended = try caller.channel(server.endpoint, words)
+            let name: Comment = "\(answers) to \(words): \(ended.errors)"
+            #expect(ended.exitCode == code, name)
+            #expect(text.isEmpty || ended.errors.contains(text), name)
+            #expect(code != 0 || ended.errors.isEmpty, name)
+            let seen = try Self.seen(server).dropFirst(before)
+            // The next call would get the responses of this one.
+            try #require(seen.count == requests, name)
+            #expect(seen.flatMap(\.problems) == [], name)
+            #expect(seen.count { $0.operation == "create" && $0.answer == "close" } <= 1, name)
+            before += requests
+        }
     }
 
     @Test func `A wrong call of channel or broadcast is exit 2 and names the option`() throws {
-        let caller = try Caller()
+        let caller = try ChannelCaller()
         let port = "localhost:9"
         for (words, text) in [
             (["read"], "--channel is missing"), (["list", "--channel", "x"], "--channel"),
@@ -223,7 +206,7 @@ struct ChannelCommandTests {
             let planned = try caller.broadcast(port, ["--expiration", time, "--dry-run"])
             #expect(planned.exitCode == 0 && planned.errors.contains(text), "\(planned.errors)")
         }
-        let start = try Caller(payload: #"{"aps":{"timestamp":1,"event":"start"}}"#)
+        let start = try ChannelCaller(payload: #"{"aps":{"timestamp":1,"event":"start"}}"#)
         let refused = try start.broadcast(port)
         #expect(refused.exitCode == 2 && refused.errors.contains("can't start an activity"))
         let unreachable = try caller.broadcast(port)
@@ -235,7 +218,7 @@ struct ChannelCommandTests {
 
     @Test func `A broadcast is one documented request, and a second start sends nothing`() throws {
         let server = try Self.server("check")
-        let caller = try Caller()
+        let caller = try ChannelCaller()
         let more = ["--priority", "5", "--expiration", "+2h", "--json", "--name", "goal"]
         let before = UInt64(Date().timeIntervalSince1970)
         let sent = try caller.broadcast(server.endpoint, more)
@@ -298,7 +281,7 @@ struct ChannelCommandTests {
     @Test func `A ledger of another broadcast or of a send is exit 2, and nothing is sent`() throws
     {
         let server = try Self.server("check")
-        let caller = try Caller()
+        let caller = try ChannelCaller()
         #expect(try caller.broadcast(server.endpoint).exitCode == 0)
         let other = try caller.broadcast(server.endpoint, channel: "b3RoZXI=")
         #expect(other.exitCode == 2 && other.errors.contains("the channel was \(Self.channel)"))
@@ -312,57 +295,9 @@ struct ChannelCommandTests {
         #expect(try Self.seen(server).count == 1)
     }
 
-    /// Responses, further options, the exit code, the state, and the number of requests.
-    @Test(
-        arguments: [
-            ("503:Shutdown,check", [], 0, "accepted", 2),
-            ("500:InternalServerError,429:TooManyRequests,check", [], 0, "accepted", 3),
-            ("refuse,goaway,check", [], 0, "accepted", 2),
-            ("503", ["--max-attempts", "2"], 6, "failed", 2),
-            ("close", [], 6, "unknown", 1), ("502", [], 6, "unknown", 1),
-            ("204", [], 6, "unknown", 1), ("524", [], 6, "unknown", 1),
-            ("400:ChannelNotRegistered", [], 4, "rejected", 1),
-            ("413:PayloadTooLarge", [], 4, "rejected", 1),
-            ("400:NewReason", [], 4, "rejected", 1),
-            ("403:ExpiredProviderToken", [], 4, "remaining", 1),
-            ("302/location=x", [], 4, "remaining", 1), ("401", [], 4, "remaining", 1),
-            ("407", [], 4, "remaining", 1), ("404", [], 4, "remaining", 1),
-            ("429/retry-after=600", [], 3, "remaining", 1),
-        ] as [(String, [String], Int32, String, Int)])
-    func `A broadcast is repeated only if APNs certainly did not process it`(
-        _ answers: String, _ more: [String], _ code: Int32, _ state: String, _ requests: Int
-    ) throws {
-        let server = try Self.server(answers)
-        let caller = try Caller()
-        let ended = try caller.broadcast(server.endpoint, more + ["--json"])
-        #expect(ended.exitCode == code, "\(ended.errors)")
-        let seen = try Self.seen(server)
-        // GOAWAY comes before the server has a request.
-        #expect(seen.count == requests || answers.contains("goaway"), "\(seen.map(\.answer))")
-        #expect(seen.flatMap(\.problems) == [])
-        #expect(
-            Set(seen.map { $0.fields["apns-request-id"] }).count == 1, "the same in each attempt")
-        #expect(try Self.object(ended.output)["state"] as? String == state)
-        // A second start sends what remains, and nothing else.
-        let count = seen.count
-        let remains = state == "remaining"
-        let second = try Self.server("check")
-        let again = try caller.broadcast(second.endpoint, ["--json"])
-        #expect(again.exitCode == (remains ? 0 : code), "\(again.errors)")
-        #expect(try Self.seen(second).count == (remains ? 1 : 0))
-        #expect(try Self.seen(server).count == count)
-        guard ["failed", "unknown"].contains(state) else { return }
-        let retried = try caller.broadcast(second.endpoint, ["--retry", state])
-        #expect(retried.exitCode == 0, "\(retried.errors)")
-        #expect(try Self.seen(second).count == 1)
-        let verified = try Broadside.run(
-            ["ledger", "verify", "--ledger", caller.ledger], in: caller.directory)
-        #expect(verified.exitCode == 0, "\(verified.errors)")
-    }
-
     @Test func `A refused broadcast says what to fix and that it needs another --ledger`() throws {
         let server = try Self.server("400:FeatureNotEnabled,check")
-        let caller = try Caller()
+        let caller = try ChannelCaller()
         let words = "400 FeatureNotEnabled: in Apple's developer portal"
         let refused = try caller.broadcast(server.endpoint)
         #expect(refused.errors.contains("APNs refused the broadcast: \(words)"))
@@ -382,7 +317,7 @@ struct ChannelCommandTests {
     @Test func `A broadcast whose response is not from APNs is sent at the right endpoint`() throws
     {
         let wrong = try Self.server("302")
-        let caller = try Caller()
+        let caller = try ChannelCaller()
         let refused = try caller.broadcast(wrong.endpoint)
         #expect(refused.exitCode == 4, "\(refused.errors)")
         #expect(
@@ -401,7 +336,7 @@ struct ChannelCommandTests {
     func `A signal before the response says how to continue, and so does the ledger`(
         signal: Int32
     ) throws {
-        let caller = try Caller()
+        let caller = try ChannelCaller()
         let (started, silent) = try Self.startBroadcastWithoutResponse(caller)
         defer { withExtendedLifetime(silent) {} }
         started.send(signal: signal)
@@ -427,7 +362,7 @@ struct ChannelCommandTests {
     func `A start that is killed before the response leaves unknown, and nothing is repeated`()
         throws
     {
-        let caller = try Caller()
+        let caller = try ChannelCaller()
         let (started, silent) = try Self.startBroadcastWithoutResponse(caller)
         defer { withExtendedLifetime(silent) {} }
         started.send(signal: SIGKILL)
@@ -445,7 +380,7 @@ struct ChannelCommandTests {
     // MARK: The simulator
 
     @Test func `channel and broadcast reach a subscribed device of the simulator`() throws {
-        let caller = try Caller()
+        let caller = try ChannelCaller()
         let folder = caller.directory.path
         let control = folder + "/socket"
         let deliveries = folder + "/deliveries"
@@ -488,7 +423,7 @@ struct ChannelCommandTests {
     func `Requests go to the host and port of Apple's that belong to operation and environment`()
         throws
     {
-        let caller = try Caller()
+        let caller = try ChannelCaller()
         let options = caller.credential("x")
         func preview(_ more: [String]) throws -> String {
             let at = try #require(options.firstIndex(of: "--endpoint"))

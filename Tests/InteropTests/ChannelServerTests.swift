@@ -4,7 +4,7 @@ import Testing
 /// `channel` and `broadcast` with servers whose connections have other limits, or end.
 @Suite(.timeLimit(.minutes(60)))
 struct ChannelServerTests {
-    private typealias Caller = ChannelCommandTests.Caller
+    private typealias Caller = ChannelCaller
 
     /// Python's `hpack` checks the size update, and refuses a larger table.
     @Test(arguments: ["1=0", "1=100"])

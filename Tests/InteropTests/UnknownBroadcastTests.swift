@@ -19,7 +19,7 @@ struct UnknownBroadcastTests {
         _ answer: String, _ code: Int32, _ words: String
     ) throws {
         let server = try ChannelCommandTests.server("close,\(answer),check")
-        let caller = try ChannelCommandTests.Caller()
+        let caller = try ChannelCaller()
         #expect(try caller.broadcast(server.endpoint).exitCode == 6)
         let repeated = try caller.broadcast(
             server.endpoint, ["--retry", "unknown", "--max-attempts", "1"])
@@ -36,7 +36,7 @@ struct UnknownBroadcastTests {
 
     @Test func `A broadcast whose segment was lost is in doubt after a repair`() throws {
         let server = try ChannelCommandTests.server("check")
-        let caller = try ChannelCommandTests.Caller()
+        let caller = try ChannelCaller()
         #expect(try caller.broadcast(server.endpoint).exitCode == 0)
         try FileManager.default.removeItem(atPath: "\(caller.ledger)/segment-0001-00")
         let repaired = "\(caller.ledger)-repaired"

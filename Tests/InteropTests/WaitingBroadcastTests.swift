@@ -10,7 +10,7 @@ struct WaitingBroadcastTests {
         signal: Int32
     ) throws {
         let server = try ChannelCommandTests.server("503/retry-after=60,503,check")
-        let caller = try ChannelCommandTests.Caller()
+        let caller = try ChannelCaller()
         let started = try Broadside.start(
             [
                 "broadcast", "--channel", ChannelCommandTests.channel, "--payload",
