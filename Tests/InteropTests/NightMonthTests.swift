@@ -2,13 +2,12 @@ import BroadsideTestSupport
 import Foundation
 import Testing
 
-/// Four weeks of nights on a clock of their own: killed, stopped, refused, lost, started twice, across changes of the
+/// Twenty nights on a clock of their own: killed, stopped, refused, lost, started twice, across changes of the
 /// clock. Two scripts start each, and judge it by their own readings of the rules: `Tests/Judge/nights.py` which night is
 /// sent and when, `Tests/Judge/filtered_nights.py` what becomes of each row.
 @Suite(.timeLimit(.minutes(60)))
 struct NightMonthTests {
-    private static let seeds =
-        ProcessInfo.processInfo.environment["BROADSIDE_LONG_TESTS"] == nil ? 1 : 20
+    private static let seeds = TestSize.isLong ? 20 : 1
 
     @Test(arguments: 1...seeds)
     func `Each night of a month sends its own list once, whatever happened in the others`(seed: Int)
@@ -18,7 +17,7 @@ struct NightMonthTests {
     }
 
     @Test(arguments: 1...seeds)
-    func `Rows of thirty nights end as filter, dead tokens, cap, opt-outs and duplicates say`(
+    func `Rows of twenty nights end as filter, dead tokens, cap, opt-outs and duplicates say`(
         seed: Int
     ) throws {
         let directory = try TemporaryDirectory()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Thirty nights of a campaign with a filter, dead tokens, a cap, opt-outs and duplicates, in simulated time. This
+"""Twenty nights of a campaign with a filter, dead tokens, a cap, opt-outs and duplicates, in simulated time. This
 file's own implementation of the rules decides the expected outcome of each row of each night. Nights are started twice,
 killed, stopped, refused and given up. From Broadside, it uses only exit codes, exports, printed counts and the requests
 that a server received. The rows that a night sends are computed before the night starts.
@@ -27,7 +27,7 @@ import stale_clocks
 
 (COMMAND, DIRECTORY, CAMPAIGN, RECORD, FATES, REFUSING, TOKENS, SEED, FIRST, PRELOAD, KILLER) = sys.argv[1:]
 second_of = night_month.Month(int(FIRST)).second_of
-NIGHTS = 30
+NIGHTS = 20
 HOUR = 3600
 # Counted back from a night, these times never end exactly at another night.
 CAP, PERIOD, DEAD_FOR = 3, 156 * HOUR, 204 * HOUR
@@ -164,18 +164,15 @@ class Night:
         check(set(self.answers) <= wanted, self.date, "sent to", set(self.answers) - wanted)
 
 
-seen = 0
+record = night_month.Record(RECORD)
 
 
 def settle(night):
     """Records the server's responses since the last start. They belong to `night`."""
-    global seen
-    answers = night_month.answers(RECORD)
-    for answer in answers[seen:]:
+    for answer in record.new_answers():
         token = answer["path"].split("/")[-1]
         check(token not in night.answers, night.date, token, "was sent twice")
         night.answers[token] = int(answer["action"])
-    seen = len(answers)
 
 
 def environment(second, kill):

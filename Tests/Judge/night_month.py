@@ -1,4 +1,4 @@
-"""A month of nights. Its clocks are set forward one hour in the night after day 9, and back in the night after day 18.
+"""Nights in a row. Their clocks are set forward one hour in the night after day 9, and back in the night after day 18.
 Also reads the record of a server of `Tests/Servers`."""
 import datetime
 import json
@@ -29,16 +29,35 @@ class Month:
         return int(time.mktime((date.year, date.month, date.day, hour, minute, 0, 0, 0, -1)))
 
 
-def answers(record):
-    """Returns the responses so far. A server records a response after it was sent."""
-    count = -1
-    while True:
-        text = open(record).read()
-        lines = [json.loads(line) for line in text[:text.rfind("\n") + 1].splitlines()]
-        found = [line for line in lines if line["event"] == "answer"]
-        opened = {line["connection"] for line in lines if line["event"] == "preface"}
-        ended = {line["connection"] for line in lines if line["event"] in ("end", "failed")}
-        if opened <= ended or count == len(found):
-            return found
-        count = len(found)
-        time.sleep(0.3)
+class Record:
+    """The record of a server, read up to an offset."""
+
+    def __init__(self, path):
+        self.path, self.offset = path, 0
+        self.open, self.answers = set(), []
+
+    def read(self):
+        """Reads the lines that were added."""
+        with open(self.path, "rb") as file:
+            file.seek(self.offset)
+            added = file.read()
+        added = added[:added.rfind(b"\n") + 1]
+        self.offset += len(added)
+        for line in map(json.loads, added.splitlines()):
+            if line["event"] == "answer":
+                self.answers.append(line)
+            elif line["event"] == "preface":
+                self.open.add(line["connection"])
+            elif line["event"] in ("end", "failed"):
+                self.open.discard(line["connection"])
+
+    def new_answers(self):
+        """Returns the responses since the last call. A server records a response after it was sent."""
+        count = -1
+        while True:
+            self.read()
+            if not self.open or count == len(self.answers):
+                found, self.answers = self.answers, []
+                return found
+            count = len(self.answers)
+            time.sleep(0.3)

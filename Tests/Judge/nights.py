@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Four weeks of a nightly campaign, in simulated time. This file's own implementation of the rules decides what each
+"""Twenty nights of a nightly campaign, in simulated time. This file's own implementation of the rules decides what each
 start must do. From Broadside, it uses only exit codes, exports and the requests that a server received.
 
     nights.py COMMAND DIRECTORY CAMPAIGN RECORD REFUSING TOKENS SEED FIRST PRELOAD KILLER
@@ -23,7 +23,7 @@ import stale_clocks
 
 (COMMAND, DIRECTORY, CAMPAIGN, RECORD, REFUSING, TOKENS, SEED, FIRST, PRELOAD, KILLER) = sys.argv[1:]
 second_of = night_month.Month(int(FIRST)).second_of
-NIGHTS = 27
+NIGHTS = 20
 KEEP = 9
 LENGTH = 12 * 3600
 random.seed(int(SEED))
@@ -115,17 +115,14 @@ def ledger_dates():
     return sorted(n for n in names if os.path.exists(os.path.join(folder, n, "manifest.json")) and n[0] != ".")
 
 
-seen = 0
+record = night_month.Record(RECORD)
 
 
 def settle(which, second):
     """Records the requests that the server received since the last start. They belong to the night `which`."""
-    global seen
-    answers = night_month.answers(RECORD)
-    for answer in answers[seen:]:
+    for answer in record.new_answers():
         token = answer["path"].split("/")[-1]
         which.requests[token] = which.requests.get(token, 0) + 1
-    seen = len(answers)
     check(all(count == 1 for count in which.requests.values()), which.date, "a row was sent twice")
     check(set(which.requests) <= set(which.list), which.date, "a row of another list was sent")
 
@@ -256,4 +253,4 @@ for which in sorted(all_nights.values(), key=lambda n: n.date):
     if which.finished and not which.lost:
         check(which.removed or code in (0, 6), which.date, code)
         check(which.requests == before or sorted(which.requests) == which.list, which.date)
-print("nights", len(all_nights), "finished", sum(n.finished for n in all_nights.values()), "requests", seen)
+print("nights", len(all_nights), "finished", sum(n.finished for n in all_nights.values()), "requests", sum(sum(n.requests.values()) for n in all_nights.values()))
