@@ -97,6 +97,7 @@ if len(found) != len(rows): fail("%d rows of %d" % (len(found), len(rows)))
 first = json.load(open(folder + "/ledger/manifest.json"))["firstStartedAtMilliseconds"] / 1000
 requests = collections.Counter(line.split(",")[4] for line in open(folder + "/journal").read().splitlines()[1:])
 counts = collections.Counter()
+instants = {}
 for index, ((token, zone, group), row) in enumerate(zip(rows, found)):
     if token == "no token" and group != "d": expected, at = ("invalid", "MalformedToken"), None
     elif group == "d": expected, at = ("skipped", "Filtered"), None
@@ -104,7 +105,8 @@ for index, ((token, zone, group), row) in enumerate(zip(rows, found)):
         name = zone if zone in ZONES else rule["default"]
         if name is None: expected, at = ("invalid", "BadZone"), None
         else:
-            at = due(zoneinfo.ZoneInfo(name), rule, first)
+            if name not in instants: instants[name] = due(zoneinfo.ZoneInfo(name), rule, first)
+            at = instants[name]
             expected = ("skipped", "Late") if at is None else ("accepted", "")
     got = (row["state"], row["reason"])
     sent = requests[token]
