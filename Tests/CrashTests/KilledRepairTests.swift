@@ -20,26 +20,26 @@ struct KilledRepairTests {
         failing = try Shim.compile("fail-files", in: campaign.directory)
     }
 
-    /// Runs a command that makes `made/ledger`, and kills it at each call until it comes to its end.
+    /// Runs a command that makes `made/ledger`, and kills it at its calls.
     ///
     /// - Parameter options: Of the runs that are started in what is left.
-    /// - Returns: How often it was killed, and how often what was left was whole.
-    private func kill(_ arguments: [String], options: [String]) throws -> (killed: Int, whole: Int)
-    {
-        var (killed, whole) = (0, 0)
-        while true {
+    /// - Returns: How many calls it makes, and how often what was left was whole.
+    private func kill(_ arguments: [String], options: [String]) throws -> (calls: Int, whole: Int) {
+        var whole = 0
+        let calls = try KilledCalls.each { call in
             try? files.removeItem(atPath: folder)
             try files.createDirectory(atPath: folder, withIntermediateDirectories: false)
             let ended = try Broadside.run(
                 arguments + ["--output", "\(folder)/ledger"], in: campaign.directory,
-                environment: ["LD_PRELOAD": library, "KILL_AT": "\(killed + 1)"])
-            guard ended.exitCode != 0 else { return (killed, whole) }
-            try #require(ended.exitCode == -SIGKILL, "call \(killed + 1): \(ended.errors)")
-            killed += 1
+                environment: ["LD_PRELOAD": library, "KILL_AT": "\(call)"])
+            guard ended.exitCode != 0 else { return false }
+            try #require(ended.exitCode == -SIGKILL, "call \(call): \(ended.errors)")
             for name in try campaign.directory.names(in: folder) where name.hasPrefix("ledger") {
-                if try isWhole(name, call: killed, options) { whole += 1 }
+                if try isWhole(name, call: call, options) { whole += 1 }
             }
+            return true
         }
+        return (calls, whole)
     }
 
     /// The same for a command that fails at the end, and takes away what it has made.
@@ -128,11 +128,11 @@ struct KilledRepairTests {
         bytes[bytes.count / 2] ^= 1
         try Data(bytes).write(to: URL(filePath: segment))
         let found = try kill(["ledger", "repair", "--ledger", campaign.ledger], options: limit)
-        #expect(found.killed > 20 && found.whole > 2, "\(found)")
+        #expect(found.calls > 20 && found.whole > 2, "\(found)")
         let failed = try killFailing(
-            ["ledger", "repair", "--ledger", campaign.ledger], from: found.killed - 3,
+            ["ledger", "repair", "--ledger", campaign.ledger], from: found.calls - 3,
             options: limit)
-        #expect(failed > found.killed)
+        #expect(failed > found.calls)
         try expectOnce(40)
     }
 
@@ -144,10 +144,10 @@ struct KilledRepairTests {
             try #require(sent.exitCode == 0, "\(sent.errors)")
         }
         let found = try kill(["ledger", "merge"] + parts.map { $0.1 }, options: [])
-        #expect(found.killed > 20 && found.whole > 2, "\(found)")
+        #expect(found.calls > 20 && found.whole > 2, "\(found)")
         let failed = try killFailing(
-            ["ledger", "merge"] + parts.map { $0.1 }, from: found.killed - 3, options: [])
-        #expect(failed > found.killed)
+            ["ledger", "merge"] + parts.map { $0.1 }, from: found.calls - 3, options: [])
+        #expect(failed > found.calls)
         try expectOnce(60)
     }
 }
