@@ -5,7 +5,7 @@ from judged_command import expect
 
 
 class FaultyTrial:
-    """The part of a trial for such a list. The trial has `path`, `list`, `fault` and `command`."""
+    """The part of a trial for such a list. The trial has `path`, `list`, `fault`, `draw` and `command`."""
 
     def refused_by_all(self, named):
         """From a line on, it is unknown where rows begin. All commands must name this line, and do nothing."""
@@ -28,7 +28,7 @@ class FaultyTrial:
         ]
         if self.list.column == "token":
             calls.append(self.plain("--ledger", "none", "--suppress", self.path))
-        for call in calls:
+        for call in self.drawn(calls):
             self.command(*call, input=stdin, codes=[2])
             expect(f"line {self.fault.line} " in self.command.said, "the line of a fault",
                    " ".join(call), self.command.said, str(self.fault))
@@ -36,6 +36,10 @@ class FaultyTrial:
                == sorted({*left} - {"payload.json"}), "something was left behind",
                os.listdir(self.directory))
         expect(not self.server.requests(), "a faulty list was sent")
+
+    def drawn(self, calls):
+        """Returns all calls, or with `--drawn` those that the list's seed chooses."""
+        return self.draw.sample(calls, 5) if self.draw else calls
 
     def plain_run(self):
         """Makes a ledger for the commands that need one. Its list has one token, of a dead device."""
