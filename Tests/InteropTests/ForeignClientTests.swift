@@ -6,7 +6,7 @@ import Testing
 /// journal, and what its library does must be what the page says.
 @Suite(.serialized, .timeLimit(.minutes(60)))
 struct ForeignClientTests {
-    @Test(arguments: ["curl", "Python: httpx"])
+    @Test(arguments: ["curl"])
     func `Each client that is there at once may believe what the journal says`(
         _ client: String
     ) throws {
@@ -15,7 +15,7 @@ struct ForeignClientTests {
 
     @Test(
         .enabled(if: RareProgram.areTested, "they take half a minute: tools/test --full"),
-        arguments: ["Python: aioapns", "Swift"])
+        arguments: ["Python: httpx", "Python: aioapns", "Swift"])
     func `Each client that is built or slow may believe what the journal says`(
         _ client: String
     ) throws {
