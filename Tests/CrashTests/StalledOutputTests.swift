@@ -14,21 +14,24 @@ struct StalledOutputTests {
     }
 
     static let talk = ["--progress", "json", "--log", "json"]
-    static let cases: [Case] = [
+    /// Each place, event and output.
+    static let fewCases: [Case] = [
         Case(place: "pipe", event: "int"),
         Case(place: "pipe", event: "int-twice", options: talk),
-        Case(place: "pipe", event: "deadline", options: talk),
-        Case(place: "pipe", event: "control", options: talk),
         Case(place: "pipe", event: "term", options: talk + ["--summary", "-"]),
-        Case(place: "pty", event: "int"),
         Case(place: "pty", event: "deadline"),
         Case(place: "pty", event: "control"),
-        Case(place: "pty", event: "int-twice"),
         Case(place: "fifo", event: "term", options: talk),
+    ]
+    static let otherCases: [Case] = [
+        Case(place: "pipe", event: "deadline", options: talk),
+        Case(place: "pipe", event: "control", options: talk),
+        Case(place: "pty", event: "int"),
+        Case(place: "pty", event: "int-twice"),
         Case(place: "fifo", event: "deadline"),
     ]
 
-    @Test(arguments: cases)
+    @Test(arguments: TestSize.cases(fewCases + otherCases, otherwise: fewCases))
     func `Signals, deadline and control work while output is blocked`(_ stalled: Case) throws {
         // Responses take so long that the second signal comes before the last one.
         let isTwice = stalled.event == "int-twice"
