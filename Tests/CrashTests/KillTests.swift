@@ -6,10 +6,11 @@ import Testing
 @Suite(.serialized, .timeLimit(.minutes(60)))
 struct KillTests {
     /// nghttpd, which writes much for each request, is in the middle of few for as long as nginx of many.
-    static func rows(_ seed: Int) -> Int { seed % 2 == 0 ? 20_000 : 6_000 }
+    static func rows(_ seed: Int) -> Int {
+        (seed % 2 == 0 ? 2 : 1) * (TestSize.isLong ? 10_000 : 3_000)
+    }
     /// How many campaigns are killed: each once, twice or three times.
-    static let trials =
-        ProcessInfo.processInfo.environment["BROADSIDE_LONG_TESTS"] == nil ? 6 : 110
+    static let trials = TestSize.isLong ? 110 : TestSize.isFull ? 6 : 4
 
     @Test(arguments: 0..<trials)
     func `Rows in doubt after a kill are not sent again, and all others are sent`(seed: Int) throws

@@ -7,8 +7,7 @@ import Testing
 @Suite(.serialized, .timeLimit(.minutes(60)))
 struct NightKillTests {
     private static let rows = 40
-    private static let trials =
-        ProcessInfo.processInfo.environment["BROADSIDE_LONG_TESTS"] == nil ? 40 : 1_000
+    private static let trials = TestSize.isLong ? 1_000 : TestSize.isFull ? 40 : 24
 
     /// Runs one start, and kills it at a call. A shell is in front (bash: dash tidies up nothing): what is killed leaves behind what libfaketime has
     /// in shared memory, if it loaded it first, and a later process with its number would lack its arguments.
@@ -121,7 +120,7 @@ struct NightKillTests {
                     && left.filter { $0.hasSuffix(".removed") }.isEmpty, "call \(call): \(left)")
             #expect(left.filter { $0.hasPrefix(".broadside") }.count == 1, "call \(call): \(left)")
             #expect(try server.answers().count == requests, "call \(call)")
-            call += ProcessInfo.processInfo.environment["BROADSIDE_LONG_TESTS"] == nil ? 3 : 1
+            call += TestSize.isLong ? 1 : 3
         }
         #expect(call > 20)
     }

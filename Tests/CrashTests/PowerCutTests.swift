@@ -6,9 +6,8 @@ import Testing
 /// is left nothing is sent twice, as the server's own log says.
 @Suite(.serialized, .timeLimit(.minutes(60)))
 struct PowerCutTests {
-    static let rows = 10_000
-    static let trials =
-        ProcessInfo.processInfo.environment["BROADSIDE_LONG_TESTS"] == nil ? 3 : 60
+    static let rows = 3_000
+    static let trials = TestSize.isLong ? 60 : TestSize.isFull ? 3 : 2
 
     @Test(
         arguments: 0..<trials
@@ -73,8 +72,8 @@ struct PowerCutTests {
             "--connections", "4", "--reactors", "2", "--resume-or-begin", "--summary", "-",
         ]
         for _ in 0...seed % 2 {
-            // The most of a segment that a run of this length writes is about 100,000 bytes.
-            let count = Int.random(in: 0..<60_000, using: &random)
+            // The most of a segment that a run of this length writes is about 30,000 bytes.
+            let count = Int.random(in: 0..<18_000, using: &random)
             try Data("power \(count)".utf8).write(to: URL(filePath: "\(path)/back.fail"))
             let words = try FailingDisk.words(
                 path,

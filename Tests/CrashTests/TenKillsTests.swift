@@ -3,7 +3,9 @@ import Foundation
 import Testing
 
 /// One campaign that is killed ten times, to nginx, which ends each connection after 100 requests.
-@Suite(.serialized, .timeLimit(.minutes(60)))
+@Suite(
+    .serialized, .timeLimit(.minutes(60)),
+    .enabled(if: TestSize.isFull, "ten kills take a minute: tools/test --full"))
 struct TenKillsTests {
     static let rows = 20_000
 
