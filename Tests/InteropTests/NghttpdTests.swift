@@ -2,9 +2,8 @@ import BroadsideTestSupport
 import Foundation
 import Testing
 
-/// 20,000 rows, or 200,000 where BROADSIDE_LONG_TESTS is set.
-let interopRows =
-    ProcessInfo.processInfo.environment["BROADSIDE_LONG_TESTS"] == nil ? 20_000 : 200_000
+/// The rows of whole campaigns to other projects' servers.
+let interopRows = TestSize.isLong ? 200_000 : TestSize.isFull ? 20_000 : 3_000
 
 /// Whole campaigns to nghttp2's server, judged by that server's own log.
 @Suite(.serialized, .timeLimit(.minutes(60)))
