@@ -115,6 +115,7 @@ struct DoctorTests {
             #expect(failed.detail.contains(word), "\(finished.output)")
         }
         let server = try LocalAPNs()
+        let (expired, otherName) = (try authority.expired, try authority.otherName)
         try expect("TLS", says: "not trusted", server.endpoint, ["ca-file": authority.otherCAFile])
         try expect("connect", says: "refused", "localhost:\(Ports.free())")
         // No name has a label of more than 63 bytes, so that no name server is asked.
@@ -123,11 +124,11 @@ struct DoctorTests {
         for (name, word, more) in [
             (
                 "TLS", "expired",
-                ["-cert", authority.expired.certificate, "-key", authority.expired.key]
+                ["-cert", expired.certificate, "-key", expired.key]
             ),
             (
                 "TLS", "push.example",
-                ["-cert", authority.otherName.certificate, "-key", authority.otherName.key]
+                ["-cert", otherName.certificate, "-key", otherName.key]
             ),
             (
                 "ALPN", "HTTP/1.1",
