@@ -78,31 +78,47 @@ struct ReceiptsTests {
         json.dump(dict(counts, receipts=len(receipts), arms=arms), open(f"{folder}/judged", "w"))
         """#
 
-    private let campaign: Campaign
+    /// A campaign that was sent once. Tests only read its ledger and its export.
+    private struct Sent {
+        let campaign: Campaign
+        let export: String
+
+        init() throws {
+            campaign = try Campaign(rows: 900)
+            let server = try LocalAPNs()
+            let finished = try campaign.send(
+                to: server.endpoint,
+                ["--split", "a=40,b=40", "--split-salt", "receipts", "--canary", "10"])
+            guard finished.exitCode == 0 else { throw TestFailure(finished.errors) }
+            export = try campaign.directory.write(
+                campaign.ledger("export").output, to: "export.csv")
+        }
+    }
+
+    private static let sent = Result { try Sent() }
+
+    private let ledger: String
     private let export: String
+    /// The files of one test.
+    private let directory: TemporaryDirectory
 
     init() throws {
-        campaign = try Campaign(rows: 900)
-        let server = try RecordingServer()
-        let finished = try campaign.send(
-            to: server.endpoint,
-            ["--split", "a=40,b=40", "--split-salt", "receipts", "--canary", "10"])
-        #expect(finished.exitCode == 0, "\(finished.errors)")
-        export = try campaign.directory.write(campaign.ledger("export").output, to: "export.csv")
+        let sent = try Self.sent.get()
+        (ledger, export) = (sent.campaign.ledger, sent.export)
+        directory = try TemporaryDirectory()
     }
 
     private func report(_ options: [String]) throws -> Finished {
-        try Broadside.run(
-            ["report", "--ledger", campaign.ledger] + options, in: campaign.directory)
+        try Broadside.run(["report", "--ledger", ledger] + options, in: directory)
     }
 
     @Test(arguments: ["csv", "jsonl"], ["apns_id", "token"])
     func `Each device counts once, in its arm, hour and value, as Python counts`(
         _ form: String, _ key: String
     ) throws {
-        let folder = campaign.directory.path
+        let folder = directory.path
         let judged = try Subprocess.run(
-            "python3", ["-B", "-c", Self.judge, export, folder, form, key], in: campaign.directory)
+            "python3", ["-B", "-c", Self.judge, export, folder, form, key], in: directory)
         #expect(judged.exitCode == 0, "\(judged.errors)")
         let receipts = "\(folder)/receipts.\(form)"
         let finished = try report(["--receipts", receipts, "--by", "app", "--json"])
@@ -142,7 +158,7 @@ struct ReceiptsTests {
             opened[row[9], default: 0] += 1
             text += "\(row[1]),\(row[8])\n"
         }
-        let receipts = try campaign.directory.write(text, to: "few.csv")
+        let receipts = try directory.write(text, to: "few.csv")
         let finished = try report(["--receipts", receipts])
         #expect(finished.exitCode == 0, "\(finished.errors)")
         #expect(finished.output.contains("too small to tell"))
@@ -191,13 +207,12 @@ struct ReceiptsTests {
     func `Receipts that can't be joined are exit 2 and named`(
         _ text: String, _ options: [String], _ words: String
     ) throws {
-        let file = try campaign.directory.write(
+        let file = try directory.write(
             text, to: text.hasPrefix("{") ? "wrong.jsonl" : "wrong.csv")
         let finished =
             options == ["--all"]
             ? try Broadside.run(
-                ["report", "--all", campaign.directory.path, "--receipts", file],
-                in: campaign.directory)
+                ["report", "--all", directory.path, "--receipts", file], in: directory)
             : try report(["--receipts", file] + options)
         #expect(finished.exitCode == 2)
         #expect(finished.errorLines.count == 1, "\(finished.errors)")
@@ -208,7 +223,7 @@ struct ReceiptsTests {
         ("none.csv", "apns_id,time\n"), ("none.tsv", "token\ttime\n"), ("none.jsonl", ""),
     ])
     func `A file without receipts is exit 2, not a share of 0%`(name: String, text: String) throws {
-        let file = try campaign.directory.write(text, to: name)
+        let file = try directory.write(text, to: name)
         for options in [[], ["--json"]] {
             let finished = try report(["--receipts", file] + options)
             #expect(finished.exitCode == 2 && finished.output.isEmpty, "\(finished.output)")
@@ -234,7 +249,7 @@ struct ReceiptsTests {
         let seconds = try #require(Int(row[8])) / 1000 + 60
         let time = Date(timeIntervalSince1970: Double(seconds)).formatted(
             .iso8601.dateTimeSeparator(.space))
-        let receipts = try campaign.directory.write(
+        let receipts = try directory.write(
             "\(header)\n\(row[1].uppercased()),\(time)\n\(row[1]),soon\n", to: "named.csv")
         let finished = try report(["--receipts", receipts, "--json"] + options)
         #expect(finished.exitCode == 0, "\(finished.errors)")
@@ -250,7 +265,7 @@ struct ReceiptsTests {
             ("\(String(repeating: "ab", count: 32)),\(time)", "to another campaign?"),
             ("\(row[1]),\(seconds - 3_600)", "earlier than their notification"),
         ] {
-            let other = try campaign.directory.write("\(header)\n\(text)\n", to: "other.csv")
+            let other = try directory.write("\(header)\n\(text)\n", to: "other.csv")
             let finished = try report(["--receipts", other, "--json"] + options)
             #expect(finished.exitCode == 0)
             #expect(finished.errors.contains(warning), "\(finished.errors)")
