@@ -20,18 +20,26 @@ struct ShortenedValueTests {
         def payload(title, body, n):
             value = {"aps": {"alert": {"title": title, "body": body}}, "n": n}
             return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+        def cost(text): return len(json.dumps(text, ensure_ascii=False).encode()) - 2
+        costs = {character: cost(character) for character in characters}
         with open(sys.argv[1], "w") as rows, open(sys.argv[1] + ".expected", "w") as expected:
             for n in range(200):
                 body = []
                 size = choose.randrange(limit - 400, limit + 400)
-                while len(payload("", "".join(body), n)) < size:
+                length = len(payload("", "", n))
+                while length < size:
                     body.append(choose.choice(characters))
+                    length += costs[body[-1]]
                 title = choose.choice(["", "Titel", "\"ü\"" * 20])
-                made = payload(title, "".join(body), n)
+                length += cost(title)
                 kept = len(body)
-                while len(made) > limit:
-                    kept -= 1
-                    made = payload(title, "".join(body[:kept]) + "…", n)
+                if length > limit:
+                    length += cost("…")
+                    while length > limit:
+                        kept -= 1
+                        length -= costs[body[kept]]
+                made = payload(title, "".join(body[:kept]) + ("…" if kept < len(body) else ""), n)
+                assert len(made) == length
                 expected.write(made.decode() + "\n")
                 row = {"token": "%064x" % (n + 1), "title": title, "body": "".join(body), "n": n}
                 rows.write(json.dumps(row, ensure_ascii=choose.random() < 0.5) + "\n")
