@@ -54,14 +54,42 @@ struct FaultyListTests {
                 .joined(), line: 5, says: "carriage return"),
     ]
 
-    @Test(arguments: cases, Packing.allCases)
+    /// A campaign that was sent once, for tests that only read its ledger, and a server that takes any row.
+    private final class Fixture: Sendable {
+        let campaign: Campaign
+        nonisolated(unsafe) let server: RecordingServer
+
+        private static let made: Result<Fixture, any Error> = Result {
+            let fixture = try Fixture()
+            atexit { try? Fixture.shared().server.stop() }
+            return fixture
+        }
+
+        static func shared() throws -> Fixture { try made.get() }
+
+        private init() throws {
+            campaign = try Campaign(rows: 3)
+            let sent = try campaign.send(to: LocalAPNs().endpoint)
+            guard sent.exitCode == 0 else { throw TestFailure(sent.errors) }
+            server = try RecordingServer()
+        }
+    }
+
+    /// All cases as plain files. Compressed files reach the same reader, so that one case of quotes and one of line ends
+    /// suffice.
+    private static let lists: [(Case, Packing)] =
+        cases.map { ($0, .plain) }
+        + [Packing.gzip, .zstd].flatMap { packing in
+            cases.filter { ["open.csv", "mixed.txt"].contains($0.name) }.map { ($0, packing) }
+        }
+
+    @Test(arguments: lists)
     func `A list with a fault is refused by all commands with the same line`(
         entry: Case, packing: Packing
     ) throws {
-        let campaign = try Campaign(rows: 3)
-        let server = try LocalAPNs()
-        #expect(try campaign.send(to: server.endpoint).exitCode == 0)
-        let directory = campaign.directory
+        let fixture = try Fixture.shared()
+        let (campaign, server) = (fixture.campaign, fixture.server)
+        let directory = try TemporaryDirectory()
         let list = try packing.write(Array(entry.list.utf8), to: entry.name, in: directory)
         func send(_ more: [String]) -> [String] {
             campaign.arguments(
@@ -85,7 +113,8 @@ struct FaultyListTests {
             // A column that the suppression list may have otherwise.
             send(["--suppress", list, "--token-column", "token", "--format", "lines"]),
         ]
-        for call in calls {
+        // Of a compressed list: a command of each kind.
+        for call in packing == .plain ? calls : [calls[0], calls[2], calls[3], calls[4]] {
             let refused = try Broadside.run(call, in: directory, limit: 120)
             #expect(refused.exitCode == 2, "\(call) \(refused.errors)")
             // The list above has no column.
@@ -96,8 +125,7 @@ struct FaultyListTests {
         }
         let left = try directory.names(in: directory.path)
         #expect(!left.contains { ["new", "once", "pruned", "gone"].contains($0) }, "\(left)")
-        // Only what the first campaign sent.
-        #expect(try server.finish().count == 3)
+        #expect(try server.answers().isEmpty)
     }
 
     @Test(arguments: cases)
@@ -120,16 +148,17 @@ struct FaultyListTests {
         #expect(!left.contains("once") && !left.contains("ledger"), "\(left)")
     }
 
-    /// Too far behind to be seen before anything is sent.
-    @Test(arguments: Packing.allCases)
-    func `A fault behind 80,000 rows stops a run, and the rest remains`(packing: Packing) throws {
+    /// Too far behind to be seen before anything is sent. `AdviceCauseTests` have a plain list with such a fault, and resume
+    /// its run.
+    @Test func `A fault behind 80,000 rows stops a run, and the rest remains`() throws {
         let campaign = try Campaign(rows: 0)
         let server = try LocalAPNs(["--seed", "5"])
         let count = 80_000
         let text =
             "token,name\n" + Self.rows(0..<count) + Self.row(count, "\"Bea")
             + Self.rows(count + 1..<count + 20)
-        let list = try packing.write(Array(text.utf8), to: "list.csv", in: campaign.directory)
+        let list = try Packing.gzip.write(
+            Array(text.utf8), to: "list.csv", in: campaign.directory)
         let line = count + 2
         let sent = try campaign.send(to: server.endpoint, ["--tokens", list])
         #expect(sent.exitCode == 4, "\(sent.errors)")
@@ -145,13 +174,6 @@ struct FaultyListTests {
         let again = try campaign.send(to: server.endpoint, ["--tokens", list, "--resume"])
         #expect([2, 4].contains(again.exitCode), "\(again.errors)")
         #expect(again.errors.contains("line \(line) opens a quote"), "\(again.errors)")
-        guard packing == .plain else { return }
-        try Data(text.replacing("\"", with: " ").utf8).write(to: URL(filePath: list))
-        let resumed = try campaign.send(to: server.endpoint, ["--tokens", list, "--resume"])
-        #expect(resumed.exitCode == 0, "\(resumed.errors)")
-        let statistics = try campaign.statistics()
-        #expect(statistics.accepted == count + 20 && statistics.remaining == 0)
-        #expect(try server.finish().count == count + 20)
     }
 
     /// Old spreadsheets end lines so.
