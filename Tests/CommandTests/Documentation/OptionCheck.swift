@@ -47,8 +47,12 @@ struct OptionCheck {
     }
 
     /// Every option of every command, as the reference tells them.
-    func options() throws -> Set<Substring> {
-        let reference = try Broadside.run(["help", "--markdown"], in: directory, limit: 120).output
+    func options() throws -> Set<Substring> { try Self.allOptions.get() }
+
+    private static let allOptions = Result {
+        let reference = try Broadside.run(
+            ["help", "--markdown"], in: TemporaryDirectory(), limit: 120
+        ).output
         return Set(reference.matches(of: /(?m)^\| `--([a-z-]+)/).map(\.1))
             .union(["help", "version"])
     }
