@@ -18,15 +18,23 @@ struct ArmTests {
     private static let salt = "spring: test"
     private static let rowCount = 400
 
+    /// The tokens of all tests, which were judged once, and the arm of each.
+    private static let judged = Result {
+        let tokens = DeviceTokens(count: rowCount)
+        let all = (0..<rowCount).map(tokens.token)
+        let found = try judge(all, split, TemporaryDirectory())
+        return (tokens: tokens, arms: all.map { found[$0] ?? "" })
+    }
+
     private let campaign: Campaign
+    private let tokens: DeviceTokens
     /// Arm of each row.
     private let arms: [String]
 
     init() throws {
-        campaign = try Campaign(rows: Self.rowCount)
-        let tokens = (0..<Self.rowCount).map(campaign.tokens.token)
-        let judged = try Self.judge(tokens, Self.split, campaign.directory)
-        arms = tokens.map { judged[$0] ?? "" }
+        (tokens, arms) = try Self.judged.get()
+        campaign = try Campaign(rows: 0)
+        try campaign.directory.write(tokens.list(), to: "tokens.txt")
         #expect(Set(arms) == ["a", "b", "holdout"])
     }
 
@@ -53,8 +61,10 @@ struct ArmTests {
     private func exported(_ more: [String] = []) throws -> [[String]] {
         let finished = try campaign.ledger("export", more)
         #expect(finished.exitCode == 0, "\(finished.errors)")
-        let lines = finished.output.split(separator: "\n").map {
-            $0.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+        // Bytes are split faster than characters.
+        let lines = finished.output.utf8.split(separator: UInt8(ascii: "\n")).map {
+            $0.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false)
+                .map { String(decoding: $0, as: UTF8.self) }
         }
         #expect(lines.first?.last == "arm")
         return lines.dropFirst().map { [$0[0], $0[1], $0[2], $0[4], $0[9]] }
@@ -63,7 +73,7 @@ struct ArmTests {
     private func expected(_ row: Int) -> [String] {
         let isHeldOut = arms[row] == "holdout"
         return [
-            "\(row + 1)", campaign.tokens.token(row), isHeldOut ? "skipped" : "accepted",
+            "\(row + 1)", tokens.token(row), isHeldOut ? "skipped" : "accepted",
             isHeldOut ? "Holdout" : "", arms[row],
         ]
     }
@@ -78,7 +88,7 @@ struct ArmTests {
         #expect(finished.exitCode == 0, "\(finished.errors)")
         let paths = try server.events().filter { $0.event == "answer" }.compactMap(\.path)
         let sent = (0..<Self.rowCount).filter { arms[$0] != "holdout" }
-        #expect(paths.sorted() == sent.map { "/3/device/\(campaign.tokens.token($0))" }.sorted())
+        #expect(paths.sorted() == sent.map { "/3/device/\(tokens.token($0))" }.sorted())
 
         #expect(try exported() == (0..<Self.rowCount).map(expected))
         let one = try exported(["--arm", "b"])
@@ -102,7 +112,7 @@ struct ArmTests {
             ["report", "--ledger", campaign.ledger], in: campaign.directory)
         #expect(page.output.contains("<h2>Arms</h2>"))
         #expect(page.output.contains("<td class=\"n\" data-label=\"accepted\">\(count("a"))</td>"))
-        let found = try campaign.ledger("find", ["--token", campaign.tokens.token(0)])
+        let found = try campaign.ledger("find", ["--token", tokens.token(0)])
         #expect(found.output.contains(", arm \(arms[0])"), "\(found.output)")
     }
 
@@ -133,7 +143,7 @@ struct ArmTests {
             #expect(answers.count == Self.rowCount - count("holdout"))
             let armOfPath = Dictionary(
                 uniqueKeysWithValues: (0..<Self.rowCount).map {
-                    ("/3/device/\(campaign.tokens.token($0))", arms[$0])
+                    ("/3/device/\(tokens.token($0))", arms[$0])
                 })
             for answer in answers {
                 let isA = armOfPath[answer.path ?? ""] == "a"
@@ -173,7 +183,7 @@ struct ArmTests {
     {
         let held = (0..<Self.rowCount).filter { arms[$0] == "holdout" }
         let sent = (0..<Self.rowCount).filter { arms[$0] != "holdout" }
-        let token = campaign.tokens.token
+        let token = tokens.token
         let rows = [held[0], held[0], held[1], sent[0], sent[0], sent[1], held[2]].map(token)
         let list = try campaign.directory.write(
             rows.joined(separator: "\n") + "\nnonsense\n", to: "copies.txt")
