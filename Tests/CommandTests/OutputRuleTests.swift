@@ -1,5 +1,6 @@
 import BroadsideTestSupport
 import Foundation
+import Synchronization
 import Testing
 
 /// No command writes over what it reads, over a ledger, or in the place of a link; known before
@@ -119,7 +120,7 @@ struct OutputRuleTests {
                 "-c",
                 "'\(try Broadside.path())' ledger export --ledger '\(fixture.path)/ledger' "
                     + "--output /dev/stdout | cat",
-            ], in: fixture.directory)
+            ], in: fixture.scratch)
         #expect(finished.output.hasPrefix("line,token,state"), "\(finished.errors)")
         var information = stat()
         #expect(lstat("/dev/stdout", &information) == 0)
@@ -142,7 +143,7 @@ struct OutputRuleTests {
                 server.endpoint,
                 "--ledger",
                 "\(fixture.path)/probed", "--then-prune", fixture.expand(target),
-            ], in: fixture.directory)
+            ], in: fixture.scratch)
         #expect(finished.exitCode == 2, "\(finished.errors)")
         #expect(finished.errorLines.count == 1 && finished.errors.contains("--then-prune"))
         #expect(finished.errors.contains(says), "\(finished.errors)")
@@ -173,8 +174,12 @@ struct OutputRuleTests {
 
 /// Files of all kinds that must not be written over, and their content.
 final class OutputFixture: Sendable {
-    let directory: TemporaryDirectory
+    private let directory: TemporaryDirectory
+    /// Where outputs of processes go.
+    let scratch: TemporaryDirectory
     nonisolated(unsafe) private let server: RecordingServer
+    /// What `content` returned last.
+    private let lastContent = Mutex<[String: Data]?>(nil)
 
     var path: String { directory.path }
 
@@ -189,6 +194,7 @@ final class OutputFixture: Sendable {
     private init() throws {
         let campaign = try Campaign(rows: 5)
         directory = campaign.directory
+        scratch = try TemporaryDirectory()
         server = try RecordingServer("plain", ["--answer", "silence"])
         let path = directory.path
         let manager = FileManager.default
@@ -245,24 +251,25 @@ final class OutputFixture: Sendable {
     }
 
     func expectRefusal(_ arguments: [String], option: String) throws {
-        let before = try content()
-        let finished = try Broadside.run(arguments, in: directory, limit: 60)
+        let before = try lastContent.withLock { $0 } ?? content()
+        let finished = try Broadside.run(arguments, in: scratch, limit: 60)
         #expect(finished.exitCode == 2, "\(arguments): \(finished.errors)")
         #expect(finished.errorLines.count == 1, "\(arguments): \(finished.errors)")
         // The option that was given is the one that is named.
         #expect(
             finished.errorLines.first?.contains("--\(option)") == true,
             "\(arguments): \(finished.errors)")
-        #expect(try content() == before, "\(arguments)")
+        let after = try content()
+        #expect(after == before, "\(arguments)")
+        lastContent.withLock { $0 = after }
         #expect(try server.events().isEmpty, "\(arguments)")
     }
 
-    /// Every file's and link's content, but for outputs of processes.
+    /// Every file's and link's content.
     private func content() throws -> [String: Data] {
         let manager = FileManager.default
         var content: [String: Data] = [:]
-        for name in try manager.subpathsOfDirectory(atPath: path)
-        where !name.contains("-std") {
+        for name in try manager.subpathsOfDirectory(atPath: path) {
             let file = "\(path)/\(name)"
             if let target = try? manager.destinationOfSymbolicLink(atPath: file) {
                 content[name] = Data("-> \(target)".utf8)
