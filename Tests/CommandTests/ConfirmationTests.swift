@@ -42,7 +42,8 @@ struct ConfirmationTests {
         _ command: String
     ) throws {
         let campaign = try Campaign(rows: 3)
-        for typed in ["no", "", "yes", "4", "33", "-3"] {
+        // `ListSizeTests` have all texts.
+        for typed in command == "send" ? ["no", "", "yes", "4", "33", "-3"] : ["", "4"] {
             let finished = try answer(typed, command, campaign)
             #expect(finished.exitCode == 2, "\(typed): \(finished.output)")
             #expect(finished.output.contains("3 devices of Apple's production"))
@@ -59,7 +60,7 @@ struct ConfirmationTests {
     func `Each spelling of Apple's production host asks for confirmation`(_ endpoint: String) throws
     {
         let campaign = try Campaign(rows: 3)
-        for command in ["send", "probe"] {
+        for command in endpoint.hasPrefix("API") ? ["send", "probe"] : ["send"] {
             let finished = try answer("no", command, campaign, ["--endpoint", endpoint])
             #expect(finished.exitCode == 2, "\(finished.output)")
             #expect(finished.output.contains("3 devices of Apple's production"))
@@ -185,8 +186,6 @@ struct ConfirmationTests {
         #expect((30_000_000...50_000_000).contains(try #require(Int(digits))))
         #expect(text.contains("This goes to about \(estimate) devices of Apple's production"))
         #expect(text.contains("Type \"about \(digits)\" (the list is too long"), "\(text)")
-        // The number alone would say that it is known.
-        #expect(try ask(digits).exitCode == 2)
         let confirmed = try ask(
             "About \(estimate)", ["--proxy", "http://127.0.0.1:1", "--give-up-after", "1s"])
         #expect(confirmed.exitCode == 1, "\(confirmed.output)")
