@@ -58,7 +58,7 @@ struct AdviceCauseTests: AdviceReading {
     @Test(arguments: AdviceCause.allCases)
     func `The stop advice for each cause leads to a finished campaign`(cause: AdviceCause) throws {
         let rows = [
-            AdviceCause.heldBack: 20, .allRefused: 3, .canaryWithoutResponses: 300,
+            AdviceCause.complete: 200, .heldBack: 20, .allRefused: 3, .canaryWithoutResponses: 300,
             .tooManyBadTokens: 18_000, .tooManyInvalid: 12_000, .ledgerFailed: 20_000,
             .ledgerGone: 10_000, .superseded: 10_000, .listFailed: 6_000,
             .listFaulty: 60_000,
@@ -406,10 +406,11 @@ struct AdviceCauseTests: AdviceReading {
         let campaign = scene.campaign
         let library = try Shim.compile("fail-calls", in: scene.directory)
         let word = "\(scene.directory.path)/fail"
-        let offset = try scene.directory.write("+0", to: "offset")
-        var environment = try FakeTime.following(offset)
-        environment["LD_PRELOAD"] = "\(environment["LD_PRELOAD"] ?? "") \(library)"
-        environment["FAIL_FILE"] = word
+        var environment = ["LD_PRELOAD": library, "FAIL_FILE": word]
+        if cause == .signingFailed {
+            let offset = try scene.directory.write("+0", to: "offset")
+            environment.merge(try FakeTime.following(offset)) { "\($1) \($0)" }
+        }
         let process = try Broadside.start(
             campaign.arguments(
                 to: try scene.local(), ["--rate", "1000", "--reactors", "1"]),
