@@ -47,10 +47,13 @@ struct SecretValueTests {
         let without: Set<String> = isCredential ? ["auth-key", "key-id", "team-id"] : []
         for (value, parts) in Self.secrets(key) {
             let words = value.split { $0 == " " || $0 == "\n" }.map(String.init)
-            for given in [
-                ["--\(option)=\(value)"], ["--\(option)", value],
-                ["--\(option)=\(words[0])"] + words.dropFirst(), ["--\(option)"] + words,
-            ] {
+            let spellings = [
+                ["--\(option)", value], ["--\(option)"] + words, ["--\(option)=\(value)"],
+                ["--\(option)=\(words[0])"] + words.dropFirst(),
+            ]
+            // All options are parsed alike: one has all spellings. A value of one word has fewer.
+            let given = Set(option == "auth-key" ? spellings : Array(spellings.prefix(2)))
+            for given in given {
                 var more = (needs[option] ?? []) + given + ["--dry-run"]
                 if option == "auth-key" {
                     more += ["--key-id", Campaign.keyID, "--team-id", Campaign.teamID]
