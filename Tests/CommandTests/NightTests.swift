@@ -141,7 +141,7 @@ struct NightTests {
     @Test func `A night that was stopped continues after midnight until its length is over`() throws
     {
         let server = try RecordingServer()
-        let nights = try Nights(rows: 2_000, endpoint: server.endpoint, ["--rate", "1000"])
+        let nights = try Nights(rows: 600, endpoint: server.endpoint, ["--rate", "200"])
         let stopped = try nights.start(at: (1, "23:55"))
         try nights.waitForRows(stopped, day: 1)
         stopped.send(signal: SIGTERM)
@@ -158,7 +158,7 @@ struct NightTests {
         let continued = try nights.run(at: (2, "00:30"))
         #expect(continued.exitCode == 0, "\(continued.errors)")
         #expect(continued.errors.contains("the night of \(nights.date(1)) continues in"))
-        #expect(try nights.statistics(1).accepted == 2_000)
+        #expect(try nights.statistics(1).accepted == 600)
         let again = try nights.run(at: (2, "11:54"))
         #expect(again.exitCode == 0 && again.errors.contains("is finished: nothing is sent"))
         #expect(
@@ -170,7 +170,7 @@ struct NightTests {
         let byDay = try nights.run(["--dry-run"], at: (2, "11:00"))
         #expect(byDay.errors.contains("the night of \(nights.date(2)) would begin"))
         #expect(try nights.run(at: (2, "23:55")).exitCode == 0)
-        #expect(try nights.statistics(2).accepted == 2_000)
+        #expect(try nights.statistics(2).accepted == 600)
         let tally = try server.tally(nights.campaign.tokens)
         #expect(tally.counts.allSatisfy { $0 == 2 })
     }
@@ -294,7 +294,7 @@ struct NightTests {
 
     @Test func `Of two starts at once one sends, and the other is exit 7`() throws {
         let server = try RecordingServer()
-        let nights = try Nights(rows: 3_000, endpoint: server.endpoint, ["--rate", "2000"])
+        let nights = try Nights(rows: 600, endpoint: server.endpoint, ["--rate", "400"])
         let one = try nights.start(at: (1, "23:55"))
         let two = try nights.start(at: (1, "23:55"))
         let ends = [try one.wait(limit: 120), try two.wait(limit: 120)]
