@@ -33,8 +33,9 @@ import Testing
         #expect(selection.total == 5000 && selection.dropped == 3000 && selection.hasMore)
         #expect(log.select(after: 4999, limit: 10, .init()).rows.map(\.number) == [5000])
         #expect(!log.select(after: 4999, limit: 10, .init()).hasMore)
-        #expect(log.count(after: 0, .init()).count == 2000)
-        #expect(log.count(after: 4990, .init()) == (10, 5000))
+        var (start, mark) = (log.mark(0), log.mark(4990))
+        #expect(log.count(after: &start, .init()) == 2000)
+        #expect(log.count(after: &mark, .init()) == 10 && mark.number == 5000)
         log.removeAll()
         #expect(numbers(log).isEmpty)
         log.append(request("1"))
@@ -61,7 +62,24 @@ import Testing
         #expect(numbers(log, .init(status: 410)) == [2])
         #expect(numbers(log, .init(reason: "Unregistered")).isEmpty)
         #expect(numbers(log, .init(headers: [("apns-topic", "c.d")])) == [3])
-        #expect(log.count(after: 1, .init(token: "aa")) == (1, 3))
+        var mark = log.mark(1)
+        #expect(log.count(after: &mark, .init(token: "aa")) == 1 && mark.number == 3)
+    }
+
+    @Test func `Requests up to a mark count only after a reset, even if they are still to come`() {
+        let log = ReceivedLog(limit: 10)
+        log.append(request("aa"))
+        var mark = log.mark(3)
+        for _ in 2...3 {
+            #expect(log.count(after: &mark, .init()) == 0)
+            log.append(request("aa"))
+        }
+        #expect(log.count(after: &mark, .init()) == 0 && mark.number == 3)
+        log.append(request("aa"))
+        #expect(log.count(after: &mark, .init()) == 1 && mark.number == 4)
+        log.removeAll()
+        for _ in 1...5 { log.append(request("aa")) }
+        #expect(log.count(after: &mark, .init()) == 5 && mark.number == 5)
     }
 
     /// Read by Foundation's parser.

@@ -170,18 +170,15 @@ struct ControlCommands: Sendable {
         }
         let log = try log()
         let filter = try filter(request)
-        var seen = try request.number("after", in: 0...(.max), default: 0)
+        var mark = log.mark(try request.number("after", in: 0...(.max), default: 0))
         var found: UInt64 = 0
         let deadline = ClockStart.monotonicNanoseconds() + nanoseconds
         while true {
-            let next = log.count(after: seen, filter)
-            found += UInt64(next.count)
-            // After a reset, requests are numbered from 1 again.
-            seen = next.last
+            found += UInt64(log.count(after: &mark, filter))
             if found >= count {
                 var line = Self.success
                 line.add("count", found)
-                line.add("last", seen)
+                line.add("last", mark.number)
                 return line.object
             }
             guard ClockStart.monotonicNanoseconds() < deadline, !shared.isStopping else {

@@ -19,6 +19,15 @@ final class ReceivedLog: Sendable {
         var last: UInt64 = 0
         /// Number of requests that were removed.
         var dropped: UInt64 = 0
+        /// Number of calls of `removeAll`.
+        var resets: UInt64 = 0
+    }
+
+    /// A location in the log, after the request with a number.
+    struct Mark {
+        fileprivate(set) var number: UInt64
+        /// The number of resets at which the request has, or will have, this number.
+        fileprivate var resets: UInt64
     }
 
     private let state = Mutex(State())
@@ -88,24 +97,31 @@ final class ReceivedLog: Sendable {
         }
     }
 
-    /// Counts the requests that a filter selects and whose number is greater than `number`. Also
-    /// returns the number of the last request.
-    func count(after number: UInt64, _ filter: ReceivedFilter) -> (count: Int, last: UInt64) {
+    /// Returns the mark after the request with a number, which may be still to come.
+    func mark(_ number: UInt64) -> Mark {
+        state.withLock { Mark(number: number, resets: $0.resets) }
+    }
+
+    /// Counts the requests after a mark that a filter selects, and moves the mark after the last
+    /// request. If a reset came since, counts all requests after the reset.
+    func count(after mark: inout Mark, _ filter: ReceivedFilter) -> Int {
         state.withLock { state in
-            guard state.last > number else { return (0, state.last) }
+            if mark.resets != state.resets { mark = Mark(number: 0, resets: state.resets) }
+            guard state.last > mark.number else { return 0 }
             // The rows have consecutive numbers.
             let known = UInt64(state.rows.count - state.first)
-            let unseen = Int(min(known, state.last - number))
+            let unseen = Int(min(known, state.last - mark.number))
+            mark.number = state.last
             var count = 0
             for row in state.rows[(state.rows.count - unseen)...] where filter.selects(row) {
                 count += 1
             }
-            return (count, state.last)
+            return count
         }
     }
 
     /// Removes all requests. The next request has the number 1.
-    func removeAll() { state.withLock { $0 = State() } }
+    func removeAll() { state.withLock { $0 = State(resets: $0.resets + 1) } }
 }
 
 /// One request as it was received, and the response to it: a request over HTTP/2, or a notification
