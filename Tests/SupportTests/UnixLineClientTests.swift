@@ -84,4 +84,41 @@ import Testing
         withExtendedLifetime(first) {}
         for socket in [silent, full, ending] { close(socket) }
     }
+
+    @Test func `A response above the request's limit has a failure of its own`() throws {
+        let directory = try TemporaryDirectory()
+        let path = "\(directory.path)/socket"
+        let socket = try Self.listen(path, queue: 2)
+        let server = try WorkerThread {
+            for count in [100, 99] {
+                let client = accept(socket, nil, nil)
+                let bytes = [UInt8](repeating: 0x78, count: count) + (count < 100 ? [0x0a] : [])
+                _ = SystemCall.send(client, bytes.rawSpan)
+                close(client)
+            }
+        }
+        var outcomes: [Result<String, UnixLineClient.Failure>] = []
+        for _ in 0..<2 {
+            UnixLineClient.ask(1) { _ in
+                UnixLineClient(path, request: "received", responseLimit: 100)
+            } _: {
+                outcomes.append($1)
+            }
+        }
+        #expect(
+            outcomes == [.failure(.tooLong), .success(String(repeating: "x", count: 99))])
+        server.join()
+        close(socket)
+    }
+
+    @Test(arguments: [
+        ("wait 5", 10), ("wait 5 timeout=20s token=aa", 20), ("wait timeout=1500ms 5", 2),
+        ("wait 5 timeout=0s", 0), ("wait 5 timeout=61s", 0), ("wait 5 timeout=", 0),
+        ("status", 0), ("received timeout=20s", 0),
+    ])
+    func `A client waits for a response to wait as long as the wait may last`(
+        line: String, seconds: Int
+    ) {
+        #expect(WaitTimeout.seconds(ofRequest: line) == seconds)
+    }
 }

@@ -78,6 +78,86 @@ import Testing
         #expect(received(client) == (String(repeating: "x", count: 100) + "\n", false))
     }
 
+    @Test func `While a client waits for its response, others are served`() throws {
+        let server = try make()
+        defer { server.end() }
+        let (waiting, other) = (
+            try #require(UnixConnection(path)), try #require(UnixConnection(path))
+        )
+        var isThere = false
+        func serve() {
+            server.serve(deferring: { line in
+                line == "later" ? .later { isThere ? "<later>" : nil } : .now("<\(line)>")
+            })
+        }
+        send("one\nlater\ntwo\n", to: waiting)
+        serve()
+        send("three\n", to: other)
+        send("four\n", to: waiting)
+        serve()
+        #expect(received(waiting) == ("<one>\n", false))
+        #expect(received(other) == ("<three>\n", false))
+        isThere = true
+        serve()
+        #expect(received(waiting) == ("<later>\n<two>\n<four>\n", false))
+        send("later\n", to: waiting)
+        serve()
+        #expect(received(waiting) == ("<later>\n", false))
+    }
+
+    /// A shell closes its side for writing after the last command, and still reads.
+    @Test func `A client that waits may end its requests, and leaves when it closes`() throws {
+        let server = try make()
+        defer { server.end() }
+        var checks = 0
+        var isThere = false
+        func serve() {
+            server.serve(deferring: { _ in
+                .later {
+                    checks += 1
+                    return isThere ? "<later>" : nil
+                }
+            })
+        }
+        let reading = try #require(UnixConnection(path))
+        var leaving = UnixConnection(path)
+        for client in [reading, try #require(leaving)] { send("later\n", to: client) }
+        #expect(shutdown(reading.descriptor, Int32(SHUT_WR)) == 0)
+        serve()
+        leaving = nil
+        for _ in 0..<2 { serve() }
+        checks = 0
+        serve()
+        #expect(checks == 1 && leaving == nil)
+        isThere = true
+        serve()
+        #expect(received(reading) == ("<later>\n", true))
+    }
+
+    @Test func `Only an idle client makes room, and without one a new client is refused`() throws {
+        let server = try make()
+        defer { server.end() }
+        func serve() {
+            server.serve(deferring: { $0 == "later" ? .later { nil } : .now("<\($0)>") })
+        }
+        let clients = try (0..<UnixLineServer.clientsLimit).map { _ in
+            try #require(UnixConnection(path))
+        }
+        for client in clients.dropLast() { send("later\n", to: client) }
+        serve()
+        // The idle client is the newest.
+        send("last\n", to: clients[clients.count - 1])
+        serve()
+        let next = try #require(UnixConnection(path))
+        send("later\n", to: next)
+        serve()
+        #expect(clients.map { received($0).isAtEnd } == clients.indices.map { $0 == 7 })
+        let refused = try #require(UnixConnection(path))
+        serve()
+        let (text, isAtEnd) = received(refused)
+        #expect(text.contains("8 clients wait for responses") && isAtEnd, "\(text)")
+    }
+
     @Test func `The number of requests at once is limited`() throws {
         let lines = String(repeating: "a\n", count: 40)
         for (limit, count) in [(16, 16), (Int.max, 40)] {

@@ -13,11 +13,15 @@ public enum ControlClient {
     /// - Returns: The response, one line of JSON.
     /// - Throws: Exit code 1 if no process listens on the socket, or no response comes.
     public static func ask(path: String, request: String) throws(BroadsideError) -> String {
+        let seconds = UnixLineClient.timeoutSeconds + WaitTimeout.seconds(ofRequest: request)
+        let question = UnixLineClient(
+            path, request: request, seconds: seconds, responseLimit: UnixLineClient.listLimit)
         do throws(UnixLineClient.Failure) {
-            return try outcome(UnixLineClient(path, request: request)).get()
+            return try outcome(question).get()
         } catch {
             guard case .unreachable(let code) = error else {
-                throw noResponse(error, path, "the process that listens on \(path)")
+                throw noResponse(
+                    error, path, "the process that listens on \(path)", seconds: seconds)
             }
             throw BroadsideError(
                 "nothing listens on \(path) (\(describe(errno: code))): name the socket that a "
@@ -93,13 +97,20 @@ public enum ControlClient {
     }
 
     private static func noResponse(
-        _ failure: UnixLineClient.Failure, _ path: String, _ process: String
+        _ failure: UnixLineClient.Failure, _ path: String, _ process: String,
+        seconds: Int = UnixLineClient.timeoutSeconds
     ) -> BroadsideError {
         let message =
-            failure == .silent
-            ? "\(process) does not respond within \(UnixLineClient.timeoutSeconds) s: if it is suspended, "
-                + "continue it with kill -CONT PID, where PID is its process ID"
-            : "\(path) does not respond: the process may just have ended"
+            switch failure {
+            case .silent:
+                "\(process) does not respond within \(seconds) s: if it is suspended, "
+                    + "continue it with kill -CONT PID, where PID is its process ID"
+            case .tooLong:
+                "the response of \(process) is too long: ask for fewer requests, such as received "
+                    + "limit=100"
+            case .ended, .unreachable:
+                "\(path) does not respond: the process may just have ended"
+            }
         return BroadsideError(message, exitCode: 1)
     }
 

@@ -25,7 +25,7 @@ enum ControlCommand {
             started with --control PATH.
 
             Exit codes: 0 done; 1 no run is writing DIR, nothing listens on PATH, or no response comes
-            within 10 s; 2 the request is wrong, or DIR is not a ledger.
+            within 10 s (for a simulator's wait: 10 s after its timeout); 2 the request is wrong, or DIR is not a ledger.
             """,
         sections: [
             OptionSection(

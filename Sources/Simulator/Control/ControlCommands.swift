@@ -15,24 +15,43 @@ struct ControlCommands: Sendable {
     /// Maximum number of requests in a response to `received`.
     static let receivedLimit: UInt64 = 10_000
     private static let receivedDefault: UInt64 = 1000
-    /// Maximum duration of a `wait`, in seconds.
-    static let waitSeconds: UInt64 = 60
-    private static let waitDefaultNanoseconds: UInt64 = 10_000_000_000
     /// Maximum number of requests that `wait` can wait for.
     private static let waitCount: UInt64 = 10_000_000
     /// Maximum time until all threads have dropped their connections, nanoseconds.
     private static let dropNanoseconds: UInt64 = 2_000_000_000
-    /// Time between two checks of whether a `wait` is over, microseconds.
+    /// Time between two checks of whether a command can respond, microseconds.
     private static let pauseMicroseconds: UInt32 = 2000
 
     /// Executes one command line and returns its response.
     func response(_ line: String) -> String {
-        let words = line.split(whereSeparator: \.isWhitespace).map(String.init)
         do throws(ControlProblem) {
-            return try execute(ControlRequest(words: words))
+            return try execute(Self.request(line))
         } catch {
             return Self.failure(error.message)
         }
+    }
+
+    /// Executes one command line. The response to `wait` follows later, so that a server can
+    /// serve other clients before.
+    func deferredResponse(_ line: String) -> UnixLineServer.Response {
+        do throws(ControlProblem) {
+            let request = try Self.request(line)
+            guard request.command == .wait else { return .now(try execute(request)) }
+            var wait = try requestWait(request)
+            return .later {
+                do throws(ControlProblem) {
+                    return try wait.response()
+                } catch {
+                    return Self.failure(error.message)
+                }
+            }
+        } catch {
+            return .now(Self.failure(error.message))
+        }
+    }
+
+    private static func request(_ line: String) throws(ControlProblem) -> ControlRequest {
+        try ControlRequest(words: line.split(whereSeparator: \.isWhitespace).map(String.init))
     }
 
     /// Executes a command and returns its response.
@@ -157,38 +176,25 @@ struct ControlCommands: Sendable {
     }
 
     private func wait(_ request: ControlRequest) throws(ControlProblem) -> String {
-        let count = try request.number("count", in: 1...Self.waitCount, default: 1)
-        var nanoseconds = Self.waitDefaultNanoseconds
-        if let text = request.arguments["timeout"] {
-            guard let given = parseDuration(text), given <= Self.waitSeconds * 1_000_000_000 else {
-                throw ControlProblem(
-                    .invalid,
-                    "timeout '\(ForeignText.escaped(text))' is not a duration of at most "
-                        + "\(Self.waitSeconds)s: write it like 500ms or 10s")
-            }
-            nanoseconds = given
-        }
-        let log = try log()
-        let filter = try filter(request)
-        var mark = log.mark(try request.number("after", in: 0...(.max), default: 0))
-        var found: UInt64 = 0
-        let deadline = ClockStart.monotonicNanoseconds() + nanoseconds
+        var wait = try requestWait(request)
         while true {
-            found += UInt64(log.count(after: &mark, filter))
-            if found >= count {
-                var line = Self.success
-                line.add("count", found)
-                line.add("last", mark.number)
-                return line.object
-            }
-            guard ClockStart.monotonicNanoseconds() < deadline, !shared.isStopping else {
-                throw ControlProblem(
-                    .late,
-                    "only \(found) of \(count) requests came within the timeout: list them with "
-                        + "'received', or wait longer with timeout=30s")
-            }
+            if let response = try wait.response() { return response }
             usleep(Self.pauseMicroseconds)
         }
+    }
+
+    private func requestWait(_ request: ControlRequest) throws(ControlProblem) -> RequestWait {
+        let count = try request.number("count", in: 1...Self.waitCount, default: 1)
+        let timeout = request.arguments["timeout"]
+        guard let nanoseconds = WaitTimeout.nanoseconds(timeout) else {
+            throw ControlProblem(
+                .invalid,
+                "timeout '\(ForeignText.escaped(timeout ?? ""))' is not a duration of at most "
+                    + "\(WaitTimeout.limitSeconds)s: write it like 500ms or 10s")
+        }
+        return RequestWait(
+            count: count, after: try request.number("after", in: 0...(.max), default: 0),
+            try filter(request), nanoseconds: nanoseconds, log: try log(), shared: shared)
     }
 
     private func reset() -> String {

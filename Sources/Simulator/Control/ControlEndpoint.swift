@@ -8,7 +8,7 @@ final class ControlEndpoint: Sendable {
     /// Settings of the HTTP server. Each `wait` has a thread of its own, and the timeout is longer
     /// than the longest `wait`.
     private static let settings = HTTPDaemon.Settings(
-        connectionsLimit: 32, timeoutSeconds: UInt32(2 * ControlCommands.waitSeconds),
+        connectionsLimit: 32, timeoutSeconds: UInt32(2 * WaitTimeout.limitSeconds),
         isThreaded: true)
 
     private let daemon: HTTPDaemon

@@ -21,7 +21,7 @@ public final class ProviderEndpoint: Sendable {
     private let devices: DeviceStore?
     private let control: ControlSocket?
     private let controlEndpoint: Mutex<ControlEndpoint?>
-    private let commands: ControlCommands
+    let commands: ControlCommands
     private let instruments: Instruments
     /// The address and port of the HTTP endpoint for commands; nil if there is none.
     public let controlAddress: String?
@@ -69,7 +69,7 @@ public final class ProviderEndpoint: Sendable {
         controlAddress = endpoint?.address
         controlEndpoint = Mutex(endpoint)
         let control = try options.control.map { path throws(SimulatorError) in
-            try ControlSocket(path: path) { commands.response($0) }
+            try ControlSocket(path: path) { commands.deferredResponse($0) }
         }
         self.control = control
         let listeners: [Int32]

@@ -10,8 +10,10 @@ package struct UnixLineClient {
         case unreachable(Int32)
         /// The process accepted no connection or sent no response in time.
         case silent
-        /// The process closed the connection, or its response was longer than `responseLimit`.
+        /// The process closed the connection.
         case ended
+        /// The response is longer than the request's limit.
+        case tooLong
     }
 
     /// The response (a line of JSON) or the failure; nil while the request is pending.
@@ -22,13 +24,18 @@ package struct UnixLineClient {
     /// An object that must live as long as the path is used.
     private let kept: AnyObject?
     private let deadline: UInt64
+    private let responseLimit: Int
     private var connection: UnixConnection?
     private var received: [UInt8] = []
 
-    /// Seconds within which a process must accept the connection and respond.
+    /// Seconds within which a process must accept the connection and respond, unless the request
+    /// sets another time.
     package static let timeoutSeconds = 10
-    /// Maximum byte count of a response.
-    static let responseLimit = 1 << 20
+    /// Maximum byte count of a response, unless the request sets another limit.
+    package static let responseLimit = 1 << 20
+    /// Maximum byte count of a response that lists requests. A simulator keeps at most 64 MiB of
+    /// requests, and hexadecimal digits double the size of a payload.
+    package static let listLimit = 256 << 20
     /// Maximum number of simultaneous requests; each uses two descriptors.
     static let limit = 256
     /// Milliseconds until a process with a full queue is retried.
@@ -38,12 +45,18 @@ package struct UnixLineClient {
     ///
     /// - Parameters:
     ///   - path: The path of the socket.
+    ///   - seconds: Time within which the process must accept the connection and respond.
+    ///   - responseLimit: Maximum byte count of the response.
     ///   - kept: An object that must live as long as the path is used.
-    package init(_ path: String, request: String, keeping kept: AnyObject? = nil) {
+    package init(
+        _ path: String, request: String, seconds: Int = UnixLineClient.timeoutSeconds,
+        responseLimit: Int = UnixLineClient.responseLimit, keeping kept: AnyObject? = nil
+    ) {
         self.path = path
         self.request = Array(request.utf8) + [0x0a]
         self.kept = kept
-        deadline = Clock.now().nanoseconds + UInt64(Self.timeoutSeconds) * second
+        self.responseLimit = responseLimit
+        deadline = Clock.now().nanoseconds + UInt64(seconds) * second
     }
 
     /// Queries several processes.
@@ -112,7 +125,7 @@ package struct UnixLineClient {
             if received.last == 0x0a {
                 return end(.success(String(decoding: received.dropLast(), as: UTF8.self)))
             }
-            guard received.count < Self.responseLimit else { return end(.failure(.ended)) }
+            guard received.count < responseLimit else { return end(.failure(.tooLong)) }
         }
     }
 

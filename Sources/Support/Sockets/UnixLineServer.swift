@@ -24,9 +24,19 @@ package final class UnixLineServer {
         }
     }
 
+    /// The response to a request.
+    package enum Response {
+        case now(String)
+        /// The closure returns the response, or nil as long as there is none. Until then, further
+        /// requests of the same client wait, and other clients are served.
+        case later(() -> String?)
+    }
+
     private struct Client {
         var descriptor: Int32
         var received: [UInt8] = []
+        /// Returns the response that the client waits for, or nil as long as there is none.
+        var awaited: (() -> String?)?
         /// Number of the call of `serve` in which the client connected or last sent data.
         var lastActive: UInt64
     }
@@ -54,6 +64,8 @@ package final class UnixLineServer {
 
     /// Time for which `wait` ignores new connections if no more files can be opened.
     private static let acceptPauseMilliseconds: Int32 = 100
+    /// Time between two checks of whether a response that a client waits for exists.
+    private static let responsePauseMilliseconds: Int32 = 2
 
     /// Creates the socket; a stale one is replaced, any other file is left unchanged.
     ///
@@ -144,16 +156,21 @@ package final class UnixLineServer {
         .file(option: option, path, errno: errno, advice)
     }
 
-    /// Waits until there is a request to serve.
+    /// Waits until there is a request to serve, or a response that a client waits for may exist.
     ///
     /// - Returns: False if `other` has become readable instead.
     package func wait(orFor other: Int32) -> Bool {
         // A connection that can't be accepted would end the wait at once.
         let listener = isOutOfFiles ? -1 : descriptor
-        var waited = ([other, listener] + clients.map(\.descriptor)).map {
-            pollfd(fd: $0, events: Int16(POLLIN), revents: 0)
+        var waited = [other, listener].map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+        // The further requests of a client that waits are not read yet.
+        waited += clients.map {
+            pollfd(
+                fd: $0.descriptor, events: $0.awaited == nil ? Int16(POLLIN) : 0, revents: 0)
         }
-        while SystemCall.poll(&waited, isOutOfFiles ? Self.acceptPauseMilliseconds : -1) < 0 {
+        var pause = isOutOfFiles ? Self.acceptPauseMilliseconds : -1
+        if clients.contains(where: { $0.awaited != nil }) { pause = Self.responsePauseMilliseconds }
+        while SystemCall.poll(&waited, pause) < 0 {
             guard errno == EINTR else { return false }
         }
         return waited[0].revents == 0
@@ -163,6 +180,13 @@ package final class UnixLineServer {
     ///
     /// - Parameter respond: Maps a request line to a response line.
     package func serve(_ respond: (String) -> String) {
+        serve(deferring: { .now(respond($0)) })
+    }
+
+    /// Responds to all requests received so far whose responses exist, without waiting for more.
+    ///
+    /// - Parameter respond: Maps a request line to a response line, or to one that follows later.
+    package func serve(deferring respond: (String) -> Response) {
         precondition(!hasEnded)
         rounds += 1
         for index in clients.indices.reversed() { serve(index, respond) }
@@ -172,7 +196,10 @@ package final class UnixLineServer {
             guard client >= 0 else { break }
             _ = fcntl(client, F_SETFD, FD_CLOEXEC)
             _ = fcntl(client, F_SETFL, O_NONBLOCK)
-            if clients.count == Self.clientsLimit { dropQuietest() }
+            guard clients.count < Self.clientsLimit || dropQuietest() else {
+                refuse(client)
+                continue
+            }
             clients.append(Client(descriptor: client, lastActive: rounds))
             // Requests already received are handled before another connection may replace this one.
             serve(clients.count - 1, respond)
@@ -180,7 +207,7 @@ package final class UnixLineServer {
         assert(clients.count <= Self.clientsLimit, "the quietest client makes room for a new one")
     }
 
-    private func serve(_ index: Int, _ respond: (String) -> String) {
+    private func serve(_ index: Int, _ respond: (String) -> Response) {
         let (isOpen, hasReceived) = respondToLines(of: &clients[index], respond)
         if hasReceived { clients[index].lastActive = rounds }
         if !isOpen { drop(index) }
@@ -188,23 +215,59 @@ package final class UnixLineServer {
 
     private func drop(_ index: Int) { close(clients.remove(at: index).descriptor) }
 
-    private func dropQuietest() {
-        let quietest = clients.indices.min { clients[$0].lastActive < clients[$1].lastActive }
-        if let quietest { drop(quietest) }
+    /// Ends the connection that has been idle longest.
+    ///
+    /// - Returns: False if all clients wait for responses.
+    private func dropQuietest() -> Bool {
+        let idle = clients.indices.filter { clients[$0].awaited == nil }
+        let quietest = idle.min { clients[$0].lastActive < clients[$1].lastActive }
+        guard let quietest else { return false }
+        drop(quietest)
+        return true
     }
 
-    /// Reads and handles whole lines.
+    private func refuse(_ descriptor: Int32) {
+        _ = reply(
+            "{\"ok\":false,\"error\":\"\(Self.clientsLimit) clients wait for responses: try again "
+                + "when one has its response\"}",
+            to: Client(descriptor: descriptor, lastActive: rounds))
+        close(descriptor)
+    }
+
+    /// Sends the response that a client waits for, then reads and handles whole lines.
     ///
-    /// - Returns: Whether the connection remains usable, and whether any data arrived.
+    /// - Returns: Whether the connection remains usable, and whether the client is active: data
+    ///   arrived, or the client waits for a response.
     private func respondToLines(
-        of client: inout Client, _ respond: (String) -> String
+        of client: inout Client, _ respond: (String) -> Response
     ) -> (isOpen: Bool, hasReceived: Bool) {
+        if let awaited = client.awaited {
+            guard let text = awaited() else { return (!hasHungUp(client), true) }
+            client.awaited = nil
+            guard reply(text, to: client), handleLines(of: &client, respond) else {
+                return (false, true)
+            }
+            if client.awaited != nil { return (true, true) }
+        }
         var room = [UInt8](repeating: 0, count: limits.lineBytes)
         let count = SystemCall.receive(client.descriptor, &room, 0)
         if count < 0 { return (errno == EAGAIN || errno == EINTR, false) }
         client.received += room[..<count]
+        guard handleLines(of: &client, respond) else { return (false, true) }
+        if client.awaited != nil { return (true, true) }
+        guard client.received.count <= limits.lineBytes else {
+            _ = reply("{\"ok\":false,\"error\":\"the line is too long\"}", to: client)
+            return (false, true)
+        }
+        return (count > 0, count > 0)
+    }
+
+    /// Handles the whole lines received so far, up to the first whose response follows later.
+    ///
+    /// - Returns: Whether the connection remains usable.
+    private func handleLines(of client: inout Client, _ respond: (String) -> Response) -> Bool {
         var handled = 0
-        while let end = client.received.firstIndex(of: 0x0a) {
+        while client.awaited == nil, let end = client.received.firstIndex(of: 0x0a) {
             var line = client.received[..<end]
             if line.last == 0x0d { line.removeLast() }
             handled += 1
@@ -212,17 +275,28 @@ package final class UnixLineServer {
                 _ = reply(
                     "{\"ok\":false,\"error\":\"too much at once: send one line per request\"}",
                     to: client)
-                return (false, true)
+                return false
             }
-            let text = respond(String(decoding: line, as: UTF8.self))
+            let response = respond(String(decoding: line, as: UTF8.self))
             client.received.removeSubrange(...end)
-            guard reply(text, to: client) else { return (false, true) }
+            let text: String? =
+                switch response {
+                case .now(let text): text
+                case .later(let awaited): awaited()
+                }
+            if let text {
+                guard reply(text, to: client) else { return false }
+            } else if case .later(let awaited) = response {
+                client.awaited = awaited
+            }
         }
-        guard client.received.count <= limits.lineBytes else {
-            _ = reply("{\"ok\":false,\"error\":\"the line is too long\"}", to: client)
-            return (false, true)
-        }
-        return (count > 0, count > 0)
+        return true
+    }
+
+    /// Returns whether the client has closed its connection. A client that only sends no more
+    /// requests still reads its responses.
+    private func hasHungUp(_ client: Client) -> Bool {
+        SystemCall.poll(client.descriptor, 0, 0) > 0
     }
 
     /// Returns whether the client accepted the response; a client that does not read its responses
