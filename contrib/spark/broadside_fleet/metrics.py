@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.server
+import os
 import socket
 import sys
 import threading
@@ -79,6 +81,9 @@ class MetricsFile:
         """Replaces the file."""
         try:
             with replacing(self.path, durable=False) as file:
+                # node_exporter is another user, and the file has no tokens and no secrets.
+                with contextlib.suppress(PermissionError):
+                    os.fchmod(file.fileno(), 0o644)
                 file.write(text.encode())
         except OSError as error:
             if not self._failed:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import os
 import random
 import subprocess
 import sys
@@ -226,9 +227,11 @@ def test_metrics_go_to_a_file_or_an_endpoint(
     path = tmp_path / "metrics.prom"
     target = metrics_target(str(path))
     assert isinstance(target, MetricsFile)
+    before = os.umask(0o077)
     for text in ("one\n", "another\n"):
         target.write(text)
-        assert path.read_text() == text
+        assert path.read_text() == text and path.stat().st_mode & 0o777 == 0o644
+    os.umask(before)
     assert [file.name for file in tmp_path.iterdir()] == ["metrics.prom"]
     target = metrics_target(str(tmp_path / "none" / "metrics.prom"))
     for text in ("one\n", "another\n"):
