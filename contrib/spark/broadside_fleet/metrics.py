@@ -25,6 +25,9 @@ def metrics_text(
 ) -> str:
     """All parts, in Prometheus' text format 0.0.4.
 
+    A part whose task has started and whose run has not yet reported its progress has no samples of rows: a counter
+    must not fall to 0 when a task starts again.
+
     Args:
         manifest: The freeze's.
         results: The results of finished parts, by part.
@@ -32,7 +35,7 @@ def metrics_text(
         rate: Allowed requests per second in total; None: unlimited.
     """
     files = [file for file in manifest["files"] if file["rows"]]
-    told = {part: status["progress"] for part, status in statuses.items()}
+    told = {part: status["progress"] for part, status in statuses.items() if status["progress"]}
     told.update((part, result["summary"]) for part, result in results.items())
     running = sum(status["state"] == "running" for status in statuses.values())
 

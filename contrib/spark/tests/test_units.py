@@ -6,6 +6,7 @@ import datetime
 import decimal
 import os
 import random
+import re
 import subprocess
 import sys
 import time
@@ -219,6 +220,19 @@ def test_metrics_of_all_parts() -> None:
     assert total("broadside_fleet_parts") == 3
     assert values["broadside_rate_limit_requests_per_second"] == 2500.5
     assert "rate_limit" not in metrics_text(manifest, {}, {}, None)
+
+
+def test_a_part_that_has_not_reported_progress_has_no_samples_of_rows() -> None:
+    """A counter that falls to 0 would count all rows of a part again when its task starts again."""
+    manifest = {"campaign_id": "c0ffee", "rows": 2000, "files": [{"part": n, "rows": 1000} for n in (1, 2)]}
+    text = metrics_text(
+        manifest, {},
+        {1: {"state": "running", "progress": {}}, 2: {"state": "running", "progress": {"accepted": 0}}}, None)
+    samples = [line for line in text.splitlines() if not line.startswith("#")]
+    of_rows = [line for line in samples if "rows_settled" in line or "in_flight" in line]
+    assert {part for line in of_rows for part in re.findall('fleet_part="(.)"', line)} == {"2"}
+    assert sum("list_rows" in line for line in samples) == 2
+    assert 'broadside_fleet_parts{state="running"} 2' in samples
 
 
 def test_metrics_go_to_a_file_or_an_endpoint(
