@@ -89,6 +89,7 @@ class Driver:
             work=work, broadside=broadside, rated=rate is not None, canary=canary, canary_part=None,
             start=secrets.token_hex(8))
         self.metrics = metrics
+        self.labels = work.read_labels()
         self.divider = None if rate is None else RateDivider(rate)
         self.sending.rate_file.unlink(missing_ok=True)
         write_json(self.sending.start_file, {"start": self.sending.start})
@@ -169,7 +170,7 @@ class Driver:
             self.told[part] = reason
         if self.metrics is not None:
             rate = None if self.divider is None else self.divider.total
-            self.metrics.write(metrics_text(self.manifest, results, statuses, rate))
+            self.metrics.write(metrics_text(self.manifest, results, statuses, rate, self.labels))
 
     def _stop_on_error(self) -> None:
         cause = self.sending.cancelled()

@@ -9,6 +9,7 @@ import socket
 import sys
 import threading
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Iterable, Iterator, Mapping, Optional, Union
 
 from .errors import FleetError
@@ -21,7 +22,8 @@ CONNECTION_SECONDS_LIMIT = 5
 
 def metrics_text(
     manifest: Mapping[str, Any], results: Mapping[int, Mapping[str, Any]],
-    statuses: Mapping[int, Mapping[str, Any]], rate: Optional[float]
+    statuses: Mapping[int, Mapping[str, Any]], rate: Optional[float],
+    labels: Mapping[str, str] = MappingProxyType({})
 ) -> str:
     """All parts, in Prometheus' text format 0.0.4.
 
@@ -33,44 +35,53 @@ def metrics_text(
         results: The results of finished parts, by part.
         statuses: The statuses of other parts; `progress` is Broadside's progress of the last second.
         rate: Allowed requests per second in total; None: unlimited.
+        labels: The campaign's labels, for each sample.
     """
     files = [file for file in manifest["files"] if file["rows"]]
     told = {part: status["progress"] for part, status in statuses.items() if status["progress"]}
     told.update((part, result["summary"]) for part, result in results.items())
     running = sum(status["state"] == "running" for status in statuses.values())
 
+    def sample(name: str, own: Mapping[str, Any], value: Any) -> str:
+        pairs = ",".join(f'{key}="{_escaped(str(text))}"' for key, text in sorted({**labels, **own}.items()))
+        return f"broadside_{name}{{{pairs}}} {value}" if pairs else f"broadside_{name} {value}"
+
     def lines() -> Iterator[str]:
         yield from _family("info", "gauge", "The campaign that is described.")
-        yield f'broadside_info{{campaign="{manifest["campaign_id"]}"}} 1'
+        yield sample("info", {"campaign": manifest["campaign_id"]}, 1)
         yield from _family("fleet_parts", "gauge", "Parts of the campaign that have rows, by state.")
         for state, count in (
             ("finished", len(results)), ("running", running),
             ("waiting", len(files) - len(results) - running),
         ):
-            yield f'broadside_fleet_parts{{state="{state}"}} {count}'
+            yield sample("fleet_parts", {"state": state}, count)
         yield from _family("list_rows", "gauge", "Rows of each part.")
         for file in files:
-            yield f'broadside_list_rows{{fleet_part="{file["part"]}"}} {file["rows"]}'
+            yield sample("list_rows", {"fleet_part": file["part"]}, file["rows"])
         yield from _family(
             "rows_settled_total", "counter", "Rows that are settled, over all attempts, by state.")
         for part, counts in sorted(told.items()):
             for state in STATES:
-                yield (f'broadside_rows_settled_total{{fleet_part="{part}",state="{state}"}}'
-                       f" {counts.get(state) or 0}")
+                yield sample(
+                    "rows_settled_total", {"fleet_part": part, "state": state}, counts.get(state) or 0)
         yield from _family("requests_in_flight", "gauge", "Requests that wait for their response.")
         for part, counts in sorted(told.items()):
             if part in statuses:
-                yield f'broadside_requests_in_flight{{fleet_part="{part}"}} {counts.get("in_flight") or 0}'
+                yield sample("requests_in_flight", {"fleet_part": part}, counts.get("in_flight") or 0)
         if rate is not None:
             yield from _family(
                 "rate_limit_requests_per_second", "gauge", "Requests per second that are allowed in all.")
-            yield f"broadside_rate_limit_requests_per_second {rate:g}"
+            yield sample("rate_limit_requests_per_second", {}, f"{rate:g}")
 
     return "\n".join(lines()) + "\n"
 
 
 def _family(name: str, kind: str, text: str) -> Iterable[str]:
     return f"# HELP broadside_{name} {text}", f"# TYPE broadside_{name} {kind}"
+
+
+def _escaped(text: str) -> str:
+    return text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
 
 
 class MetricsFile:

@@ -53,6 +53,11 @@ class Work:
         """The campaign's labels for `part.sh`, one per line."""
         return self.frozen / "labels.txt"
 
+    def read_labels(self) -> dict[str, str]:
+        """The campaign's labels by key."""
+        lines = self.labels.read_text(encoding="utf-8").split("\n")
+        return {key: value for key, equals, value in (line.partition("=") for line in lines) if equals}
+
     @property
     def script(self) -> Path:
         """The script that sends one part; every scheduler starts it."""

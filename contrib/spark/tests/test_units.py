@@ -30,6 +30,7 @@ from broadside_fleet.progress import duration, progress_line
 from broadside_fleet.rate import RateDivider, read_share
 from broadside_fleet.rows import check_columns, lines_of
 from broadside_fleet.tokens import is_blank, normalized, part_of, token_hash
+from broadside_fleet.work import Work
 
 
 def test_tokens_are_read_as_broadside_reads_them() -> None:
@@ -233,6 +234,24 @@ def test_a_part_that_has_not_reported_progress_has_no_samples_of_rows() -> None:
     assert {part for line in of_rows for part in re.findall('fleet_part="(.)"', line)} == {"2"}
     assert sum("list_rows" in line for line in samples) == 2
     assert 'broadside_fleet_parts{state="running"} 2' in samples
+
+
+def test_each_sample_has_the_labels_of_the_campaign(tmp_path: Path) -> None:
+    work = Work(tmp_path)
+    work.frozen.mkdir()
+    work.labels.write_text('list=a "b" \\c=d\nfleet_part=x\nteam=\n', encoding="utf-8")
+    labels = work.read_labels()
+    assert labels == {"list": 'a "b" \\c=d', "fleet_part": "x", "team": ""}
+    text = metrics_text(
+        {"campaign_id": "c0ffee", "rows": 9, "files": [{"part": 1, "rows": 9}]}, {},
+        {1: {"state": "running", "progress": {"accepted": 4}}}, 5, labels)
+    samples = [line for line in text.splitlines() if not line.startswith("#")]
+    for line in samples:
+        assert 'list="a \\"b\\" \\\\c=d"' in line and 'team=""' in line, line
+    # The part's own label takes precedence.
+    assert any(line.startswith('broadside_rows_settled_total{fleet_part="1",') for line in samples)
+    work.labels.write_text("")
+    assert work.read_labels() == {}
 
 
 def test_metrics_go_to_a_file_or_an_endpoint(
