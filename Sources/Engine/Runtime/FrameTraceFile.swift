@@ -70,6 +70,8 @@ package final class FrameTraceFile: Sendable {
         guard descriptor >= 0 else {
             throw .file(option: "trace-frames", path, errno: errno, "name a place to write to")
         }
+        // A file that exists keeps its mode when it is opened.
+        makePrivate(descriptor, path)
         let shared = Shared(path, descriptor)
         self.shared = shared
         writer = BackgroundWorker { shared.writeWaiting() }

@@ -54,12 +54,7 @@ enum PrivateFile {
     static func openToAppend(_ path: String) -> Int32 {
         let descriptor = SystemCall.open(
             path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC, 0o600)
-        let isInMemory = path.hasPrefix("/dev/shm/")
-        guard descriptor >= 0, isInMemory || !path.hasPrefix("/dev/"),
-            FileIdentity(descriptor: descriptor)?.isRegular == true
-        else { return descriptor }
-        // The mode of another user's file is left unchanged.
-        _ = fchmod(descriptor, 0o600)
+        if descriptor >= 0 { makePrivate(descriptor, path) }
         return descriptor
     }
 

@@ -49,6 +49,17 @@ package func writeUnlessClosed(
     return true
 }
 
+/// Makes an open file that may include device tokens readable only by its owner. Leaves unchanged a
+/// pipe, a device, another user's file, and a file that another program has opened and passed as
+/// `/dev/stdout`.
+package func makePrivate(_ descriptor: Int32, _ path: String) {
+    let isInMemory = path.hasPrefix("/dev/shm/")
+    guard isInMemory || !path.hasPrefix("/dev/"),
+        FileIdentity(descriptor: descriptor)?.isRegular == true
+    else { return }
+    _ = fchmod(descriptor, 0o600)
+}
+
 /// Checks that something new can be created at a path. Creates nothing.
 ///
 /// - Parameter advice: The remedy if the folder is unusable.

@@ -5,6 +5,17 @@ import Testing
 @testable import BroadsideEngine
 
 @Suite struct FrameTraceFileTests {
+    @Test func `A file that exists becomes readable only by its owner`() throws {
+        let path = "\(NSTemporaryDirectory())/frames-\(UUID().uuidString)"
+        defer { unlink(path) }
+        try Data("old".utf8).write(to: URL(filePath: path))
+        try #require(chmod(path, 0o644) == 0)
+        let trace = try FrameTraceFile(path)
+        #expect(trace.failure == nil)
+        let information = try #require(SystemCall.status(path))
+        #expect(information.st_mode & 0o777 == 0o600 && information.st_size == 0)
+    }
+
     @Test func `In a run that stops, a trace whose disk hangs ends at once`() throws {
         let path = "\(NSTemporaryDirectory())/frames-\(UUID().uuidString)"
         try #require(mkfifo(path, 0o600) == 0)
