@@ -172,9 +172,11 @@ struct FrameTraceLine {
             "flags", "[\(flags(frame.header).map(JSONLine.quoted).joined(separator: ","))]")
         line.add("length", frame.header.length)
         if let fields = frame.fields {
+            let token = requestToken(in: fields)
             let pairs = fields.map { name, value in
                 let text = String(decoding: name, as: UTF8.self)
-                return "[\(JSONLine.quoted(text)),\(JSONLine.quoted(shown(text, value)))]"
+                let value = JSONLine.quoted(shown(text, value, token))
+                return "[\(JSONLine.quoted(text)),\(value)]"
             }
             line.addRaw("headers", "[\(pairs.joined(separator: ","))]")
         }
@@ -182,8 +184,23 @@ struct FrameTraceLine {
         return line.object + "\n"
     }
 
-    /// Returns a header value with its secret removed.
-    static func shown(_ name: String, _ value: [UInt8]) -> String {
+    /// The device token of a request, which is at the end of its path; nil if it has none.
+    private static func requestToken(
+        in fields: [(name: [UInt8], value: [UInt8])]
+    ) -> ShortenedToken? {
+        guard let path = fields.first(where: { $0.name.elementsEqual(":path".utf8) })?.value,
+            let slash = path.lastIndex(of: UInt8(ascii: "/"))
+        else { return nil }
+        let token = path[(slash + 1)...]
+        let digits = "0123456789abcdef".utf8
+        return token.allSatisfy(digits.contains) ? ShortenedToken(Array(token)) : nil
+    }
+
+    /// Returns a header value with its secret removed, and with the row's token shortened: a
+    /// template may have put the token into any header.
+    private static func shown(
+        _ name: String, _ value: [UInt8], _ token: ShortenedToken?
+    ) -> String {
         let text = String(decoding: value, as: UTF8.self)
         switch name {
         case "authorization":
@@ -192,7 +209,8 @@ struct FrameTraceLine {
             guard let (folder, token) = text.parts(atLast: "/") else { return text }
             return "\(folder)/\(token.count > 8 ? "\(token.prefix(8))..." : token)"
         default:
-            return printable(text, limit: textLimit)
+            let bytes = token?.shortened(in: value) ?? value
+            return printable(String(decoding: bytes, as: UTF8.self), limit: textLimit)
         }
     }
 

@@ -3,8 +3,36 @@ import Foundation
 import Testing
 
 @testable import BroadsideEngine
+@testable import BroadsideHTTP2
 
 @Suite struct FrameTraceFileTests {
+    @Test func `A request's token is shortened in each header`() {
+        let token = "0123456789abcdef0123456789abcdef"
+        func line(_ path: String) -> String {
+            let headers = [
+                (":path", path), ("apns-collapse-id", "for \(token.uppercased())"),
+                ("apns-topic", "com.example.Broadside"), ("apns-id", token),
+                ("authorization", "bearer \(token)"),
+            ]
+            let header = FrameHeader(length: 0, type: .headers, flags: [], streamID: 1)
+            let frame = TracedFrame(
+                header: header, fields: headers.map { (Array($0.utf8), Array($1.utf8)) },
+                payload: [])
+            return FrameTraceLine.text(frame, connection: 1, isSent: true, milliseconds: 0)
+        }
+        let traced = line("/3/device/\(token)")
+        #expect(!traced.lowercased().contains(token))
+        for part in [
+            "\"/3/device/01234567...\"", "\"for 01234567…\"", "\"com.example.Broadside\"",
+            "\"bearer (39 bytes)\"",
+        ] {
+            #expect(traced.contains(part), "\(traced)")
+        }
+        // The end of another path is not a token.
+        let broadcast = line("/4/broadcasts/apps/com.example.Broadside")
+        #expect(broadcast.contains("\"com.example.Broadside\""), "\(broadcast)")
+    }
+
     @Test func `A file that exists becomes readable only by its owner`() throws {
         let path = "\(NSTemporaryDirectory())/frames-\(UUID().uuidString)"
         defer { unlink(path) }

@@ -1,6 +1,6 @@
 /// Shortens a row's device token wherever it occurs in displayed text. A payload or header may
 /// contain the whole token, for example with `{{token}}`.
-struct ShortenedToken {
+package struct ShortenedToken {
     /// Digits of the token, in lower case.
     private let digits: [UInt8]
 
@@ -8,17 +8,17 @@ struct ShortenedToken {
     private static let shownCount = 8
 
     /// - Parameter digits: Digits of the token, in lower case.
-    init(_ digits: [UInt8]) { self.digits = digits }
+    package init(_ digits: [UInt8]) { self.digits = digits }
 
     /// The shortened token alone.
-    var text: String { "\(beginning)… (\(digits.count) digits)" }
+    package var text: String { "\(beginning)… (\(digits.count) digits)" }
 
     private var beginning: String {
         String(decoding: digits.prefix(Self.shownCount), as: UTF8.self)
     }
 
     /// Returns the text with the token shortened, regardless of case and of spaces between digits.
-    func shortened(in text: [UInt8]) -> [UInt8] {
+    package func shortened(in text: [UInt8]) -> [UInt8] {
         guard digits.count > 2 * Self.shownCount else { return text }
         var result: [UInt8] = []
         var index = 0
