@@ -20,8 +20,14 @@ public struct RunCommand: Codable, Hashable, Sendable {
         "campaign", "auth-key", "auth-key-command", "key-id", "team-id", "auth-token-file",
         "auth-token-command", "certificate", "private-key", "passphrase-file", "environment",
         "port", "endpoint", "ca-file", "proxy",
-        "proxy-auth-file", "topic", "push-type",
+        "proxy-auth-file", "topic", "push-type", "content-length",
     ]
+    /// Options of a run that decide how its list is read and that `tokens check` also accepts.
+    static let listOptions: Set<String> = [
+        "campaign", "tokens", "format", "token-column", "max-invalid",
+    ]
+    /// Those of these options that have no value.
+    private static let flags: Set<String> = ["content-length"]
 
     init(program: String, arguments: [String], directory: String) {
         self.program = program
@@ -135,16 +141,26 @@ public struct RunCommand: Codable, Hashable, Sendable {
     package func night(of date: String) -> RunCommand { isNight ? with("date", date) : self }
 
     /// `doctor` command with the same connection options.
-    var doctor: RunCommand {
-        var copy = self
-        copy.arguments = ["doctor"]
+    var doctor: RunCommand { calling(["doctor"], copying: Self.connectionOptions) }
+
+    /// `tokens check` command that reads the list as the run does; nil if the list is not named.
+    var tokensCheck: RunCommand? {
+        guard value("tokens") != nil || value("campaign") != nil else { return nil }
+        return calling(["tokens", "check"], copying: Self.listOptions)
+    }
+
+    /// Returns another command of the same program, with those of this run's options that it
+    /// accepts.
+    private func calling(_ words: [String], copying options: Set<String>) -> RunCommand {
+        var copy = calling(words)
         var index = 1
         while index < arguments.count {
             let word = arguments[index]
-            let name = word.dropFirst(2).prefix { $0 != "=" }
-            if word.hasPrefix("--"), Self.connectionOptions.contains(String(name)) {
+            let name = String(word.dropFirst(2).prefix { $0 != "=" })
+            if word.hasPrefix("--"), options.contains(name) {
                 copy.arguments.append(word)
-                if !word.contains("="), index + 1 < arguments.count {
+                let isWhole = word.contains("=") || Self.flags.contains(name)
+                if !isWhole, index + 1 < arguments.count {
                     copy.arguments.append(arguments[index + 1])
                     index += 1
                 }

@@ -144,11 +144,7 @@ package struct StopAdvice {
         add(
             isFaulty
                 ? "check the list once it is corrected" : "check the list, or raise --max-invalid",
-            circumstances.command.flatMap { command in
-                command.value("tokens").map {
-                    command.calling(["tokens", "check", "--tokens", $0])
-                }
-            })
+            circumstances.command?.tokensCheck)
     }
 
     /// Advice after a run without a recorded cause: the run was killed, or version 0.1.0 wrote its

@@ -241,6 +241,30 @@ import Testing
             command.doctor.text(at: "/") == "cd '/srv/a b' && broadside doctor --campaign c.json5")
     }
 
+    @Test func `Advised commands have those options of the run that they accept`() {
+        func command(_ words: String...) -> RunCommand {
+            RunCommand(program: "broadside", arguments: ["send"] + words, directory: "")
+        }
+        let relay = command(
+            "--content-length", "--endpoint", "relay:443", "--rate", "5", "--topic=a.b",
+            "--content-length")
+        #expect(
+            relay.doctor.text()
+                == "broadside doctor --content-length --endpoint relay:443 '--topic=a.b' "
+                + "--content-length")
+        let list = command(
+            "--tokens", "list", "--format=jsonl", "--payload", "p", "--token-column",
+            "device.token", "--max-invalid", "5", "--duplicates", "skip")
+        #expect(
+            list.tokensCheck?.text()
+                == "broadside tokens check --tokens list '--format=jsonl' --token-column "
+                + "device.token --max-invalid 5")
+        #expect(
+            command("--campaign", "c.json5", "--ledger", "l").tokensCheck?.text()
+                == "broadside tokens check --campaign c.json5")
+        #expect(command("--to", "00ff").tokensCheck == nil)
+    }
+
     @Test func `A server with another success status is asked whether it is APNs`() {
         let refusal = Self.refusal(nil, 202, isCredential: false)
         let advice = Self.advice(.refused(refusal))
