@@ -24,14 +24,11 @@ extension LedgerDirectory {
     ) throws(BroadsideError) -> [String] {
         let number = parentFailure
         if manifest.identity.part != nil {
+            guard let number else { throw Self.mountPoint(path) }
             throw .usage(
                 "ledger",
-                number.map {
-                    "\(path)/..: \(describe(errno: $0)): give this user read and write access to "
-                        + "that folder, in which the claim of a part's ledger is made"
-                }
-                    ?? "\(path) is a mount point, but the claim of a part's ledger must be beside "
-                    + "the ledger: name a directory inside, such as \(path)/ledger")
+                "\(path)/..: \(describe(errno: number)): give this user read and write access to "
+                    + "that folder, in which the claim of a part's ledger is made")
         }
         var warnings: [String] = []
         if let own, let before = try folder(at: own.parent, manifest),
@@ -41,6 +38,27 @@ extension LedgerDirectory {
         }
         if let number { warnings.append(unnoticed("\(path)/..", errno: number)) }
         return warnings
+    }
+
+    /// Checks that a new ledger of a part can get a claim, before its list is read and anything is
+    /// created.
+    ///
+    /// - Parameter path: The ledger's directory, which may exist already.
+    /// - Throws: Exit code 2 if the directory is a mount point.
+    package static func checkForPart(_ path: String) throws(BroadsideError) {
+        // The claim on a ledger that exists may be elsewhere.
+        guard try !unlocked(path).hasManifest, let own = SystemCall.status("\(path)/."),
+            let parent = SystemCall.status("\(path)/.."),
+            own.st_dev != parent.st_dev || own.st_ino == parent.st_ino
+        else { return }
+        throw mountPoint(path)
+    }
+
+    private static func mountPoint(_ path: String) -> BroadsideError {
+        .usage(
+            "ledger",
+            "\(path) is a mount point, but the claim of a part's ledger must be beside the ledger: "
+                + "name a directory inside, such as \(path)/ledger")
     }
 
     /// Warning about a ledger whose last claim is in no folder that can be read.

@@ -461,6 +461,19 @@ struct ClaimTests {
         #expect(try start("one/ledger") == 0)
     }
 
+    /// A claim can't be made beside a mount point.
+    @Test func `A part's new ledger can't be a mount point, but can be inside one`() throws {
+        #expect {
+            try LedgerDirectory.checkForPart("/proc")
+        } throws: { error in
+            let error = error as? BroadsideError
+            return error?.exitCode == 2 && error?.message.contains("such as /proc/ledger") == true
+        }
+        try LedgerDirectory.checkForPart("/proc/ledger")
+        try LedgerDirectory.checkForPart(directory.path)
+        try LedgerDirectory.checkForPart("\(directory.path)/none")
+    }
+
     @Test func `A division of a campaign that another one precedes leaves no claim`() throws {
         let rival = "\(directory.path)/one/.broadside-0123456789abcdef-1-2.1"
         let code = try start("one/ledger") { step in

@@ -123,6 +123,7 @@ public enum CampaignRun {
         guard let ledger = options.ledger else { return }
         if options.resumes {
             try LedgerDirectory.checkForRun(ledger, begins: options.ledgerUse != .resume)
+            if options.part != nil { try LedgerDirectory.checkForPart(ledger) }
         }
         var lists: [(option: String, path: String)] = []
         if case .file(let path) = options.tokens { lists.append(("tokens", path)) }
