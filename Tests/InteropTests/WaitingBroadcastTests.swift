@@ -5,6 +5,41 @@ import Testing
 /// Broadcasts that wait for their next attempt, against `Tests/Servers/channels.py`.
 @Suite(.timeLimit(.minutes(60)))
 struct WaitingBroadcastTests {
+    /// The responses, the options, the exit code and the state.
+    @Test(
+        arguments: [
+            ("503/retry-after=3", [], 3, "remaining", "later with the same --ledger"),
+            (
+                "close,503/retry-after=3", ["--retry", "unknown"], 6, "unknown",
+                "later with the same --ledger and --retry unknown"
+            ),
+        ] as [(String, [String], Int32, String, String)])
+    func `A broadcast whose server is gone after a wait is left to a later start`(
+        _ responses: String, _ more: [String], _ code: Int32, _ state: String, _ advice: String
+    ) throws {
+        let server = try ChannelCommandTests.server(responses)
+        let caller = try ChannelCommandTests.Caller()
+        if !more.isEmpty { #expect(try caller.broadcast(server.endpoint).exitCode == 6) }
+        let before = try ChannelCommandTests.seen(server).count
+        let started = try Broadside.start(
+            [
+                "broadcast", "--channel", ChannelCommandTests.channel, "--payload",
+                caller.payload, "--ledger", caller.ledger, "--json",
+            ] + more + caller.credential(server.endpoint), in: caller.directory)
+        try started.wait { try ChannelCommandTests.seen(server).count > before }
+        // The response comes at once, and the wait is long.
+        usleep(500_000)
+        server.stop()
+        let ended = try started.wait(limit: 60)
+        #expect(ended.exitCode == code, "\(ended.errors)")
+        #expect(try ChannelCommandTests.object(ended.output)["state"] as? String == state)
+        #expect(ended.errors.contains("can't be reached"), "\(ended.errors)")
+        #expect(ended.errors.hasSuffix("\(advice)\n"), "\(ended.errors)")
+        let verified = try Broadside.run(
+            ["ledger", "verify", "--ledger", caller.ledger], in: caller.directory)
+        #expect(verified.exitCode == 0, "\(verified.errors)")
+    }
+
     @Test(arguments: [SIGTERM, SIGKILL])
     func `A broadcast that ends while it waits remains, and a later start counts its requests`(
         signal: Int32

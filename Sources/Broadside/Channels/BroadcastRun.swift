@@ -140,7 +140,10 @@ public enum BroadcastRun {
                     "APNs asks you to wait \(grouped(retryAfter ?? 0)) seconds; then start the "
                         + "broadcast again")
             }
-            connection = try reconnect(after: seconds, broadcast, ledger, options)
+            guard let next = try reconnect(after: seconds, broadcast, ledger, options) else {
+                return
+            }
+            connection = next
         }
     }
 
@@ -174,10 +177,13 @@ public enum BroadcastRun {
     ///
     /// Unless an earlier start may have sent the broadcast, the row is released during the wait, so
     /// a process that ends then leaves it remaining.
+    ///
+    /// - Returns: The connection; nil if the server can't be reached any more, which leaves the
+    ///   broadcast to a later start.
     private static func reconnect(
         after seconds: UInt64, _ broadcast: Broadcast, _ ledger: BroadcastLedger,
         _ options: BroadcastOptions
-    ) throws(BroadsideError) -> BlockingConnection {
+    ) throws(BroadsideError) -> BlockingConnection? {
         let isReleased = !ledger.mayHaveBeenSent
         if isReleased {
             try ledger.release(Clock.now())
@@ -189,7 +195,10 @@ public enum BroadcastRun {
             connection = try broadcast.server.connect()
         } catch {
             if !isReleased { try ledger.settleUnknown(Clock.now()) }
-            throw error
+            ledger.postponement =
+                "\(error.message): this start's requests were not accepted: start the broadcast "
+                + "again later with \(ledger.nextOptions)"
+            return nil
         }
         guard isReleased else { return connection }
         try ledger.begin(Clock.now())

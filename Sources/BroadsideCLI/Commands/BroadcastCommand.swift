@@ -20,8 +20,8 @@ enum BroadcastCommand {
             that the broadcast was accepted or refused, a further start sends nothing.
 
             Exit codes: 0 accepted, now or earlier; 1 APNs can't be reached; 2 the request is wrong;
-            3 APNs asks for a wait of more than 60 seconds, or processed no attempt: the same command
-            sends the broadcast later; 4 APNs refuses the broadcast; 5 the ledger can't be written;
+            3 APNs asks for a wait of more than 60 seconds, processed no attempt, or can't be reached
+            again after a wait: the same command sends the broadcast later; 4 APNs refuses the broadcast; 5 the ledger can't be written;
             6 failed, or unknown; 7 another process uses the ledger.
             """,
         sections: [
