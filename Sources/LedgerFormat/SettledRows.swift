@@ -21,6 +21,9 @@ package struct SettledRows: ~Copyable {
     private var reader = BlockReader()
     private var batch: [ExportRow] = []
     private var recordCount = 0
+    /// Indices of the batch's rows whose verdicts are older than the run that recorded them. Such a
+    /// verdict is an earlier run's, recorded again, unless the clock was set back.
+    private var olderThanRun: [Int] = []
 
     /// Chunks in list order, and the chunks found since the last sort.
     private var chunks: ContiguousArray<ChunkReservation> = []
@@ -93,25 +96,60 @@ package struct SettledRows: ~Copyable {
     ///
     /// - Parameters:
     ///   - rows: The rows that the campaign covers.
+    ///   - start: Time of the start of the segment's run, in milliseconds since 1970.
     ///   - limit: Number of records; reading stops after the block that reaches it.
     /// - Returns: Whether a block was read.
     package mutating func read(
         _ tail: inout SegmentTail, _ segment: LedgerSegment, of rows: CampaignRows,
-        atMost limit: Int
+        startedAtMilliseconds start: UInt64, atMost limit: Int
     ) throws(LedgerError) -> Bool {
         let filter = filter
-        var (added, count) = ([ExportRow](), 0)
+        let isFirstRun = tail.epoch == 1
+        var (added, older, count) = ([ExportRow](), [Int](), 0)
+        let before = batch.count
         let isRead = try tail.emit(segment, campaign: campaign, atMost: limit, with: &reader) {
             reader, record in
             count += 1
             guard let row = filter.row(record, reader), rows.contains(row.row, row.state) else {
                 return
             }
+            if !isFirstRun, row.settledAtMilliseconds ?? .max < start {
+                older.append(before + added.count)
+            }
             added.append(row)
         }
         batch += added
+        olderThanRun += older
         recordCount += count
         return isRead
+    }
+
+    /// Whether the batch may have verdicts that an earlier run recorded.
+    package var mayRepeatVerdicts: Bool { !olderThanRun.isEmpty }
+
+    /// Removes the rows whose verdicts an earlier run recorded. A run records such verdicts again if
+    /// it reopens rows and does not send them.
+    ///
+    /// - Parameter earlier: Index of the runs before the one that the batch is from.
+    package mutating func removeRepeatedVerdicts(of earlier: LedgerIndex) throws(LedgerError) {
+        var verdicts = ChunkVerdicts(of: earlier)
+        var loaded: Int?
+        var repeated: Set<Int> = []
+        for index in olderThanRun.sorted(by: { batch[$0].row < batch[$1].row }) {
+            let row = batch[index]
+            guard let chunk = earlier.chunkIndex(ofRow: row.row) else { continue }
+            if chunk != loaded { try verdicts.load(chunk: chunk) }
+            loaded = chunk
+            let known = verdicts.rows[Int(row.row - verdicts.firstRow)]
+            if known.state == row.state, known.attempts == row.attempts,
+                known.settledAtMilliseconds == row.settledAtMilliseconds
+            {
+                repeated.insert(index)
+            }
+        }
+        olderThanRun.removeAll()
+        guard !repeated.isEmpty else { return }
+        batch = batch.indices.filter { !repeated.contains($0) }.map { batch[$0] }
     }
 
     // MARK: The list
@@ -205,6 +243,7 @@ package struct SettledRows: ~Copyable {
     package mutating func takeBatch(into text: inout [UInt8]) {
         for row in batch { format.append(row, to: &text) }
         batch.removeAll(keepingCapacity: true)
+        olderThanRun.removeAll()
         recordCount = 0
     }
 }

@@ -56,6 +56,9 @@ public final class LedgerFollower {
     /// The list that was sent; nil if it is missing, or if another list is at its path.
     private var list: (source: TokenList, reader: ListPartReader)?
     private var rows: SettledRows
+    /// Index of the runs before a run. It is made only if that run may have recorded their verdicts
+    /// again.
+    private var earlier: (epoch: UInt32, index: LedgerIndex)?
     private let output: FollowOutput
     private var cursor: FollowCursor
     /// The progress in each segment, ordered by run and reactor.
@@ -310,6 +313,7 @@ public final class LedgerFollower {
     private func emit(_ segments: [LedgerSegment]) throws(BroadsideError) {
         while let epoch = tails.first(where: \.hasRows)?.epoch {
             let indices = tails.indices.filter { tails[$0].epoch == epoch && tails[$0].hasRows }
+            let start = manifest.epochs.first { $0.number == epoch }?.startedAtMilliseconds ?? 0
             let share = max(1, SettledRows.batchRecordsMax / indices.count)
             var isRead = false
             do throws(LedgerError) {
@@ -320,8 +324,12 @@ public final class LedgerFollower {
                     }
                     guard let segment else { continue }
                     let isMore = try rows.read(
-                        &tails[index], segment, of: manifest.rows, atMost: share)
+                        &tails[index], segment, of: manifest.rows, startedAtMilliseconds: start,
+                        atMost: share)
                     isRead = isMore || isRead
+                }
+                if rows.mayRepeatVerdicts {
+                    try rows.removeRepeatedVerdicts(of: index(before: epoch, segments))
                 }
             } catch {
                 throw reader.unreadable(error, directory, tokens: request.tokens)
@@ -330,6 +338,19 @@ public final class LedgerFollower {
             guard isRead else { return }
             try writeBatch()
         }
+    }
+
+    /// Returns the index of the runs before a run, which do not change any more.
+    private func index(
+        before epoch: UInt32, _ segments: [LedgerSegment]
+    ) throws(LedgerError) -> LedgerIndex {
+        if let earlier, earlier.epoch == epoch { return earlier.index }
+        let index = try LedgerIndex(
+            segments: segments.filter { $0.epoch < epoch }, campaign: manifest.segmentNumber,
+            recordedLengths: manifest.recordedLengths.filter { $0.key < epoch },
+            rows: manifest.rows)
+        earlier = (epoch, index)
+        return index
     }
 
     private func writeBatch() throws(BroadsideError) {

@@ -257,7 +257,10 @@ import Testing
         tail.release()
         var text: [UInt8] = []
         // A few rows at a time.
-        while try rows.read(&tail, draft.segment.segment, of: CampaignRows(), atMost: 1) {
+        while try rows.read(
+            &tail, draft.segment.segment, of: CampaignRows(), startedAtMilliseconds: testTime,
+            atMost: 1)
+        {
             rows.takeBatch(into: &text)
         }
         let lines = String(decoding: text, as: UTF8.self).split(separator: "\n").map(String.init)

@@ -52,6 +52,46 @@ import Testing
         return seen
     }
 
+    /// In run 2, rows 1 and 2 are reopened and not sent, and row 0 fails after the clock was set back.
+    @Test func `A follower writes a verdict once that a later run records again`() throws {
+        let first = testDraft()
+        first.writer.reserve(testChunk(0, 4), nowMilliseconds: testTime)
+        for row: UInt64 in 0..<4 { first.writer.settled(row: row, .failed, at: testTime + row) }
+        first.sync()
+        let second = SegmentDraft(campaign: testCampaign, epoch: 2, reactor: 0)
+        second.writer.reserve(testChunk(0, 4, reopens: Self.both), nowMilliseconds: testTime + 10)
+        second.writer.keep(try [1, 2].map { try Self.keptVerdict(ofRow: $0, [first]) })
+        second.writer.settled(row: 0, .failed, at: testTime - 1)
+        second.writer.settled(row: 3, .failed, at: testTime + 13)
+        second.sync()
+        var rows = SettledRows(
+            states: [], reasons: [], format: .csv, segmentNumber: testCampaign, campaign: nil,
+            part: 0, acceptsBySilence: false, reasonText: { "r\($0)" })
+        var times: [[Int]] = []
+        for (draft, start) in [(first, testTime), (second, testTime + 10)] {
+            var tail = SegmentTail(epoch: draft.epoch, reactor: 0)
+            try rows.scan(&tail, draft.segment, upTo: UInt64(draft.bytes.count))
+            tail.noteSynced()
+            tail.release()
+            var text: [UInt8] = []
+            while try rows.read(
+                &tail, draft.segment, of: CampaignRows(), startedAtMilliseconds: start, atMost: 100)
+            {
+                #expect(rows.mayRepeatVerdicts == (draft.epoch == 2))
+                if rows.mayRepeatVerdicts {
+                    try rows.removeRepeatedVerdicts(of: testIndex([first]))
+                }
+                rows.takeBatch(into: &text)
+            }
+            let lines = String(decoding: text, as: UTF8.self).split(separator: "\n")
+            times.append(
+                lines.compactMap { line in
+                    line.split(separator: ",").last.flatMap { Int($0) }.map { $0 - Int(testTime) }
+                })
+        }
+        #expect(times == [[0, 1, 2, 3], [-1, 13]])
+    }
+
     @Test func `What a process settled itself is not reopened, and what it left is sent`() throws {
         let all = Self.both.rawValue
         #expect(
