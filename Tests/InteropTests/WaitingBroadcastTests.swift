@@ -18,7 +18,7 @@ struct WaitingBroadcastTests {
         _ responses: String, _ more: [String], _ code: Int32, _ state: String, _ advice: String
     ) throws {
         let server = try ChannelCommandTests.server(responses)
-        let caller = try ChannelCommandTests.Caller()
+        let caller = try ChannelCaller()
         if !more.isEmpty { #expect(try caller.broadcast(server.endpoint).exitCode == 6) }
         let before = try ChannelCommandTests.seen(server).count
         let started = try Broadside.start(
