@@ -6,65 +6,113 @@ extension TokenList {
     private static let endByteCount: UInt64 = 16_384
 
     /// Warns if the last row was probably cut off, because a disk was full or a copy was
-    /// interrupted. Such a row has no line end, and fewer fields or digits than each of the rows
-    /// before. The row is sent: nothing proves that it is incomplete.
+    /// interrupted. Such a row has no line end. It has fewer fields or digits than each of the rows
+    /// before, ends inside quotes, or is not a whole JSON object. The list is not refused: nothing
+    /// proves that the row is incomplete.
     ///
     /// Only an uncompressed list whose end is known is checked. The end of a compressed list has a
     /// checksum.
     package func warnOfCutEnd() throws(BroadsideError) {
-        guard bytes.compression == nil, let byteCount, byteCount > 0 else { return }
-        let start = byteCount - min(byteCount, Self.endByteCount)
-        var buffer = ReadBuffer(byteCount: Int(byteCount - start))
-        try read(at: start, into: &buffer)
-        guard let problem = problem(ofEnd: [UInt8](buffer.bytes)) else { return }
+        guard let problem = try cutEnd() else { return }
         standardErrorLine(
             "broadside: warning: \(name): the last row has no line end and \(problem): was the list cut "
                 + "off? Other rows may be missing, too")
     }
 
-    /// Description of an incomplete last row; nil if the row seems complete.
-    private func problem(ofEnd text: [UInt8]) -> String? {
-        let lines = text.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
-        guard let last = lines.last, !last.isEmpty else { return nil }
-        if last.contains(0) { return "contains zero bytes" }
-        // The first line of the text may be incomplete, or the list's header.
-        let before = lines.dropFirst().dropLast().filter { !$0.isEmpty }
-        guard let separator = format.separator else {
-            guard format == .lines else { return nil }
-            return Self.isShorter(last, than: before) ? "fewer digits than the rows before" : nil
-        }
-        // A field in quotes may have line breaks and separators.
-        guard !text.contains(UInt8(ascii: "\"")) else { return nil }
-        let (fields, others) = (last.split(separator), before.map { $0.split(separator) })
-        guard let fewest = others.map(\.count).min() else { return nil }
-        if fields.count < fewest { return "fewer fields than the rows before" }
-        // Only a token in the last field can be cut off without a loss of fields.
-        guard let index = layout.tokenIndex, index == fields.count - 1 else { return nil }
-        return Self.isShorter(
-            fields[index], than: others.compactMap { index < $0.count ? $0[index] : nil })
-            ? "fewer digits than the rows before" : nil
+    /// Returns the description of an incomplete last row; nil if the row seems complete.
+    func cutEnd() throws(BroadsideError) -> String? {
+        guard bytes.compression == nil, let byteCount, byteCount > 0 else { return nil }
+        let start = byteCount - min(byteCount, Self.endByteCount)
+        var buffer = ReadBuffer(byteCount: Int(byteCount - start))
+        try read(at: start, into: &buffer)
+        let text = [UInt8](buffer.bytes)
+        let lineFeed = UInt8(ascii: "\n")
+        guard text.last != lineFeed else { return nil }
+        // The text may begin in the middle of a line.
+        guard start > 0 else { return problem(ofEnd: text[...], isWhole: true) }
+        guard let first = text.firstIndex(of: lineFeed) else { return nil }
+        return problem(ofEnd: text[(first + 1)...], isWhole: false)
     }
 
-    /// Whether a token is shorter than all others. An app may have tokens of several lengths.
-    private static func isShorter(
-        _ token: ArraySlice<UInt8>, than others: some Sequence<ArraySlice<UInt8>>
-    ) -> Bool {
-        guard let count = digits(token), let fewest = others.compactMap(digits).min() else {
-            return false
+    /// Row at the end of the list.
+    private struct EndRow {
+        /// Number of fields; 1 if rows have no fields.
+        var fieldCount: Int
+        /// Number of hexadecimal digits in the token's field; nil if that has other characters.
+        var digitCount: Int?
+        /// Whether the row breaks the rules of its format.
+        var isUnreadable: Bool
+        /// Whether the row ends inside quotes.
+        var isOpen: Bool
+    }
+
+    /// - Parameters:
+    ///   - text: End of the list, from the beginning of a line.
+    ///   - isWhole: Whether the text is the whole list.
+    private func problem(ofEnd text: ArraySlice<UInt8>, isWhole: Bool) -> String? {
+        let lastLineFeed = text.lastIndex(of: UInt8(ascii: "\n"))
+        let line = lastLineFeed.map { text[($0 + 1)...] } ?? text
+        if line.contains(0) { return "contains zero bytes" }
+        // A blank line is not a row.
+        guard line.contains(where: { $0 > 0x20 }) else { return nil }
+        let rows = endRows(Array(text))
+        guard let last = rows.last else { return nil }
+        guard format != .jsonl else {
+            return last.isUnreadable && rows.contains { !$0.isUnreadable }
+                ? "is not a complete JSON object" : nil
         }
-        return count < fewest
+        if last.isOpen { return "ends inside quotes" }
+        // The first row may be the list's header, or the end of a field with line breaks.
+        let before = rows.dropFirst().dropLast().filter { !$0.isUnreadable }
+        guard !last.isUnreadable, let fewest = before.map(\.fieldCount).min() else { return nil }
+        if last.fieldCount < fewest { return "fewer fields than the rows before" }
+        // Only a token in the last field can be cut off without a loss of fields.
+        guard (layout.tokenIndex ?? 0) == last.fieldCount - 1, let count = last.digitCount,
+            let least = before.compactMap(\.digitCount).min()
+        else { return nil }
+        // An app may have tokens of several lengths.
+        return count < least ? "fewer digits than the rows before" : nil
+    }
+
+    /// Returns the rows of a text, which begins with a line.
+    private func endRows(_ text: [UInt8]) -> [EndRow] {
+        var reader = RowReader(layout: layout)
+        var rows: [EndRow] = []
+        // SAFETY: the bytes are alive and do not change until the closure ends. The reader is closed
+        // before that.
+        unsafe text.withUnsafeBytes { bytes in
+            guard let start = bytes.baseAddress else { return }
+            unsafe reader.open(start, from: 0, count: bytes.count, line: 1)
+            while let row = reader.next() {
+                let token = reader.field(0)
+                let text = [UInt8](reader.text(of: row))
+                let isUnreadable = reader.isUnreadable(row)
+                rows.append(
+                    EndRow(
+                        fieldCount: isUnreadable ? 0 : layout.fieldCount(of: text),
+                        digitCount: token.isText ? Self.digitCount(reader.value(token)) : nil,
+                        isUnreadable: isUnreadable,
+                        isOpen: reader.isRowOpen && endsInsideQuotes(text)))
+            }
+            _ = reader.close()
+        }
+        return rows
+    }
+
+    private func endsInsideQuotes(_ row: [UInt8]) -> Bool {
+        var scanner = RowScanner(checking: format, shape: nil)
+        var scan = 0
+        guard scanner.begin(row.rawSpan, from: 0),
+            scanner.nextEnd(in: row.rawSpan, from: &scan) == nil, scanner.fault == nil
+        else { return false }
+        _ = scanner.endOfText(at: row.count)
+        return scanner.fault?.kind == .openQuote
     }
 
     /// Number of hexadecimal digits of a token; nil if the text has other characters.
-    private static func digits(_ text: ArraySlice<UInt8>) -> Int? {
+    private static func digitCount(_ text: [UInt8]) -> Int? {
         let token = text.filter { $0 != UInt8(ascii: "\r") && $0 != UInt8(ascii: " ") }
         return token.allSatisfy { Unicode.Scalar($0).properties.isASCIIHexDigit }
             ? token.count : nil
-    }
-}
-
-extension ArraySlice<UInt8> {
-    fileprivate func split(_ separator: UInt8) -> [ArraySlice<UInt8>] {
-        split(separator: separator, omittingEmptySubsequences: false)
     }
 }

@@ -124,6 +124,15 @@ public struct RowLayout: Sendable, Equatable {
         return !scanner.endOfText(at: header.count).isMalformed
     }
 
+    /// Returns the number of fields of a well-formed row; 1 for formats without columns.
+    public func fieldCount(of row: [UInt8]) -> Int {
+        guard let separator = format.separator else { return 1 }
+        let tabs = format == .tsv ? row.count { $0 == separator } : 0
+        // Only in a line with more fields than the header are tabs between quotes text.
+        if format == .tsv, tabs < columnCount { return tabs + 1 }
+        return Self.columns(row, separator: separator).count
+    }
+
     /// Returns the names in a well-formed header, without surrounding blanks and quotes.
     public static func columns(_ header: [UInt8], separator: UInt8) -> [String] {
         if separator == UInt8(ascii: "\t") { return tabColumns(header) }

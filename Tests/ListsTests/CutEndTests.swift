@@ -1,0 +1,85 @@
+import BroadsideRows
+import Testing
+
+@testable import BroadsideLists
+
+/// The last row of a list that has no line end: what shows that the list was cut off.
+@Suite struct CutEndTests {
+    private static let tokens = (0..<500).map { number in
+        let digits = String(number, radix: 16)
+        return String(repeating: "a", count: 64 - digits.count) + digits
+    }
+    private static let objects = tokens.map { "{\"token\":\"\($0)\",\"n\":{\"x\":1}}\n" }.joined()
+    private static let quoted =
+        "\"token\",\"name\",\"note\"\n"
+        + tokens.map { "\"\($0)\",\"Ann, \"\"A\"\"\",\"one\ntwo\"\n" }.joined()
+    private static let tabs =
+        "token\tname\tcity\n" + tokens.map { "\($0)\t5\"\tRome\n" }.joined()
+
+    private func problem(
+        _ text: some StringProtocol, _ format: ListFormat, _ names: [String] = ["token"]
+    ) throws -> String? {
+        let bytes = Array(text.utf8)
+        let header = Array(bytes.prefix { $0 != UInt8(ascii: "\n") })
+        let layout = try RowLayout(
+            format: format, names: names, header: format.hasHeader ? header : nil)
+        return try TokenList(lines: bytes, layout: layout).cutEnd()
+    }
+
+    @Test(arguments: [2, 500], ["token", "n.x"])
+    func `A last line of JSON Lines is cut off if it is not a whole object`(
+        rows: Int, name: String
+    ) throws {
+        let text = Self.objects.prefix(Self.objects.count / 500 * rows)
+        for count in [0, 1] { #expect(try problem(text.dropLast(count), .jsonl, [name]) == nil) }
+        for count in [2, 10, 40, 86] {
+            #expect(
+                try problem(text.dropLast(count), .jsonl, [name])
+                    == "is not a complete JSON object", "\(count)")
+        }
+        // One such line among many is a cut, but a list without any object is another file.
+        let last = "{\"token\":\"\(Self.tokens[0])\"}"
+        #expect(try problem("[1]\n\(last)", .jsonl) == nil)
+        #expect(try problem("no\nobject", .jsonl) == nil)
+        #expect(try problem(text + "   ", .jsonl) == nil)
+    }
+
+    @Test(arguments: [2, 500])
+    func `A last row with quotes is cut off if it lacks fields or a closing quote`(
+        rows: Int
+    ) throws {
+        let text =
+            Self.quoted.prefix { $0 != "\n" } + "\n"
+            + Self.quoted.split(separator: "\n", omittingEmptySubsequences: false).dropFirst()
+            .prefix(2 * rows).joined(separator: "\n") + "\n"
+        for count in [0, 1] { #expect(try problem(text.dropLast(count), .csv) == nil) }
+        // After the line break of the last field, behind its first quote, in the field before.
+        for count in [2, 4, 9, 12] {
+            #expect(try problem(text.dropLast(count), .csv) == "ends inside quotes", "\(count)")
+        }
+        for count in [11, 23, 24] {
+            #expect(
+                try problem(text.dropLast(count), .csv) == "fewer fields than the rows before",
+                "\(count)")
+        }
+        // A complete row after one that is malformed.
+        #expect(try problem(text + "\"a\"b,c\n" + "\(Self.tokens[0]),x,y", .csv) == nil)
+    }
+
+    @Test func `A last row with a quote that is text is compared like others`() throws {
+        for count in [0, 1, 3] { #expect(try problem(Self.tabs.dropLast(count), .tsv) == nil) }
+        #expect(try problem(Self.tabs.dropLast(7), .tsv) == "fewer fields than the rows before")
+        let last = "name,token\n" + Self.tokens.map { "5\" disk,\"\($0)\"\n" }.joined()
+        #expect(try problem(last.dropLast(), .csv) == nil)
+        #expect(try problem(last + "x,\(Self.tokens[0])", .csv) == nil)
+        #expect(
+            try problem(last + "x,\(Self.tokens[0].dropLast(9))", .csv)
+                == "fewer digits than the rows before")
+    }
+
+    @Test func `The end of a list that begins with a long row is not compared`() throws {
+        let long = String(repeating: "x", count: 20_000)
+        #expect(try problem("token\n" + long, .csv) == nil)
+        #expect(try problem("{\"token\":\"\(long)", .jsonl) == nil)
+    }
+}
