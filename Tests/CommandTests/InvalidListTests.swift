@@ -102,6 +102,8 @@ struct InvalidListTests {
                 #expect(done.errors.contains(words), "\(call[0]): \(done.errors)")
             }
             if example.says != nil { told.insert(done.errors) }
+            let isCheck = call[1] == "check" && example.says != nil
+            #expect(done.output.contains("nothing would be sent") == isCheck, "\(done.output)")
         }
         #expect(told.count == (example.says == nil ? 0 : 1), "\(told)")
         let names = try campaign.directory.names(in: campaign.directory.path)

@@ -73,7 +73,8 @@ public struct TokensCheck {
             file: options.tokens, format: list.format, compression: list.bytes.compression,
             byteCount: list.byteCount ?? 0,
             columns: rows.source.columns, tokenColumn: list.layout.names[0], counts: survey.counts,
-            duplicates: countsDuplicates ? try Self.duplicates(&sorter) : nil)
+            duplicates: countsDuplicates ? try Self.duplicates(&sorter) : nil,
+            isRefused: refusal != nil)
     }
 
     private static func duplicates(

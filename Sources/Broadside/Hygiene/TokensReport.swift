@@ -48,6 +48,8 @@ public struct TokensReport {
     let tokenColumn: String
     let counts: ListSurvey.Counts
     let duplicates: Duplicates?
+    /// Whether `send` would refuse the list.
+    let isRefused: Bool
 
     /// Human-readable report.
     public var text: String {
@@ -92,7 +94,9 @@ public struct TokensReport {
             }
         }
         text +=
-            "result       \(grouped(counts.valid)) would be sent, \(grouped(counts.invalid)) recorded as invalid\n"
+            isRefused
+            ? "result       nothing would be sent, because send refuses this list\n"
+            : "result       \(grouped(counts.valid)) would be sent, \(grouped(counts.invalid)) recorded as invalid\n"
         return text
     }
 
