@@ -24,6 +24,7 @@ enum StatusCommand {
             interrupted  the run was killed: send --resume continues
             aborted      APNs refused the campaign as a whole
             error        a file, a disk or the network failed
+            unreadable   the ledger can't be read: an error names the cause
 
             If you may not read a directory below a DIR, it is named and skipped.
 
