@@ -204,6 +204,18 @@ struct BenchTests {
             .split(separator: " ").compactMap { pid_t($0) }
     }
 
+    @Test func `bench with an endpoint trusts the system's certificates unless told otherwise`()
+        throws
+    {
+        let directory = try TemporaryDirectory()
+        let finished = try Broadside.run(
+            ["bench", "--endpoint", "127.0.0.1:1"], in: directory,
+            environment: ["TMPDIR": directory.path])
+        // What is missing is the topic and the credential.
+        #expect(finished.exitCode == 2 && finished.errors.contains("--auth-key"))
+        #expect(!finished.errors.contains("--ca-file"), "\(finished.errors)")
+    }
+
     @Test(arguments: [
         "api.push.apple.com", "API.development.push.apple.com.:2197", "17.188.1.2:443",
         "[2620:149:a44::1]:443",

@@ -81,7 +81,7 @@ enum BenchCommand {
             ) { (_, _) throws(BroadsideError) in },
             .custom(
                 "ca-file", .file(.read), "FILE",
-                "with --endpoint: certificates to trust"
+                "with --endpoint: certificates to trust (default: the system's)"
             ) { (_, _) throws(BroadsideError) in },
             .custom("topic", .text, "TOPIC", "with --endpoint: apns-topic") {
                 (_, _) throws(BroadsideError) in
@@ -121,7 +121,6 @@ enum BenchCommand {
                 "\(endpoint) is Apple's server, which must not get the made-up tokens of a benchmark: "
                     + "name another server, or remove --endpoint to use the simulator")
         }
-        _ = try arguments.required("ca-file", "FILE")
         for name in ["endpoint"] + forEndpoint {
             if let value = arguments.string(name) {
                 options.endpointArguments += ["--\(name)", value]
