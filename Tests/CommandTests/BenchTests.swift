@@ -95,7 +95,8 @@ struct BenchTests {
         let folder = "\(directory.path)/bin"
         try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: false)
         let arguments = ["bench", "--duration", "500ms", "--connections", "1"]
-        for script in [nil, "#!/bin/sh\nexit 1\n", "#!/bin/sh\necho h2load nghttp2/0\n"] {
+        let noted = "#!/bin/sh\necho \"$*\" >>'\(directory.path)/calls'\nexit 1\n"
+        for script in [nil, noted, "#!/bin/sh\necho h2load nghttp2/0\n"] {
             if let script {
                 let path = try directory.write(script, to: "bin/h2load")
                 try FileManager.default.setAttributes(
@@ -110,6 +111,9 @@ struct BenchTests {
             // Bars of the histogram.
             #expect(finished.output.contains("\u{2588} "), "\(finished.output)")
         }
+        // As many streams as Broadside may use.
+        let calls = try String(contentsOfFile: "\(directory.path)/calls", encoding: .utf8)
+        #expect(calls.contains(" -c 1 ") && calls.contains(" -m 1000 "), "\(calls)")
     }
 
     @Test func `bench runs longer if connections take longer than its duration to open`() throws {

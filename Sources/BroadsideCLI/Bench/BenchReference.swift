@@ -1,4 +1,5 @@
 import BroadsideCampaigns
+import BroadsideSimulator
 import BroadsideSupport
 internal import Glibc
 
@@ -37,6 +38,8 @@ struct BenchReference: Encodable {
         to simulator: BenchSimulator, payload: String
     ) throws(BroadsideError) -> [String] {
         let requests = max(connections, min(requests, requestsLimit))
+        // Without a limit on streams, Broadside uses as many as the simulator allows.
+        let streams = measured.streams ?? Int(SimulatorOptions(state: "").maxStreams)
         let token = String(repeating: "0123456789abcdef", count: 4)
         // The provider token is visible in the list of processes. That is acceptable: its key was
         // made for this simulator, which ends with the run.
@@ -44,7 +47,7 @@ struct BenchReference: Encodable {
             key: simulator.key, keyID: simulator.keyID, teamID: simulator.teamID)
         return [
             "-n", "\(requests)", "-c", "\(connections)", "-t", "1",
-            "-m", "\(measured.streams ?? 100)", "-d", payload,
+            "-m", "\(streams)", "-d", payload,
             "-H", "authorization: \(authorization)", "-H", "apns-topic: \(simulator.topic)",
             "-H", "apns-push-type: alert", "-H", "apns-priority: 10",
             "-H", "apns-id: 01234567-89ab-8def-8123-456789abcdef",

@@ -146,7 +146,11 @@ struct BenchResult: Encodable {
             let share = Self.hundredths(
                 cpu_microseconds_per_notification / h2load.cpu_microseconds_per_notification)
             lines.append(
-                ("h2load", "\(each) us of CPU time each; Broadside needs \(share) times that"))
+                (
+                    "h2load",
+                    "\(each) us of CPU time each for \(grouped(h2load.notifications)) requests; "
+                        + "Broadside needs \(share) times that"
+                ))
         }
         if let simulator {
             let each = Self.hundredths(simulator.cpu_microseconds_per_notification)

@@ -20,8 +20,9 @@ enum BenchCommand {
             of HEADERS and DATA frames, without TLS.
 
             If h2load (of nghttp2) is installed, bench also runs h2load, with the same payload, the same
-            number of requests and a simulator of the same kind, and prints the CPU time per request of
-            both. h2load reads no list and writes no ledger.
+            numbers of connections and streams, and a simulator of the same kind, and prints the CPU time
+            per request of both. h2load sends as many requests, but at most a million. h2load reads no list
+            and writes no ledger.
             """,
         sections: [
             howMuch.section, againstWhat.section, CredentialOptions.credentials.section,
