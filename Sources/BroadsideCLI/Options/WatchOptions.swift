@@ -12,7 +12,7 @@ enum WatchOptions {
             ),
             .choice(
                 "log", \.log,
-                "all events on stderr, one per line (default: only important events, as text, with --progress auto)"
+                "all events on stderr, one per line; of the events on connections that are not warnings, at most 20 per second, and a line counts the others (default: only important events, as text, with --progress auto)"
             ),
             .file(
                 "report", \.report, use: .written, placeholder: "FILE.html",

@@ -87,7 +87,8 @@ package struct RunEvent: Sendable, Equatable {
 }
 
 /// Events that a reactor passes to the main thread. The buffer is bounded. If there are too many
-/// events, it keeps the first ones and counts the rest.
+/// events, it keeps the first ones and counts the rest. An event that is not about a connection
+/// replaces the latest event on a connection.
 package struct EventBuffer: Sendable {
     package private(set) var events: [RunEvent] = []
     package private(set) var lost: UInt64 = 0
@@ -100,6 +101,10 @@ package struct EventBuffer: Sendable {
     mutating func append(_ event: RunEvent) {
         guard events.count < Self.limit else {
             lost += 1
+            let replaced = events.lastIndex { $0.connection != nil }
+            guard event.connection == nil, let replaced else { return }
+            events.remove(at: replaced)
+            events.append(event)
             return
         }
         events.append(event)

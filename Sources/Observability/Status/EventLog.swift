@@ -28,7 +28,8 @@ package struct EventLog {
     /// were not written.
     private var streaks: [RunEvent.Kind: Streak] = [:]
 
-    /// Maximum number of lines per second. Further lines are only counted.
+    /// Maximum number of lines per second about single connections. Further events on connections
+    /// are only counted. Warnings and events of the whole run do not count, and are always written.
     static let linesLimit = 20
     /// Time, in nanoseconds, for which events of one kind are combined into one line.
     static let streakLength = 10 * second
@@ -78,11 +79,14 @@ package struct EventLog {
         return lines
     }
 
-    /// Returns the lines to write for an event. If earlier events were suppressed, a line about
-    /// them comes first. Empty if the event is below the level, or will be combined with other
-    /// events.
+    /// Returns the lines to write for an event. If earlier events were suppressed in an earlier
+    /// second, or if the event is the end of the run, a line about them comes first. Empty if the
+    /// event is below the level, is suppressed, or will be combined with other events.
     mutating func lines(for event: RunEvent, now: UInt64) -> [String] {
         guard let format, event.level >= level else { return [] }
+        if event.kind == .ended {
+            return linesDue(now: now, isEnd: true) + limited(event, now, format)
+        }
         if sumsUp, event.connection != nil {
             guard streaks[event.kind] == nil else {
                 streaks[event.kind]?.add(event)
@@ -98,6 +102,9 @@ package struct EventLog {
     ) -> [String] {
         var lines: [String] = []
         if now - windowStart >= second { lines = openWindow(now, format) }
+        guard event.connection != nil, event.level < .warning else {
+            return lines + [line(event, format)]
+        }
         assert(linesInWindow <= Self.linesLimit, "\(linesInWindow) lines within a second")
         guard linesInWindow < Self.linesLimit else {
             suppressed += 1

@@ -25,6 +25,17 @@ struct ConnectionReportTests {
         #expect(tally.goAways == 1 && tally.lastGoAway == text)
     }
 
+    @Test func `An event of the whole run replaces one on a connection if the buffer is full`() {
+        var buffer = EventBuffer()
+        for number in 0..<EventBuffer.limit + 2 {
+            buffer.append(
+                RunEvent(.connectionOpen, .info, connection: number, "", milliseconds: 0))
+        }
+        buffer.append(RunEvent(.listHeader, .warning, "line 7", milliseconds: 0))
+        #expect(buffer.events.count == EventBuffer.limit && buffer.lost == 3)
+        #expect(buffer.events.first?.connection == 0 && buffer.events.last?.message == "line 7")
+    }
+
     @Test func `Text of a GOAWAY that is not a reason is in the log, bounded and escaped`() throws {
         let run = try ScriptedRun(rows: 1)
         run.reply = { _ in .silence }

@@ -329,6 +329,23 @@ import Testing
         #expect(silent.lines(for: event(.warning), now: 0).isEmpty)
     }
 
+    @Test func `The limit on lines omits no warning, no event of the run and no end`() {
+        var log = EventLog(.json, progress: .none, campaign: "0123456789abcdef", name: nil)
+        func lines(_ kind: RunEvent.Kind, _ level: RunEvent.Level, _ connection: Int?) -> [String] {
+            let event = RunEvent(kind, level, connection: connection, "x", milliseconds: 0)
+            return log.lines(for: event, now: 5 * second)
+        }
+        let opened = (0..<100).flatMap { lines(.connectionOpen, .info, $0 + 1) }
+        #expect(opened.count == EventLog.linesLimit)
+        #expect((0..<50).allSatisfy { lines(.connectionLost, .warning, $0 + 1).count == 1 })
+        #expect((0..<50).allSatisfy { _ in lines(.control, .notice, nil).count == 1 })
+        // The line that counts the others comes before the end, within the same second.
+        let last = lines(.ended, .info, nil)
+        #expect(last.count == 2 && last[0].contains("80 more events"), "\(last)")
+        #expect(last.last?.contains("\"event\":\"ended\"") == true)
+        #expect(log.linesDue(now: 5 * second, isEnd: true).isEmpty)
+    }
+
     @Test func `Connections that break one after the other are two lines in ten seconds`() {
         var log = EventLog(nil, progress: .auto, campaign: "", name: nil)
         func event(_ kind: RunEvent.Kind, _ connection: Int?, _ reason: String) -> RunEvent {
