@@ -26,6 +26,12 @@ import Testing
         #expect(folder.exitCode == 2 && folder.message.contains("Is a directory"))
     }
 
+    @Test func `A journal on a full disk is exit 5 at the start`() throws {
+        let error = try #require(
+            #expect(throws: SimulatorError.self) { try JournalFile(path: "/dev/full") })
+        #expect(error.exitCode == 5 && error.message.hasPrefix("--journal /dev/full: No space"))
+    }
+
     @Test func `A file above the limit is refused`() throws {
         let folder = Folder()
         let path = try folder.write("file", "0123456789")

@@ -24,7 +24,10 @@ struct JournalFile: Sendable {
                 "--journal \(path): \(describe(errno: errno)): name a file that can be written",
                 exitCode: 2)
         }
-        _ = SystemCall.write(descriptor, Self.header.rawBytes)
+        if let code = writeWhole(Self.header.rawBytes, to: descriptor) {
+            _ = close(descriptor)
+            throw SimulatorError("--journal \(path): \(describe(errno: code))", exitCode: 5)
+        }
     }
 
     /// Closes the file after all threads have ended.
