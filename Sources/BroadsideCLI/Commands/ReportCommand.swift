@@ -149,12 +149,13 @@ enum ReportCommand {
         }
         let report = try NightsReport(ledgers)
         for warning in report.warnings { standardErrorLine("broadside: warning: \(warning)") }
-        if arguments.has("json") {
+        let isJSON = arguments.has("json")
+        if isJSON {
             try report.writeJSON(to: output)
         } else {
             try report.write(to: output, at: path)
         }
-        if let failure = report.failure { throw failure }
+        if let failure = report.failure(isJSON: isJSON) { throw failure }
         return 0
     }
 }

@@ -128,9 +128,11 @@ public struct NightsReport {
     /// Warnings about ledgers that are old copies.
     public var warnings: [String] { nights.compactMap(\.warning) }
 
-    /// Error about the unreadable ledgers; nil if all were read. It is thrown after the page about
-    /// the other ledgers is written.
-    public var failure: BroadsideError? {
+    /// Returns the error about the unreadable ledgers; nil if all were read. It is thrown after the
+    /// page or the JSON about the other ledgers is written.
+    ///
+    /// - Parameter isJSON: Whether JSON was written.
+    public func failure(isJSON: Bool) -> BroadsideError? {
         let unreadable = nights.compactMap { night -> String? in
             guard case .unreadable(let problem) = night.content else { return nil }
             return problem
@@ -139,7 +141,7 @@ public struct NightsReport {
         let count = grouped(unreadable.count)
         return BroadsideError(
             "\(count) of \(grouped(nights.count)) ledgers can't be read (the "
-                + "page says which): "
+                + "\(isJSON ? "JSON" : "page") says which): "
                 + "\(unreadable.count > 1 ? "the first: " : "")\(first)",
             exitCode: ExitCode.disk)
     }
