@@ -26,10 +26,11 @@ def progress_line(
     rows = manifest["rows"]
     left = max(0, rows - settled)
     eta = "-" if rate <= 0 or left == 0 else duration(left / rate)
-    share = 100 if rows == 0 else 100 * settled / rows
+    # Rounded down, so that only a complete share is 100.0%.
+    tenths = 1000 if rows == 0 else min(1000, 1000 * settled // rows)
     return (
         f"parts {len(finished)} of {len(sent)}, running {len(running)}, rows {settled:,} of {rows:,}"
-        f" ({share:.1f}%), {rate:,.0f} per second, rejected {rejected:,}, ETA {eta}")
+        f" ({tenths / 10:.1f}%), {rate:,.0f} per second, rejected {rejected:,}, ETA {eta}")
 
 
 def duration(seconds: float) -> str:

@@ -181,6 +181,8 @@ def test_progress_in_one_line() -> None:
          {"state": "waiting", "progress": {}}])
     assert line == (
         "parts 1 of 3, running 1, rows 1,500 of 3,000 (50.0%), 250 per second, rejected 10, ETA 6s")
+    nearly = progress_line({"rows": 3000, "files": []}, [{"summary": {"rows": 3000, "remaining": 1}}], [])
+    assert "rows 2,999 of 3,000 (99.9%)" in nearly
     assert [duration(seconds) for seconds in (59, 61, 3661)] == ["59s", "1m01s", "1h01m"]
 
 
