@@ -140,8 +140,12 @@ package struct ProxyTunnelStateMachine: ~Copyable {
         guard parts.count >= 2, parts[0].starts(with: "HTTP/1.".utf8), parts[1].count == 3,
             let code = Int(String(decoding: parts[1], as: UTF8.self)), code >= 100
         else { return nil }
-        let phrase = parts.count > 2 ? parts[2].filter { $0 >= 0x20 && $0 < 0x7f }.prefix(60) : []
-        return (code, "\(code) " + String(decoding: phrase, as: UTF8.self))
+        return (code, "\(code) " + (parts.count > 2 ? visible(parts[2]) : ""))
+    }
+
+    /// Beginning of a proxy's text, without control characters.
+    private static func visible(_ text: some Collection<UInt8>) -> String {
+        String(decoding: text.filter { $0 >= 0x20 && $0 < 0x7f }.prefix(60), as: UTF8.self)
     }
 
     /// Schemes in Proxy-Authenticate (RFC 9110, section 11.7.1), in lower case.
@@ -149,7 +153,7 @@ package struct ProxyTunnelStateMachine: ~Copyable {
         lines.compactMap { line in
             let text = String(decoding: line, as: UTF8.self).lowercased()
             guard text.hasPrefix("proxy-authenticate:") else { return nil }
-            return text.dropFirst(19).split(separator: " ").first.map(String.init)
+            return text.dropFirst(19).split(separator: " ").first.map { visible($0.utf8) }
         }
     }
 

@@ -88,6 +88,8 @@ struct ProxyTunnelTests {
         expect(
             plain + "NTLM\r\nproxy-authenticate: Negotiate\r\n\r\n", "ntlm, negotiate",
             isLasting: true)
+        expect(
+            plain + "\u{1b}[2JNTLM\u{7}\u{9b}\r\n\r\n", "asks for [2jntlm: ", isLasting: true)
         expect("HTTP/1.1 403 Denied\r\n\r\n", "refused CONNECT to api.push", isLasting: true)
         expect("HTTP/1.1 503 Busy\u{1b}[31m\r\n\r\n", "(503 Busy[31m)", isLasting: false)
         expect("SSH-2.0-OpenSSH\r\n", "does not respond as a proxy", isLasting: false)
