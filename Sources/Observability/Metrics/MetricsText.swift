@@ -213,9 +213,10 @@ package struct MetricsText {
         text += "\(line) \(value)\n"
     }
 
+    /// Returns the whole value: if two values were cut off, they might be equal.
     private static func escaped(_ value: String) -> String {
         var text = String.UnicodeScalarView()
-        for scalar in printable(value).unicodeScalars {
+        for scalar in ForeignText.escaped(value).unicodeScalars {
             if scalar == "\\" || scalar == "\"" { text.append("\\") }
             text.append(scalar)
         }

@@ -39,6 +39,15 @@ import Testing
         #expect(text(snapshot).contains("broadside_rate_limit_requests_per_second 2.5"))
     }
 
+    @Test func `Two long names that differ at their ends are two series`() {
+        var snapshot = RunSnapshot()
+        let name = String(repeating: "x", count: 300)
+        for end in ["a", "b"] { snapshot.counts.reasons.add(text: name + end, count: 1) }
+        let lines = text(snapshot)
+        #expect(lines.contains("broadside_rows_refused_total{reason=\"\(name)a\"} 1"))
+        #expect(Set(lines).count == lines.count)
+    }
+
     @Test func `Shortened rows are counted where a payload shortens a value, and only there`() {
         var snapshot = RunSnapshot()
         #expect(!text(snapshot).contains { $0.contains("broadside_shortened_rows_total") })
