@@ -103,6 +103,63 @@ struct CampaignFileTests {
         #expect(wrong.exitCode == 2 && wrong.errors.contains("unknown key 'paylod'"))
     }
 
+    private static let outputs =
+        "metrics: 'm.prom', report: 'r.html', summary: 's.json', control: 'c', 'trace-frames': 't', hook: 'h'"
+
+    /// Keys of the campaign that a command prints, and its messages.
+    private func printed(_ arguments: [String]) throws -> (keys: Set<String>, errors: String) {
+        let finished = try Broadside.run(
+            arguments + ["--print-campaign"], in: directory, limit: 30)
+        #expect(finished.exitCode == 0, "\(finished.errors)")
+        let object = try JSONSerialization.jsonObject(with: Data(finished.output.utf8))
+        return (Set(try #require(object as? [String: Any]).keys), finished.errors)
+    }
+
+    @Test
+    func `A test on one device leaves the file's outputs, conditions and times to the campaign`()
+        throws
+    {
+        let file = try directory.write(
+            """
+            {tokens: 'night/list.csv', payload: 'night/hello.json', topic: 'com.example.app',
+            \(Self.outputs), log: 'json', suppress: 's.txt', where: 'x = 1', 'deliver-at': '19:00',
+            'zone-column': 'tz', cap: '3/7d', history: 'nights', 'skip-dead': 'nights'}
+            """, to: "full.json5")
+        let test = try printed(
+            [
+                "send", "--campaign", file, "--to", "aabb", "--report", "own.html", "--where",
+                "y = 2",
+            ])
+        #expect(
+            test.keys == ["payload", "topic", "to", "log", "suppress", "report", "where"],
+            "\(test.keys)")
+        #expect(
+            test.errors.contains(
+                "send --to ignores metrics, summary, control, trace-frames, hook, which belong"))
+        #expect(
+            test.errors.contains(
+                "ignores deliver-at, zone-column, cap, history, skip-dead, because it sends to one")
+        )
+        // What a campaign for one device names itself is for its own runs.
+        let own = try directory.write(
+            "{to: 'aabb', payload: 'night/hello.json', \(Self.outputs)}", to: "own.json5")
+        #expect(try printed(["send", "--campaign", own]).keys.contains("metrics"))
+    }
+
+    @Test func `A probe takes a send's campaign file without its times, outputs and hook`() throws {
+        let file = try directory.write(
+            """
+            {tokens: 'night/list.csv', payload: 'night/hello.json', topic: 'com.example.app',
+            \(Self.outputs), 'deliver-at': '19:00', 'zone-column': 'tz', 'zone-default': 'UTC',
+            on: '2030-01-02', late: 'skip', quiet: '22:00-07:00', where: 'x = 1'}
+            """, to: "send.json5")
+        let probe = try printed(["probe", "--campaign", file, "--metrics", "probe.prom"])
+        #expect(probe.keys == ["tokens", "topic", "where", "metrics"], "\(probe.keys)")
+        #expect(
+            probe.errors.contains(
+                "probe ignores report, summary, control, trace-frames, hook, which"))
+    }
+
     @Test
     func `doctor, tokens check, payload check and prune take their options from a campaign file`()
         throws

@@ -37,6 +37,20 @@ enum CampaignOptions {
         [["auth-key"], ["auth-key-command"]],
     ]
 
+    /// Outputs that a campaign's own runs replace, and the hook that they call. A test or a probe
+    /// leaves them alone: monitoring would take it for the campaign.
+    private static let outputs: Set<String> = [
+        "summary", "report", "metrics", "trace-frames", "control", "hook",
+    ]
+
+    /// Options that select rows of a list, or decide when they are sent. For a test on one device
+    /// (`--to`), only those on the command line apply: the device gets the notification at once.
+    private static let selections: Set<String> = [
+        "where", "skip-dead", "registered-column", "dead-for", "cap", "history", "shard", "part",
+        "campaign-id", "assume-canary", "deliver-at", "zone-column", "zone-default", "on", "late",
+        "quiet",
+    ]
+
     /// Adds the options of the campaign file, unless the command line overrides them.
     static func addFile(
         to arguments: inout ParsedArguments, of command: CommandDescription
@@ -45,7 +59,8 @@ enum CampaignOptions {
         let file = try CampaignFile(path: path)
         let overridden = overridden(by: arguments).union(replacedServer(file, arguments))
         let isPortChosen = arguments.has("port")
-        var passedOver: [String] = []
+        let isTest = arguments.has("to")
+        var (passedOver, left, selecting): ([String], [String], [String]) = ([], [], [])
         for entry in file.entries {
             guard !NightCommand.startNames.contains(entry.name) else {
                 throw .request(
@@ -77,17 +92,29 @@ enum CampaignOptions {
             else { throw .request(unknown(entry, command)) }
             guard let values = try values(of: option, entry, folder: file.folder) else { continue }
             if arguments.has(entry.name) || overridden.contains(entry.name) { continue }
+            if isTest || command.leavesOutputsOfCampaign, outputs.contains(entry.name) {
+                left.append(entry.name)
+                continue
+            }
+            if isTest, selections.contains(entry.name) {
+                selecting.append(entry.name)
+                continue
+            }
             arguments.add(
                 entry.name,
                 values: entry.name == "endpoint" && isPortChosen
                     ? values.map(SendOptions.endpointWithoutPort) : values,
                 location: entry.location)
         }
-        if !passedOver.isEmpty, arguments.string("progress") != "none" {
+        guard arguments.string("progress") != "none" else { return }
+        for (names, reason) in [
+            (passedOver, ", because it has values of its own"),
+            (selecting, ", because it sends to one device at once"),
+            (left, ", which belong to the campaign's own runs: name them on the command line"),
+        ] where !names.isEmpty {
             standardErrorLine(
-                "broadside: --campaign \(path): "
-                    + "\(command.name) ignores \(passedOver.joined(separator: ", ")), because it has "
-                    + "values of its own")
+                "broadside: --campaign \(path): \(command.name)\(isTest ? " --to" : "") ignores "
+                    + names.joined(separator: ", ") + reason)
         }
     }
 

@@ -16,8 +16,9 @@ enum ProbeCommand {
         discussion: """
             Sends a background push of priority 5 that is never stored (expiration 0) to every token:
             devices show nothing, and APNs reports which tokens are dead. Ledger, resume and exit codes
-            work as in send. You can use the campaign file of a send: its payload and headers are
-            ignored. Name another ledger for the probe.
+            work as in send. You can use the campaign file of a send: its payload, headers, times,
+            output files, control socket and hook are ignored. Name another ledger for the probe, and
+            outputs on the command line.
             """,
         sections: [whatToProbe.section, ListOptions.whichRows.section] + SendCommand.commonSections,
         examples: [
@@ -44,8 +45,10 @@ enum ProbeCommand {
             "payload", "payload-by", "push-type", "priority", "expiration", "collapse-id",
             "skip-dead",
             "registered-column", "dead-for", "cap", "history", "split", "split-salt", "arm",
-            "arm-collapse-id", "arm-priority",
+            "arm-collapse-id", "arm-priority", "deliver-at", "zone-column", "zone-default", "on",
+            "late", "quiet",
         ],
+        leavesOutputsOfCampaign: true,
         run: { (arguments) throws(BroadsideError) in
             let options = try SendCommand.read(arguments, options)
             if arguments.has("print-campaign") {

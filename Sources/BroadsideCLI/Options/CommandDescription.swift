@@ -38,6 +38,8 @@ struct CommandDescription: Sendable {
     var campaignKeys: Set<String>?
     /// Options of `send` that a campaign file may contain although this command does not use them.
     var passedOverInCampaign: Set<String> = []
+    /// Whether the outputs and the hook in a campaign file are left to the campaign's own runs.
+    var leavesOutputsOfCampaign = false
     let run: @Sendable (ParsedArguments) throws(BroadsideError) -> Int32
 
     var options: [OptionDescription] { sections.flatMap(\.options) }
