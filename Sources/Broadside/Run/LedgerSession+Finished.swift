@@ -116,6 +116,7 @@ extension LedgerSession {
         snapshot.wallMilliseconds = end ?? manifest.firstStartedAtMilliseconds
         snapshot.counts = earlier.counts
         snapshot.rows = manifest.rowCount(with: earlier)
+        snapshot.isLimited = manifest.rows.limit != nil
         return snapshot
     }
 }

@@ -49,6 +49,8 @@ package struct MetricsText {
             "list_rows", .gauge,
             "Rows of the token list, or of its shard; an estimate until the end is read.")
         if let rows = snapshot.rows { sample("list_rows", [:], "\(rows)") }
+        family("limited", .gauge, "1 if --limit keeps rows of the list from the run, else 0.")
+        sample("limited", [:], snapshot.isLimited ? "1" : "0")
         family("rows_settled_total", .counter, "Rows that are settled, over all runs, by state.")
         for state in RowState.settledStates {
             sample("rows_settled_total", ["state": state.name], "\(snapshot.counts[state])")

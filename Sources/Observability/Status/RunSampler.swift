@@ -77,6 +77,7 @@ package struct RunSampler {
         snapshot.acceptsBySilence = context.acceptsBySilence
         snapshot.split = context.split
         snapshot.counts = context.earlier
+        snapshot.isLimited = context.rows.limit != nil
         snapshot.wallMilliseconds = start.wallMilliseconds
         snapshot.wantedConnections = context.wantedConnections
         snapshot.earlierPasses = context.earlierPasses

@@ -74,6 +74,8 @@ package struct RunSnapshot: Sendable {
     package var counts = RowCounts()
     /// Number of rows of the campaign or its shard; nil until it is known or estimated.
     package var rows: UInt64?
+    /// Whether `--limit` keeps rows of the list from this run, such as a test's.
+    package var isLimited = false
     /// Whether `rows` is an estimate from the share of the list's bytes that was read.
     package var isRowsEstimate = false
     /// Responses per second: during the last second (`rateNow`), and on average over

@@ -48,6 +48,13 @@ import Testing
         #expect(Set(lines).count == lines.count)
     }
 
+    @Test func `Metrics show whether a run is limited, because monitoring ignores a test's end`() {
+        var snapshot = RunSnapshot()
+        #expect(text(snapshot).contains("broadside_limited 0"))
+        snapshot.isLimited = true
+        #expect(text(snapshot).contains("broadside_limited 1"))
+    }
+
     @Test func `Shortened rows are counted where a payload shortens a value, and only there`() {
         var snapshot = RunSnapshot()
         #expect(!text(snapshot).contains { $0.contains("broadside_shortened_rows_total") })
