@@ -29,6 +29,8 @@ package final class TokenList: Sendable {
     ///   - wanted: Columns whose values a campaign uses, each with the option or file that requires
     ///     the column. Their fields follow those of `otherColumns`. The token's column may be among
     ///     them.
+    ///   - optional: The columns of `wanted` that a row may lack. For a single token, their fields
+    ///     are empty, so that defaults apply.
     ///   - option: Long name of the option that names the list, without dashes; for messages.
     ///   - isReadAgain: Whether the list has to be read more than once.
     ///   - isSpooled: Whether the list is a ledger's copy of standard input.
@@ -37,17 +39,25 @@ package final class TokenList: Sendable {
     package convenience init(
         _ tokens: TokenSource, format: TokenListFormat?, tokenColumn: String?,
         otherColumns: [String] = [], wanted: [(name: String, location: String)] = [],
-        option: String = "tokens", isReadAgain: Bool = false, isSpooled: Bool = false,
+        optional: Set<String> = [], option: String = "tokens", isReadAgain: Bool = false,
+        isSpooled: Bool = false,
         isInspected: Bool = true
     ) throws(BroadsideError) {
         let token = tokenColumn ?? Self.defaultTokenColumn
         let allColumns = otherColumns + wanted.map(\.name).filter { $0 != token }
         switch tokens {
         case .single(let token):
-            if let column = wanted.first(where: { allColumns.contains($0.name) }) {
+            if let column = wanted.first(where: {
+                allColumns.contains($0.name) && !optional.contains($0.name)
+            }) {
                 throw .request(
-                    "\(column.location): --to has no column '\(column.name)': name a list with a "
-                        + "header instead (--tokens), and add --limit 1")
+                    "\(column.location): --to has no column '\(column.name)', and there is no "
+                        + "default: make a one-row list with your own token, and name it with "
+                        + "--tokens")
+            }
+            guard allColumns.isEmpty else {
+                try self.init(token, emptyColumns: allColumns, tokenColumn: tokenColumn)
+                return
             }
             self.init(lines: Array(token.utf8) + [0x0a])
         case .file(let file):
@@ -69,6 +79,24 @@ package final class TokenList: Sendable {
                 bytes: bytes, lineEnds: lineEnds, layout: layout, isSpooled: isSpooled || isAside,
                 command: header.command)
             if isInspected { try inspect() }
+        }
+    }
+
+    /// Creates a table of one row, in which all columns except the token's are empty.
+    private convenience init(
+        _ token: String, emptyColumns: [String], tokenColumn: String?
+    ) throws(BroadsideError) {
+        let names = [tokenColumn ?? Self.defaultTokenColumn] + emptyColumns
+        let quoted = names.map { name in
+            "\"\(name.pieces(at: "\"").joined(separator: "\"\""))\""
+        }
+        let header = Array(quoted.joined(separator: ",").utf8)
+        let row = token + String(repeating: ",", count: emptyColumns.count)
+        do throws(RowLayout.HeaderError) {
+            let layout = try RowLayout(format: .csv, names: names, header: header)
+            self.init(lines: header + Array("\n\(row)\n".utf8), layout: layout)
+        } catch {
+            throw .usage("to", "has no columns: name a list with --tokens")
         }
     }
 

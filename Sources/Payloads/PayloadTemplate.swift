@@ -41,6 +41,12 @@ public struct PayloadTemplate: Sendable, Equatable {
         segments.first { $0.placeholder.kind == .fit }?.placeholder.column
     }
 
+    /// Whether a row without a value in a column still gets this payload: each placeholder of the
+    /// column has a default.
+    public func hasDefault(for column: String) -> Bool {
+        segments.allSatisfy { $0.placeholder.column != column || $0.placeholder.fallback != nil }
+    }
+
     /// Whole payload of a template without placeholders.
     public var constantPayload: [UInt8] { segments.flatMap(\.constant) + tail }
 

@@ -12,6 +12,11 @@ public struct TextTemplate: Sendable, Equatable {
     /// Columns of the placeholders.
     public var columns: [String] { segments.map(\.placeholder.column) }
 
+    /// Columns without which the text can't be made: a placeholder of theirs has no default.
+    public var requiredColumns: [String] {
+        segments.map(\.placeholder).filter { $0.fallback == nil }.map(\.column)
+    }
+
     /// Reason why a text is not a template.
     public struct Problem: Error {
         /// Description of the problem and its fix, in one line.

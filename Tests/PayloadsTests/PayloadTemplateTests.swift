@@ -54,6 +54,13 @@ import Testing
         return result
     }
 
+    @Test func `A column has a default only if each of its placeholders has one`() throws {
+        let text = #"{"a":"{{x|1}} {{y}}","b":"{{x|}}","c":"{{y|2}}","d":"{{z:int|3}}"}"#
+        let template = try PayloadTemplate(Array(text.utf8).span.bytes)
+        #expect(template.uses.map(\.column).filter(template.hasDefault) == ["x", "z"])
+        #expect(try TextTemplate("{{x|1}}-{{y}}-{{z|}}{{y|2}}").requiredColumns == ["y"])
+    }
+
     @Test
     func `A payload without placeholders keeps its text but for blanks between tokens`() throws {
         let text = #"{ "a b" : "{ {x} } }} \"{ {\"" , "n": [ 1.50 , -0e1 ] }"#

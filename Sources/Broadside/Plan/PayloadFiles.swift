@@ -12,6 +12,8 @@ struct PayloadFiles {
     let digest: String
     /// Columns in use besides the token column, each with the option or location that requires it.
     let columns: [(name: String, location: String)]
+    /// The columns of `columns` that a row may lack, because each use has a default.
+    let columnsWithDefault: Set<String>
     /// Value of apns-collapse-id if it is the same for all rows.
     let collapseID: String?
     /// Warnings of `payload check`.
@@ -75,6 +77,11 @@ struct PayloadFiles {
             limit: command?.payloadLimit
                 ?? PayloadRules.maximumCount(for: options.pushType))
         digest = hexadecimal(sha256(reader.identity))
+        let headers =
+            [collapse, set.topic?.template].compactMap(\.self)
+            + (arms?.own.compactMap(\.collapse) ?? [])
+        var required = reader.requiredColumns.union(headers.flatMap(\.requiredColumns))
+        if let choice, !choice.hasFallback { required.insert(choice.column) }
         var columns: [(name: String, location: String)] = []
         if let choice { columns.append((choice.column, "--payload-by \(options.payloadBy ?? "")")) }
         for name in collapse?.columns ?? [] { columns.append((name, "--collapse-id")) }
@@ -85,6 +92,7 @@ struct PayloadFiles {
         self.columns = (columns + reader.columns).reduce(into: []) { known, column in
             if !known.contains(where: { $0.name == column.name }) { known.append(column) }
         }
+        columnsWithDefault = Set(self.columns.map(\.name)).subtracting(required)
     }
 
     /// Location that messages name for columns that the topic requires.
@@ -235,6 +243,8 @@ extension PayloadFiles {
         let command: BinaryCommand?
         var templates: [PayloadTemplate] = []
         var columns: [(name: String, location: String)] = []
+        /// Columns with a placeholder that has no default.
+        private(set) var requiredColumns: Set<String> = []
         /// Bytes that the digest covers: a single payload, or several payloads with their names.
         var identity: [UInt8] = []
         /// Whether payloads are checked against Apple's rules.
@@ -300,6 +310,7 @@ extension PayloadFiles {
                 for use in template.uses {
                     columns.append(
                         (use.column, "\(name), line \(use.line), column \(use.character)"))
+                    if !template.hasDefault(for: use.column) { requiredColumns.insert(use.column) }
                 }
                 templates.append(template)
             } catch {

@@ -33,7 +33,14 @@ struct CheckedRun {
         }
         let payloads = try PayloadFiles(options)
         list = try Self.openList(
-            tokens, options, wanted: Self.wantedColumns(options, payloads), spooling: spooling)
+            tokens, options, wanted: Self.wantedColumns(options, payloads),
+            optional: Self.optionalColumns(options, payloads), spooling: spooling)
+        if case .single = tokens, list.layout.names.count > 1 {
+            let names = list.layout.names.dropFirst().map { "'\(printable($0))'" }
+            standardErrorLine(
+                "broadside: --to has no columns: the defaults apply for "
+                    + names.joined(separator: ", "))
+        }
         if list.format == .lines, let column = options.rules.columns.first {
             throw .usage(
                 column.option,
@@ -91,6 +98,16 @@ struct CheckedRun {
         return wanted
     }
 
+    /// Columns that only payloads and headers read, and that have defaults there.
+    private static func optionalColumns(
+        _ options: SendOptions, _ payloads: PayloadFiles
+    ) -> Set<String> {
+        payloads.columnsWithDefault
+            .subtracting(options.rules.columns.map(\.name))
+            .subtracting(options.registrationColumns.map(\.name))
+            .subtracting(options.delivery.columns.map(\.name))
+    }
+
     /// Manifest of a campaign that continues; nil: the campaign begins.
     private static func begun(_ options: SendOptions) throws(BroadsideError) -> Manifest? {
         guard options.resumes, let ledger = options.ledger else { return nil }
@@ -105,7 +122,8 @@ struct CheckedRun {
 
     private static func openList(
         _ tokens: SendOptions.Tokens, _ options: SendOptions,
-        wanted: [(name: String, location: String)], spooling: LedgerDirectory?
+        wanted: [(name: String, location: String)], optional: Set<String>,
+        spooling: LedgerDirectory?
     ) throws(BroadsideError) -> TokenList {
         if case .single = tokens, options.shard != nil {
             throw .usage("shard", "and --to exclude each other: remove one")
@@ -113,7 +131,7 @@ struct CheckedRun {
         guard let spooling else {
             return try TokenList(
                 tokens, format: options.format, tokenColumn: options.tokenColumn, wanted: wanted,
-                isReadAgain: true)
+                optional: optional, isReadAgain: true)
         }
         let path: String
         do throws(BroadsideError) {
