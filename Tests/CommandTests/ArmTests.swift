@@ -124,6 +124,7 @@ struct ArmTests {
         let file = try campaign.directory.write(
             """
             {
+              payload: "\(campaign.payloadFile)",
               arms: {
                 a: { payload: "a.json", "collapse-id": "from-a" },
                 b: { priority: 5 },
@@ -132,12 +133,13 @@ struct ArmTests {
             """, to: "arms.json5")
         for hpack in ["strict", "compact"] {
             let server = try RecordingServer("arms", script: "arms.py")
-            let finished = try campaign.send(
-                to: server.endpoint,
-                options([
-                    "--campaign", file, "--collapse-id", "all", "--hpack", hpack,
-                    "--ledger", campaign.directory.fresh("ledger-\(hpack)"),
-                ]))
+            let finished = try Broadside.run(
+                campaign.arguments(
+                    to: server.endpoint,
+                    options([
+                        "--campaign", file, "--collapse-id", "all", "--hpack", hpack,
+                        "--ledger", campaign.directory.fresh("ledger-\(hpack)"),
+                    ]), without: ["payload"]), in: campaign.directory)
             #expect(finished.exitCode == 0, "\(finished.errors)")
             let answers = try server.events().filter { $0.event == "answer" }
             #expect(answers.count == Self.rowCount - count("holdout"))

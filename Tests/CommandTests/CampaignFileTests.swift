@@ -160,6 +160,28 @@ struct CampaignFileTests {
                 "probe ignores report, summary, control, trace-frames, hook, which"))
     }
 
+    @Test(arguments: [
+        ("'payload-by': 'name=by'", "'payload-by'", ["--payload-by", "name=by"]),
+        (
+            "split: 'a=50,b=50', 'split-salt': 'x', arms: {a: {payload: 'night/hello.json'}}",
+            "'arms'", ["--arm", "a=night/hello.json"]
+        ),
+    ])
+    func `A payload on the command line is refused if the file chooses the payloads of rows`(
+        choice: String, says: String, again: [String]
+    ) throws {
+        let file = try directory.write(
+            "{tokens: 'night/list.csv', payload: 'night/hello.json', topic: 'com.example.app', \(choice)}",
+            to: "by.json5")
+        let call = ["--campaign", file, "--payload", "fix.json", "--print-campaign"]
+        let refused = try send(call)
+        #expect(refused.exitCode == 2 && refused.output.isEmpty)
+        #expect(
+            refused.errors.contains("--payload does not replace \(says) of the campaign file"),
+            "\(refused.errors)")
+        #expect(try send(call + again).exitCode == 0)
+    }
+
     @Test
     func `doctor, tokens check, payload check and prune take their options from a campaign file`()
         throws

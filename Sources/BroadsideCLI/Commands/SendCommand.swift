@@ -316,11 +316,32 @@ enum SendCommand {
     static func readOptions(
         _ arguments: ParsedArguments, into options: inout SendOptions
     ) throws(BroadsideError) {
+        try checkPayload(arguments)
         for group in ownGroups { try group.read(arguments, into: &options) }
         try EarlierLedgerOptions.check(options)
         try SplitOptions.check(options, arguments)
         try options.delivery.check()
         try readCommon(arguments, into: &options)
+    }
+
+    /// Refuses a payload on the command line if options of the campaign file choose the rows'
+    /// payloads instead, so that the given payload would reach few rows or none.
+    private static func checkPayload(_ arguments: ParsedArguments) throws(BroadsideError) {
+        let given = ["payload", "payload-by"].filter {
+            arguments.has($0) && !arguments.isFromFile($0)
+        }
+        guard let name = given.first else { return }
+        // Each option with its usual key in a campaign file.
+        let choosing = [("payload-by", "payload-by"), ("arm", "arms")].first { option, _ in
+            arguments.isFromFile(option)
+        }
+        guard let (option, key) = choosing else { return }
+        let values = arguments.strings(option).map(shellWord).joined(separator: ", ")
+        throw .usage(
+            name,
+            "does not replace '\(key)' of the campaign file, which still chooses the payloads of rows "
+                + "(\(values)): change those files, or use a campaign file without '\(key)'; to keep "
+                + "the choice, add --\(option) to the command line as well")
     }
 
     /// Reads the options common to all runs over a list.
