@@ -35,13 +35,27 @@ func readSecret(
         throw .usage(option, "\(path): larger than \(limit) bytes: is it the right file?")
     }
     if let status = SystemCall.status(of: descriptor), status.st_mode & S_IFMT == S_IFREG,
-        status.st_mode & 0o044 != 0
+        isReadableByOthers(
+            mode: status.st_mode, owner: status.st_uid, group: status.st_gid, user: geteuid(),
+            groups: SystemCall.groups)
     {
         warnings.append(
             "--\(option) \(path) can be read by other users: run chmod 600 "
                 + "\(shellWord(path))")
     }
     return bytes
+}
+
+/// Whether a secret file is open to users who do not need it, and its user can change that.
+///
+/// A file of another owner that this process reads through one of its groups was given to it on
+/// purpose: Kubernetes mounts secrets so (`fsGroup`), and its user could not change the mode.
+func isReadableByOthers(
+    mode: mode_t, owner: uid_t, group: gid_t, user: uid_t, groups: [gid_t]
+) -> Bool {
+    if mode & 0o004 != 0 { return true }
+    let isGiven = owner != user && groups.contains(group)
+    return mode & 0o040 != 0 && !isGiven
 }
 
 /// Whether a path refers to a pipe or a socket.

@@ -166,6 +166,16 @@ package enum SystemCall {
         return result == 0 && limit.rlim_cur != .max ? UInt64(limit.rlim_cur) : nil
     }
 
+    /// `getgroups(2)` and `getegid(2)`: the groups of this process.
+    package static var groups: [gid_t] {
+        // With a size of 0, getgroups writes nothing and returns the number of groups.
+        let count = getgroups(0, nil)
+        var groups = [gid_t](repeating: 0, count: Int(max(count, 0)))
+        // SAFETY: getgroups writes at most `count` groups, for which the array has room.
+        let read = unsafe getgroups(count, &groups)
+        return groups.prefix(Int(max(read, 0))) + [getegid()]
+    }
+
     /// `realpath(3)`: the canonical path; nil if it does not exist.
     package static func realPath(_ path: String) -> String? {
         // SAFETY: realpath allocates a text that ends with a zero byte; it is copied, and freed
