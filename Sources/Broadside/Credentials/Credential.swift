@@ -190,12 +190,14 @@ package enum Credential: Sendable {
     }
 
     /// Key ID in the name that Apple gives a key file, `AuthKey_ABC123DEFG.p8`; nil for other
-    /// names.
-    private static func keyIDInName(_ path: String) -> String? {
+    /// names. Browsers and file managers name copies `AuthKey_ABC123DEFG (1).p8`.
+    static func keyIDInName(_ path: String) -> String? {
         let name = path.pieces(at: "/").last ?? ""
         guard name.hasPrefix("AuthKey_"), name.hasSuffix(".p8") else { return nil }
-        let identifier = String(name.dropFirst(8).dropLast(3))
-        return ProviderTokenClaims.isIdentifier(identifier) ? identifier : nil
+        let rest = name.dropFirst(8).dropLast(3)
+        let identifier = String(rest.prefix(10))
+        guard ProviderTokenClaims.isIdentifier(identifier) else { return nil }
+        return rest.count == 10 || rest.dropFirst(10).first == " " ? identifier : nil
     }
 
     /// What another key from Apple is for, by the name that Apple gives its file; nil for other
