@@ -78,8 +78,8 @@ public struct NotificationHeaders: Sendable, Equatable {
             case priorityNotAllowed(Priority, PushType)
             /// Apple recommends priority 10 and expiration 0 for Push to Talk.
             case pushToTalkAdvice
-            /// The expiration appears to be in milliseconds.
-            case expirationInMilliseconds
+            /// The expiration is in milliseconds; the associated value is the same time in seconds.
+            case expirationInMilliseconds(seconds: UInt64)
             /// A collapse ID must have 1 to 64 bytes; the associated value is the actual count.
             case collapseIDLength(Int)
             /// The collapse ID contains control characters, or begins or ends with a space or tab.
@@ -195,7 +195,8 @@ public struct NotificationHeaders: Sendable, Equatable {
         // 10^11 seconds are reached in the year 5138; milliseconds have exceeded that value since
         // 1973.
         if let expirationUnixSeconds, expirationUnixSeconds >= 100_000_000_000 {
-            problems.append(warning(.expirationInMilliseconds))
+            problems.append(
+                error(.expirationInMilliseconds(seconds: expirationUnixSeconds / 1000)))
         }
         if let collapseID {
             problems += collapseProblems(collapseID)

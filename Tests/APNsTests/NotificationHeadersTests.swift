@@ -91,6 +91,20 @@ import Testing
         }
     }
 
+    @Test func `An expiration in milliseconds is refused, and the problem has its seconds`() {
+        for (expiration, seconds) in [
+            (1_767_290_400, nil), (99_999_999_999, nil), (100_000_000_000, 100_000_000),
+            (1_767_290_400_000, 1_767_290_400),
+        ] as [(UInt64, UInt64?)] {
+            let headers = NotificationHeaders(
+                topic: "com.example.MyApp", expirationUnixSeconds: expiration)
+            #expect(
+                headers.validate(credential: .providerToken).map(\.kind)
+                    == (seconds.map { [.expirationInMilliseconds(seconds: $0)] } ?? []))
+            #expect(errors(headers) == (seconds == nil ? [] : [.expiration]))
+        }
+    }
+
     @Test func `An expiration is a Unix time or a + with s, m, h or d, and nothing else`() {
         #expect(Expiration("0") == .at(0))
         #expect(Expiration("1458604800") == .at(1_458_604_800))

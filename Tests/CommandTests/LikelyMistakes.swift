@@ -103,6 +103,7 @@ extension MalformedRequest {
         // Times that have passed, and what was meant.
         .init(["--expiration", "3600"], says: ["1970-01-01T01:00:00Z", "did you mean +3600s?"]),
         .init(["--expiration", "1700000000"], says: ["2023-11-14T22:13:20Z", "a future time"]),
+        .init(["--expiration", "1767290400000"], says: ["did you mean 1767290400?"]),
         .init(["--expiration", "20301123"], says: ["did you mean 2030-11-23?"]),
         .init(["--expiration", "2023-11-14"], says: ["2023-11-14T23:59:59Z", "has passed"]),
         .init(["--expiration", "2030-02-30"], says: ["'2030-02-30' is unknown", "a date like"]),

@@ -195,17 +195,16 @@ struct ChannelCommandTests {
             (["--expiration", "soon"], "--expiration"), (["--expiration", "1700000000"], "passed"),
             (["--priority", "7"], "--priority"), (["--retry", "all"], "--retry"),
             (["--expiration", "+0s"], "to deliver at once or never, write 0"),
+            (["--expiration", "4000000000000"], "did you mean 4000000000?"),
         ] {
             let ended = try caller.broadcast(port, more)
             #expect(ended.exitCode == 2 && ended.errors.contains(text), "\(ended.errors)")
         }
-        for (time, text) in [
-            ("4000000000000", "--expiration is in seconds; this looks like milliseconds"),
-            ("2037-01-01T12:00Z", "at most 8 hours"),
-        ] {
-            let planned = try caller.broadcast(port, ["--expiration", time, "--dry-run"])
-            #expect(planned.exitCode == 0 && planned.errors.contains(text), "\(planned.errors)")
-        }
+        let planned = try caller.broadcast(
+            port, ["--expiration", "2037-01-01T12:00Z", "--dry-run"])
+        #expect(
+            planned.exitCode == 0 && planned.errors.contains("at most 8 hours"), "\(planned.errors)"
+        )
         let start = try ChannelCaller(payload: #"{"aps":{"timestamp":1,"event":"start"}}"#)
         let refused = try start.broadcast(port)
         #expect(refused.exitCode == 2 && refused.errors.contains("can't start an activity"))

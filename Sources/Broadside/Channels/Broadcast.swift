@@ -89,7 +89,7 @@ struct Broadcast {
             pushType: .liveActivity, expirationUnixSeconds: seconds)
         let problems = headers.validate(credential: .providerToken)
         if let problem = problems.first(where: { $0.field == .expiration }) {
-            warnings.append(problem.asError.message)
+            throw problem.asError
         } else if seconds - now > BroadcastChannel.storageSecondsMax {
             warnings.append("--expiration: APNs keeps a broadcast for at most 8 hours")
         }

@@ -49,7 +49,8 @@ extension NotificationHeaders.Problem {
                 .joined(separator: " or ")
                 + ": \(priority.rawValue) is refused"
         case .pushToTalkAdvice: "10 and expiration 0 are what Apple recommends for pushtotalk"
-        case .expirationInMilliseconds: "is in seconds; this looks like milliseconds"
+        case .expirationInMilliseconds(let seconds):
+            "is in seconds, but this is milliseconds: did you mean \(seconds)?"
         case .collapseIDLength(let count): "must have 1 to 64 bytes; this has \(count)"
         case .collapseIDCharacters:
             "contains control characters, or begins or ends with a blank"
