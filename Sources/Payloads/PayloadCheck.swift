@@ -70,7 +70,22 @@ public enum PayloadCheck {
                     payload, error.offset - 1,
                     "{{ is outside a string: write \"{{column:int}}\", which becomes a number")
             }
+            if error.code == .unexpectedCharacter, isTypographicQuote(payload, error.offset) {
+                return problem(
+                    payload, error.offset,
+                    "this is a typographic quote, as word processors write it: JSON needs the plain "
+                        + "quote \"")
+            }
             return problem(payload, error.offset, error.code.rawValue)
+        }
+    }
+
+    /// Whether a text has one of the quotes “ ” „ ‘ ’ ‚ « » at an offset.
+    private static func isTypographicQuote(_ text: RawSpan, _ offset: Int) -> Bool {
+        ["“", "”", "„", "‟", "‘", "’", "‚", "«", "»"].contains { quote in
+            let bytes = Array(quote.utf8)
+            return offset + bytes.count <= text.byteCount
+                && bytes.indices.allSatisfy { text.byte(at: offset + $0) == bytes[$0] }
         }
     }
 

@@ -44,6 +44,10 @@ import Testing
             ("[1]", 1, "is not a JSON object"), (" \t\r7", 4, "is not a JSON object"),
             ("\"{}\"", 1, "is not a JSON object"), ("null", 1, "is not a JSON object"),
             ("{} {}", 4, "JSON"), ("{\"a\" 1}", 6, "JSON"), ("{\"a\":1", 7, "JSON"),
+            ("{\u{201c}aps\u{201d}:{}}", 2, "typographic quote"),
+            ("{\"a\": \u{201e}b\u{201c}}", 7, "typographic quote"),
+            ("{\"a\":\u{2018}b\u{2019}}", 6, "typographic quote"),
+            ("{\"a\":\u{2026}}", 6, "a wrong kind of quote"),
             (" ", 2, "JSON"), ("{\"é\":\u{1f389}}", 6, "JSON"),
         ] as [(String, Int?, String)])
     func `Each mistake in a payload is reported with its place`(
