@@ -55,17 +55,23 @@ package struct EarlierLedgers {
     private let directories: [Directories]
     /// The running campaign's ledger, which is excluded; nil if there is none.
     private let own: String?
+    /// Returns the server of a ledger if it was a rehearsal for the running campaign, else nil.
+    private let rehearsalServer: @Sendable (LedgerDirectory) -> String?
     private let warnings = Warnings()
 
     /// - Parameters:
     ///   - directories: Directories of each option.
     ///   - own: The running campaign's ledger; nil if there is none.
+    ///   - rehearsalServer: Returns the server of a ledger if that server invents its reports of
+    ///     dead tokens, as far as the running campaign is concerned.
     package init(
-        _ rules: EarlierVerdicts.Rules, _ directories: [Directories], own: String?
+        _ rules: EarlierVerdicts.Rules, _ directories: [Directories], own: String?,
+        rehearsalServer: @escaping @Sendable (LedgerDirectory) -> String? = { _ in nil }
     ) {
         self.rules = rules
         self.directories = directories.filter { !$0.isDefault } + directories.filter(\.isDefault)
         self.own = own
+        self.rehearsalServer = rehearsalServer
     }
 
     /// Reader of these ledgers, which is used once the campaign's number is known.
@@ -272,13 +278,22 @@ package struct EarlierLedgers {
                 () throws(BroadsideError) in
                 try open(found)
             }
-            for ledger in opened {
+            for opened in opened {
+                var ledger = opened
                 let manifest = ledger.manifest
                 // A campaign that started later has no verdicts from before this campaign's start.
                 guard manifest.campaignNumber != own,
                     manifest.firstStartedAtMilliseconds < start
                 else { continue }
                 guard try mayAsk(ledger) else { continue }
+                if ledger.questions.contains(.dead), let server = rehearsalServer(ledger.directory)
+                {
+                    warnings.print(
+                        "--skip-dead: \(ledger.path) was sent to \(server), not to Apple's servers: "
+                            + "tokens that only this ledger reports as dead are not skipped")
+                    ledger.questions.remove(.dead)
+                    guard !ledger.questions.isEmpty else { continue }
+                }
                 let key = Key(
                     campaign: manifest.segmentNumber, shard: manifest.identity.shard)
                 guard let index = indices[key] else {

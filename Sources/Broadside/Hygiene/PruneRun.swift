@@ -99,8 +99,12 @@ public enum PruneRun {
     ) throws(BroadsideError) -> DeadTokens {
         var dead = DeadTokens()
         var ledgers: [(path: String, verdicts: VerdictLedger)] = []
-        for path in options.ledgers {
-            for (directory, found) in try LedgerDirectory.openToRead(path).ledgers() {
+        let opened = try options.ledgers.map { (path) throws(BroadsideError) in
+            (path: path, parts: try LedgerDirectory.openToRead(path).ledgers())
+        }
+        let rehearsals = RehearsalLedgers(opened.flatMap { $0.parts.map { $0.directory } })
+        for (path, parts) in opened {
+            for (directory, found) in parts where rehearsals.believes(directory) {
                 guard found.identity.keepsTokens else {
                     throw .usage("ledger", directory.withoutTokens)
                 }

@@ -1,6 +1,7 @@
 import BroadsideLedgerFormat
 import BroadsideLedgers
 import BroadsideLists
+import BroadsideObservability
 import BroadsideSupport
 
 extension SendOptions {
@@ -91,7 +92,20 @@ extension SendOptions {
                 deadForMilliseconds: deadForMilliseconds,
                 registeredColumn: deadDirectories.isEmpty ? nil : registeredColumn, cap: cap,
                 topic: topic, environment: tokenEnvironment.rawValue),
-            directories, own: ledger)
+            directories, own: ledger, rehearsalServer: rehearsalServer)
+    }
+
+    /// Returns a function that names a ledger's server if this campaign goes to Apple, but the
+    /// ledger's latest run went elsewhere, such as to the simulator. That server's dead tokens may
+    /// be alive. A campaign for a relay believes all ledgers, because relays pass on what APNs says.
+    private var rehearsalServer: @Sendable (LedgerDirectory) -> String? {
+        guard appleEnvironment != nil else { return { _ in nil } }
+        return { directory in
+            guard let server = Telemetry.read(from: directory)?.endpoint,
+                Self.appleEnvironment(ofEndpoint: server) == nil
+            else { return nil }
+            return printable(server)
+        }
     }
 
     /// Option that uses reports from earlier ledgers, and the maximum age of these reports.

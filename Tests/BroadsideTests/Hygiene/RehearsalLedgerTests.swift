@@ -1,0 +1,66 @@
+import BroadsideLedgers
+import BroadsideLists
+import BroadsideObservability
+import BroadsideSupport
+import BroadsideTestSupport
+import Foundation
+import Testing
+
+@testable import BroadsideCampaigns
+
+/// Ledgers of rehearsals: a server other than Apple's reported their dead tokens.
+@Suite struct RehearsalLedgerTests {
+    private let directory: TemporaryDirectory
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    /// Writes a ledger of one dead token, or two in a rehearsal.
+    ///
+    /// - Parameter server: Server of its latest run; nil: unknown.
+    private func ledger(_ name: String, _ server: String?) throws -> String {
+        let path = "\(directory.path)/\(name)"
+        try writeLedger(path, deadCount: name == "rehearsal" ? 2 : 1, acceptedCount: 0)
+        guard let server else { return path }
+        var telemetry = Telemetry()
+        telemetry.begin(
+            1, atMilliseconds: 1, settings: [.init(name: "endpoint", value: server)])
+        try Data(telemetry.encoded).write(
+            to: URL(fileURLWithPath: "\(path)/\(Telemetry.fileName)"))
+        return path
+    }
+
+    @Test(
+        arguments: [
+            (nil, "127.0.0.1:2197", 0), (nil, "api.push.apple.com:443", 1),
+            (nil, "api.sandbox.push.apple.com:2197", 1), (nil, nil, 1),
+            ("api.push.apple.com", "relay.example:443", 0),
+            ("relay.example", "relay.example:443", 1), ("relay.example", "127.0.0.1:2197", 1),
+        ] as [(String?, String?, Int)])
+    func `Dead tokens of another server do not count for a send to Apple`(
+        endpoint: String?, server: String?, count: Int
+    ) throws {
+        var options = SendOptions()
+        options.endpoint = endpoint
+        options.skipDead = [try ledger("rehearsal", server)]
+        let earlier = try #require(options.earlierLedgers(topic: nil))
+        let verdicts = try earlier.reader.read(RunningCampaign(number: 9))
+        #expect(verdicts.againCount == count)
+    }
+
+    @Test(
+        arguments: [
+            (["127.0.0.1:2197", "api.push.apple.com:443"], 1), (["127.0.0.1:2197", nil], 2),
+            (["127.0.0.1:2197", "127.0.0.1:2198"], 2),
+            (["api.push.apple.com:443", "api.push.apple.com:443"], 2),
+        ] as [([String?], Int)])
+    func `A prune leaves out a rehearsal's dead tokens beside a ledger of Apple's servers`(
+        servers: [String?], removed: Int
+    ) throws {
+        let ledgers = [try ledger("rehearsal", servers[0]), try ledger("night", servers[1])]
+        let list = try directory.write((0..<12).map { hexToken($0) + "\n" }.joined(), to: "list")
+        let output = "\(directory.path)/out"
+        _ = try PruneRun.run(PruneOptions(ledgers: ledgers, tokens: list, output: output))
+        let left = try String(contentsOfFile: output, encoding: .utf8)
+        #expect(left.split(separator: "\n").count == 12 - removed)
+    }
+}
