@@ -8,6 +8,9 @@ import Testing
 struct PowerCutTests {
     static let rows = 3_000
     static let trials = TestSize.isLong ? 60 : TestSize.isFull ? 3 : 2
+    /// A disk in user space costs little, and finds what a short run may not show.
+    static let diskRows = 10_000
+    static let diskTrials = TestSize.isLong ? 60 : 3
 
     @Test(
         arguments: 0..<trials
@@ -61,10 +64,10 @@ struct PowerCutTests {
     /// that was sent before its reservation was synced goes out again.
     @Test(
         .enabled(if: FailingDisk.isAllowed, "file systems in user space are not allowed here"),
-        arguments: 0..<trials)
+        arguments: 0..<diskTrials)
     func `A disk that forgets what was not synced makes nothing go out twice`(seed: Int) throws {
         var random = SeededRandom(seed: UInt64(seed + 3000))
-        let campaign = try Campaign(rows: Self.rows)
+        let campaign = try Campaign(rows: Self.diskRows)
         // The disk counts what was written, and so it may be a server that costs little.
         let server = try Nginx(requestsPerConnection: 100_000)
         let path = campaign.directory.path
@@ -72,8 +75,8 @@ struct PowerCutTests {
             "--connections", "4", "--reactors", "2", "--resume-or-begin", "--summary", "-",
         ]
         for _ in 0...seed % 2 {
-            // The most of a segment that a run of this length writes is about 30,000 bytes.
-            let count = Int.random(in: 0..<18_000, using: &random)
+            // The most of a segment that a run of this length writes is about 100,000 bytes.
+            let count = Int.random(in: 0..<60_000, using: &random)
             try Data("power \(count)".utf8).write(to: URL(filePath: "\(path)/back.fail"))
             let words = try FailingDisk.words(
                 path,
@@ -87,7 +90,7 @@ struct PowerCutTests {
         let resumed = try campaign.send(to: server.endpoint, options + ledger)
         let summary = try SendSummary(json: resumed.output)
         #expect(resumed.exitCode == (summary.unknown == 0 ? 0 : 6), "\(resumed.errors)")
-        #expect(summary.accepted + summary.unknown == Self.rows)
+        #expect(summary.accepted + summary.unknown == Self.diskRows)
         server.settle()
         let seen = try server.tally(campaign.tokens)
         #expect(seen.repeated == 0 && seen.strangers == 0, "\(seen)")
