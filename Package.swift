@@ -39,11 +39,6 @@ let commandSettings =
     ? settings : settings + [.unsafeFlags(["-Onone"])]
 let commandLayers: Set<String> = ["Broadside", "Observability"]
 
-/// Tests start the command ten thousand times, and a third of the time that it takes to start goes to the loading of
-/// Swift's libraries. `tools/checked-build` links them into it, as a release does.
-let commandLinking: [LinkerSetting] =
-    Context.environment["BROADSIDE_CHECKED_BUILD"] == nil ? [] : [.unsafeFlags(["-static-stdlib"])]
-
 /// The target of a folder: the names of targets are unique in a graph of packages, so each begins with this one's.
 func target(_ folder: String) -> String {
     if let name = names[folder] { return name }
@@ -183,7 +178,7 @@ let package = Package(
                 "Broadside", "Simulator", "LedgerFormat", "LegacyGateway", "APNs", "TLS",
                 "Primitives", "Support",
             ]),
-            swiftSettings: commandSettings, linkerSettings: commandLinking),
+            swiftSettings: commandSettings),
 
         // The deterministic simulation, which drives whole reactors, and the command that runs its seeds.
         .target(
