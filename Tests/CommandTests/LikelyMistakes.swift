@@ -211,6 +211,7 @@ extension MalformedCall {
         .init(
             ["simulate", "--state", "x", "--unregistered", "5%"], says: ["'5%'", "0.01 for one"]),
         .init(["bench", "--duration", "10"], says: ["--duration '10'", "30s"]),
-        .init(["bench", "--endpoint", "127.0.0.1:1"], says: ["--ca-file is missing"]),
+        .init(
+            ["bench", "--endpoint", "127.0.0.1:1"], says: ["--topic and --auth-key are missing"]),
     ]
 }

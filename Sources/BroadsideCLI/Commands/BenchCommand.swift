@@ -122,6 +122,7 @@ enum BenchCommand {
                 "\(endpoint) is Apple's server, which must not get the made-up tokens of a benchmark: "
                     + "name another server, or remove --endpoint to use the simulator")
         }
+        try arguments.require(RequiredOption.toConnect(arguments))
         for name in ["endpoint"] + forEndpoint {
             if let value = arguments.string(name) {
                 options.endpointArguments += ["--\(name)", value]
