@@ -31,7 +31,8 @@ struct FailingFileTests {
                     atPath: "\(directory.path)/\(folder)", withIntermediateDirectories: false)
             }
             try directory.write(Campaign.payload, to: "payloads/default.json")
-            let sent = try campaign.send(to: LocalAPNs().endpoint)
+            let first = try LocalAPNs()
+            let sent = try withExtendedLifetime(first) { try campaign.send(to: first.endpoint) }
             guard sent.exitCode == 0 else { throw TestFailure(sent.errors) }
             try FileManager.default.copyItem(
                 atPath: campaign.ledger, toPath: "\(directory.path)/nights/one")

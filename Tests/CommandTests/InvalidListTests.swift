@@ -102,7 +102,8 @@ struct InvalidListTests {
                 #expect(done.errors.contains(words), "\(call[0]): \(done.errors)")
             }
             if example.says != nil { told.insert(done.errors) }
-            let isCheck = call[1] == "check" && example.says != nil
+            // A list in base64 is refused before it is read to its end.
+            let isCheck = call[1] == "check" && example.says != nil && example.name != "base64"
             #expect(done.output.contains("nothing would be sent") == isCheck, "\(done.output)")
         }
         #expect(told.count == (example.says == nil ? 0 : 1), "\(told)")

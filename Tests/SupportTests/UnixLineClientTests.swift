@@ -92,6 +92,8 @@ import Testing
         let server = try WorkerThread {
             for count in [100, 99] {
                 let client = accept(socket, nil, nil)
+                var request = [UInt8](repeating: 0, count: 64)
+                _ = SystemCall.receive(client, &request, 0)
                 let bytes = [UInt8](repeating: 0x78, count: count) + (count < 100 ? [0x0a] : [])
                 _ = SystemCall.send(client, bytes.rawSpan)
                 close(client)
