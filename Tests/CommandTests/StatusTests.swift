@@ -45,22 +45,29 @@ struct StatusTests {
         let directory = campaign.directory
         let process = try Broadside.start(
             campaign.arguments(
-                to: server.endpoint, ["--rate", "500", "--name", "Night ❄"]),
+                to: server.endpoint, ["--rate", "200", "--name", "Night ❄"]),
             in: directory)
         func state() throws -> Line? {
             try lines(status(["--json", "ledger"], in: directory))["ledger"]
         }
-        try process.wait { try state()?.settled ?? 0 >= 1000 }
-        let running = try #require(try state())
+        // On a busy machine, the rate is not the limit at times, and is caught up afterwards.
+        var latest: Line?
+        try process.wait {
+            latest = try state()
+            return latest?.settled ?? 0 >= 400 && latest?.limited_by == "rate"
+                && latest?.rate ?? 1000 <= 240
+        }
+        let running = try #require(latest)
         #expect(running.state == "running" && running.name == "Night ❄")
         #expect(running.campaign == (try campaign.statistics().campaign))
-        #expect(try #require(running.rate) <= 600 && running.limited_by == "rate")
-        #expect((1...10).contains(try #require(running.eta_seconds)), "\(running)")
+        #expect((1...30).contains(try #require(running.eta_seconds)), "\(running)")
         // Without a name it looks at the current directory.
-        let table = try status([], in: directory)
-        #expect(table.exitCode == 0, "\(table.errors)")
-        #expect(table.output.contains("ledger  Night ❄  running  "), "\(table.output)")
-        #expect(table.output.contains("the rate limit"))
+        try process.wait {
+            let table = try status([], in: directory)
+            #expect(table.exitCode == 0, "\(table.errors)")
+            #expect(table.output.contains("ledger  Night ❄  running  "), "\(table.output)")
+            return table.output.contains("the rate limit")
+        }
         for (word, expected) in [("pause", "paused"), ("resume", "running"), ("stop", "stopped")] {
             let control = try Broadside.run(
                 ["control", "--ledger", campaign.ledger, word], in: directory, limit: 30)
@@ -69,7 +76,7 @@ struct StatusTests {
             #expect(try state()?.state == expected)
         }
         let stopped = try #require(try state())
-        #expect(stopped.rows == 3000 && stopped.settled ?? 0 > 1000 && stopped.rate == nil)
+        #expect(stopped.rows == 3000 && stopped.settled ?? 0 >= 400 && stopped.rate == nil)
         #expect(stopped.settled == UInt64(try campaign.statistics().accepted))
         #expect(
             try status(["ledger"], in: directory).output.contains(

@@ -159,7 +159,8 @@ struct ClientTroubleTests {
             let taken = try server.answers().filter { $0.action == "taken" }
             // The reset may discard responses of the first connection.
             let others = taken.count { $0.connection != 1 }
-            #expect(accepted >= others && others >= 2_000)
+            // At most 1,000 pushes were open on the first connection, after 20 responses.
+            #expect(accepted >= others && others >= 1_980)
             #expect(Set(taken.compactMap(\.path)).count == taken.count)
             #expect(outcomes.count == 3_000 && messages(outcomes).isEmpty)
         }
