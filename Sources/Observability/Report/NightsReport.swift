@@ -30,7 +30,7 @@ public struct NightsReport {
     static func withoutMerged(_ nights: [Night]) -> [Night] {
         var marked = nights
         var merged: Set<String> = []
-        for (index, night) in nights.enumerated() where !night.isCopy {
+        for (index, night) in nights.enumerated() where !night.isCopy && !night.mergedKeys.isEmpty {
             let originals = nights.filter { original in
                 original.figures != nil && original.key.map(night.mergedKeys.contains) == true
             }
