@@ -12,11 +12,7 @@ struct FailingFileTests {
         let library: String
         nonisolated(unsafe) let server: RecordingServer
 
-        private static let made: Result<Fixture, any Error> = Result {
-            let fixture = try Fixture()
-            atexit { try? Fixture.shared().server.stop() }
-            return fixture
-        }
+        private static let made = Result { try Fixture() }
 
         static func shared() throws -> Fixture { try made.get() }
 
@@ -37,7 +33,7 @@ struct FailingFileTests {
             guard sent.exitCode == 0 else { throw TestFailure(sent.errors) }
             try FileManager.default.copyItem(
                 atPath: campaign.ledger, toPath: "\(directory.path)/nights/one")
-            server = try RecordingServer()
+            server = try RecordingServer().endingAtExit()
         }
     }
 

@@ -59,11 +59,7 @@ struct FaultyListTests {
         let campaign: Campaign
         nonisolated(unsafe) let server: RecordingServer
 
-        private static let made: Result<Fixture, any Error> = Result {
-            let fixture = try Fixture()
-            atexit { try? Fixture.shared().server.stop() }
-            return fixture
-        }
+        private static let made = Result { try Fixture() }
 
         static func shared() throws -> Fixture { try made.get() }
 
@@ -73,7 +69,7 @@ struct FaultyListTests {
             defer { withExtendedLifetime(first) {} }
             let sent = try campaign.send(to: first.endpoint)
             guard sent.exitCode == 0 else { throw TestFailure(sent.errors) }
-            server = try RecordingServer()
+            server = try RecordingServer().endingAtExit()
         }
     }
 

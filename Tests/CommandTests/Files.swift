@@ -9,19 +9,14 @@ final class Files: Sendable {
     /// A server that writes down each byte it gets: nobody may talk to it.
     nonisolated(unsafe) let server: RecordingServer
 
-    private static let made: Result<Files, any Error> = Result {
-        let files = try Files()
-        // What is static is never released: the server ends with the test run.
-        atexit { try? Files.shared().server.stop() }
-        return files
-    }
+    private static let made = Result { try Files() }
 
     static func shared() throws -> Files { try made.get() }
 
     private init() throws {
         campaign = try Campaign(rows: 10)
         scratch = try TemporaryDirectory()
-        server = try RecordingServer("plain", ["--answer", "silence"])
+        server = try RecordingServer("plain", ["--answer", "silence"]).endingAtExit()
         let directory = campaign.directory
         let path = directory.path
         try FileManager.default.createDirectory(

@@ -183,11 +183,7 @@ final class OutputFixture: Sendable {
 
     var path: String { directory.path }
 
-    private static let made: Result<OutputFixture, any Error> = Result {
-        let fixture = try OutputFixture()
-        atexit { try? OutputFixture.shared().server.stop() }
-        return fixture
-    }
+    private static let made = Result { try OutputFixture() }
 
     static func shared() throws -> OutputFixture { try made.get() }
 
@@ -195,7 +191,7 @@ final class OutputFixture: Sendable {
         let campaign = try Campaign(rows: 5)
         directory = campaign.directory
         scratch = try TemporaryDirectory()
-        server = try RecordingServer("plain", ["--answer", "silence"])
+        server = try RecordingServer("plain", ["--answer", "silence"]).endingAtExit()
         let path = directory.path
         let manager = FileManager.default
         let apns = try LocalAPNs()

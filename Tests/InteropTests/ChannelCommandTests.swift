@@ -38,8 +38,8 @@ struct ChannelCommandTests {
         return (started, silent)
     }
 
-    static func server(_ answers: String, _ more: [String] = []) throws -> RecordingServer {
-        try RecordingServer(answers, more, script: "channels.py", python: "/usr/bin/python3")
+    static func server(_ responses: String, _ more: [String] = []) throws -> RecordingServer {
+        try RecordingServer(responses, more, script: "channels.py", python: "/usr/bin/python3")
     }
 
     static func seen(_ server: RecordingServer) throws -> [Seen] {
@@ -110,12 +110,12 @@ struct ChannelCommandTests {
 
     /// A server that gives each call of a table its own responses, the last one to as many requests as the call has to
     /// make.
-    static func server(for rows: [(answers: String, requests: Int)]) throws -> RecordingServer {
-        let answers = rows.flatMap { row in
-            let own = row.answers.split(separator: ",")
+    static func server(for rows: [(responses: String, requests: Int)]) throws -> RecordingServer {
+        let responses = rows.flatMap { row in
+            let own = row.responses.split(separator: ",")
             return own + Array(repeating: own[own.count - 1], count: row.requests - own.count)
         }
-        return try server(answers.joined(separator: ","))
+        return try server(responses.joined(separator: ","))
     }
 
     /// Responses, the call, its exit code, words on stderr, and the requests that were sent.
@@ -158,9 +158,9 @@ struct ChannelCommandTests {
         let server = try Self.server(for: Self.calls.map { ($0.0, $0.4) })
         let caller = try ChannelCaller()
         var before = 0
-        for (answers, words, code, text, requests) in Self.calls {
+        for (responses, words, code, text, requests) in Self.calls {
             let ended = try caller.channel(server.endpoint, words)
-            let name: Comment = "\(answers) to \(words): \(ended.errors)"
+            let name: Comment = "\(responses) to \(words): \(ended.errors)"
             #expect(ended.exitCode == code, name)
             #expect(text.isEmpty || ended.errors.contains(text), name)
             #expect(code != 0 || ended.errors.isEmpty, name)
@@ -390,14 +390,14 @@ struct ChannelCommandTests {
         #expect(created.exitCode == 0, "\(created.errors)")
         let channel = created.output.trimmingCharacters(in: .newlines)
         let (near, far) = (String(repeating: "ab", count: 32), String(repeating: "cd", count: 32))
-        let answers = try ControlSocket.ask(
+        let responses = try ControlSocket.ask(
             control,
             [
                 "subscribe \(channel) \(near)", "subscribe \(channel) \(far)", "offline \(far)",
                 "subscribe AAAA \(near)",
             ], in: caller.directory)
         #expect(
-            try answers.map { try Self.object($0)["ok"] as? Bool } == [true, true, true, false])
+            try responses.map { try Self.object($0)["ok"] as? Bool } == [true, true, true, false])
         let sent = try caller.broadcast(
             server.endpoint, ["--expiration", "+1h", "--json"], channel: channel)
         #expect(sent.exitCode == 0, "\(sent.errors)")

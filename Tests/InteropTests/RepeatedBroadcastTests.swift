@@ -1,7 +1,7 @@
 import BroadsideTestSupport
 import Testing
 
-/// Which responses and losses make `broadcast` send its request again, by itself or at another start.
+/// Which responses and losses make `broadcast` send its request again, in the same start or in another one.
 @Suite(.timeLimit(.minutes(60)))
 struct RepeatedBroadcastTests {
     /// Responses, further options, the exit code, the state, and the number of requests.
@@ -36,7 +36,7 @@ struct RepeatedBroadcastTests {
     }
 
     private func expect(
-        _ call: (answers: String, more: [String], code: Int32, state: String, requests: Int),
+        _ call: (responses: String, more: [String], code: Int32, state: String, requests: Int),
         from server: RecordingServer, then second: RecordingServer
     ) throws {
         let (before, earlier) = try (
@@ -49,7 +49,7 @@ struct RepeatedBroadcastTests {
         #expect(ended.exitCode == call.code, name)
         let seen = try ChannelCommandTests.seen(server).dropFirst(before)
         // GOAWAY comes before the server has a request. The next call would get the responses of this one.
-        try #require(seen.count == call.requests || call.answers.contains("goaway"), name)
+        try #require(seen.count == call.requests || call.responses.contains("goaway"), name)
         #expect(seen.flatMap(\.problems) == [], name)
         #expect(
             Set(seen.map { $0.fields["apns-request-id"] }).count == 1, "the same in each attempt")

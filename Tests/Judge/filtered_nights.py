@@ -169,10 +169,10 @@ record = night_month.Record(RECORD)
 
 def settle(night):
     """Records the server's responses since the last start. They belong to `night`."""
-    for answer in record.new_answers():
-        token = answer["path"].split("/")[-1]
+    for response in record.new_responses():
+        token = response["path"].split("/")[-1]
         check(token not in night.answers, night.date, token, "was sent twice")
-        night.answers[token] = int(answer["action"])
+        night.answers[token] = int(response["action"])
 
 
 def environment(second, kill):

@@ -34,7 +34,7 @@ class Record:
 
     def __init__(self, path):
         self.path, self.offset = path, 0
-        self.open, self.answers = set(), []
+        self.open, self.responses = set(), []
 
     def read(self):
         """Reads the lines that were added."""
@@ -45,19 +45,19 @@ class Record:
         self.offset += len(added)
         for line in map(json.loads, added.splitlines()):
             if line["event"] == "answer":
-                self.answers.append(line)
+                self.responses.append(line)
             elif line["event"] == "preface":
                 self.open.add(line["connection"])
             elif line["event"] in ("end", "failed"):
                 self.open.discard(line["connection"])
 
-    def new_answers(self):
+    def new_responses(self):
         """Returns the responses since the last call. A server records a response after it was sent."""
         count = -1
         while True:
             self.read()
-            if not self.open or count == len(self.answers):
-                found, self.answers = self.answers, []
+            if not self.open or count == len(self.responses):
+                found, self.responses = self.responses, []
                 return found
-            count = len(self.answers)
+            count = len(self.responses)
             time.sleep(0.3)

@@ -120,8 +120,8 @@ record = night_month.Record(RECORD)
 
 def settle(which, second):
     """Records the requests that the server received since the last start. They belong to the night `which`."""
-    for answer in record.new_answers():
-        token = answer["path"].split("/")[-1]
+    for response in record.new_responses():
+        token = response["path"].split("/")[-1]
         which.requests[token] = which.requests.get(token, 0) + 1
     check(all(count == 1 for count in which.requests.values()), which.date, "a row was sent twice")
     check(set(which.requests) <= set(which.list), which.date, "a row of another list was sent")

@@ -45,9 +45,25 @@ package final class RecordingServer {
         stop()
     }
 
-    /// Ends the server; done by itself unless something static holds on to it.
+    /// Ends the server. Its release ends it, too.
     package func stop() {
         process.stop()
+    }
+
+    private static let processesToEnd = Mutex<[pid_t]>([])
+    private static let watchesExit: Void = {
+        atexit {
+            let processes = RecordingServer.processesToEnd.withLock { $0 }
+            for process in processes { kill(process, SIGTERM) }
+        }
+    }()
+
+    /// Returns a server that ends with the test process, for a static value, which is never
+    /// released.
+    package func endingAtExit() -> RecordingServer {
+        _ = Self.watchesExit
+        Self.processesToEnd.withLock { $0.append(process.identifier) }
+        return self
     }
 
     private static func announcedPort(_ process: Subprocess) throws -> Int {
