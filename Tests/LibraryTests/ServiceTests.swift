@@ -34,7 +34,7 @@ struct ServiceTests {
         // A push that was kept would take more than 1,000 bytes. The simulator, in the same process,
         // keeps about 200 bytes per request.
         let grown = try #require(values["grown"]?.first)
-        #expect(grown < (8 << 20) + 200 * pushes)
+        #expect(grown < (4 << 20) + 200 * pushes)
         let threads = try #require(values["threads"])
         #expect(threads[1] <= threads[0] + 2, "\(threads)")
         let descriptors = try #require(values["descriptors"])

@@ -11,6 +11,7 @@ struct Usage: Sendable {
     var signalMasks: [String: String] = [:]
 
     init() throws {
+        Self.returnFreeMemory()
         let files = FileManager.default
         let status = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8)
         residentBytes = (Int(status.split(separator: " ")[1]) ?? 0) * 4096
@@ -30,6 +31,14 @@ struct Usage: Sendable {
     /// Whether each thread that still exists blocks the same signals.
     func hasSameMasks(as other: Usage) -> Bool {
         signalMasks.allSatisfy { thread, mask in (other.signalMasks[thread] ?? mask) == mask }
+    }
+
+    /// Gives the allocator's free pages back to the system, so that only used memory is resident.
+    private static func returnFreeMemory() {
+        // <malloc.h> is not among the headers that Swift imports.
+        typealias Trim = @convention(c) (Int) -> Int32
+        guard let symbol = dlsym(nil, "malloc_trim") else { return }
+        _ = unsafeBitCast(symbol, to: Trim.self)(0)
     }
 
     /// Lowers a limit, so that it could be raised.
