@@ -43,6 +43,7 @@ final class RunMonitor {
 
     /// Interval between writes of the telemetry.
     private static var saveInterval: UInt64 { 15 * second }
+
     init(
         _ plan: Plan, session: LedgerSession, coordinator: RunCoordinator,
         services: ReactorServices,
@@ -88,28 +89,15 @@ final class RunMonitor {
             campaign: hexadecimal(session.campaign), name: session.manifest.name,
             labels: session.manifest.labels ?? [:],
             isOnTerminal: progress.isLive)
-        telemetry = Telemetry.read(from: session.directory) ?? Telemetry()
-        telemetry.begin(
-            session.epoch, atMilliseconds: start.wallMilliseconds, settings: plan.settings)
+        telemetry = Self.telemetry(plan, session, passes, alert, start)
         // The operator paused an earlier pass.
         if coordinator.isPaused { telemetry.beginPause(atMilliseconds: start.wallMilliseconds) }
-        telemetry.command = plan.options.command
-        if let report = plan.options.report { telemetry.recordReport(report) }
-        telemetry.hasEndpoint = plan.options.endpoint != nil
-        telemetry.credential = StopAdvice.CredentialKind(plan.credential).rawValue
-        telemetry.alert = alert
-        telemetry.firstTopic = plan.payloads.firstTopic
-        if let waves = passes.waves?.waves { telemetry.record(waves: waves) }
-        telemetry.givenListPath = plan.options.givenListPath
-        if telemetry.listModifiedAtMilliseconds == nil, let path = session.manifest.listPath {
-            telemetry.listModifiedAtMilliseconds = modifiedAtMilliseconds(path)
-        }
         nextSave = start.nanoseconds + Self.saveInterval
         notices = RunNotices(
             plan, coordinator, services, passes, list: source.list.name, start: start)
-        var started = RunEvent.Fields()
-        started.endpoint = plan.hostAndPort
         if passes.endedCount == 0 {
+            var started = RunEvent.Fields()
+            started.endpoint = plan.hostAndPort
             report(
                 RunEvent(
                     .started, .info,
@@ -125,6 +113,28 @@ final class RunMonitor {
                 RunEvent(
                     .ledgerCopied, .warning, warning, milliseconds: start.wallMilliseconds), start)
         }
+    }
+
+    /// Continues the telemetry of the ledger's earlier runs with this run.
+    private static func telemetry(
+        _ plan: Plan, _ session: LedgerSession, _ passes: RunPasses, _ alert: AlertText?,
+        _ start: Now
+    ) -> Telemetry {
+        var telemetry = Telemetry.read(from: session.directory) ?? Telemetry()
+        telemetry.begin(
+            session.epoch, atMilliseconds: start.wallMilliseconds, settings: plan.settings)
+        telemetry.command = plan.options.command
+        if let report = plan.options.report { telemetry.recordReport(report) }
+        telemetry.hasEndpoint = plan.options.endpoint != nil
+        telemetry.credential = StopAdvice.CredentialKind(plan.credential).rawValue
+        telemetry.alert = alert
+        telemetry.firstTopic = plan.payloads.firstTopic
+        if let waves = passes.waves?.waves { telemetry.record(waves: waves) }
+        telemetry.givenListPath = plan.options.givenListPath
+        if telemetry.listModifiedAtMilliseconds == nil, let path = session.manifest.listPath {
+            telemetry.listModifiedAtMilliseconds = modifiedAtMilliseconds(path)
+        }
+        return telemetry
     }
 
     /// Performs the periodic work of a run. Called repeatedly until the run ends.

@@ -36,55 +36,77 @@ final class LedgerSession {
     var segmentNumber: UInt64 { manifest.segmentNumber }
     var isResumed: Bool { index != nil }
 
+    /// Begins the campaign, or continues the one that the ledger holds.
+    ///
     /// - Parameters:
     ///   - part: Part of the list for a new campaign; nil: not determined yet.
     ///   - directory: Directory of the ledger, locked.
     ///   - zones: Database that must have the time zones of a campaign that continues; nil: they
     ///     are not needed.
-    init(
-        _ plan: Plan, list: TokenList, part: ListExtent?, skips search: ExclusionScan?,
+    convenience init(
+        _ plan: Plan, list: TokenList, part: ListExtent?, skips: ExclusionScan?,
         directory: LedgerDirectory, zones: ZoneDatabase? = nil, now: Now
+    ) throws(BroadsideError) {
+        if try directory.hasManifest {
+            try self.init(
+                continuing: plan, list: list, skips: skips, directory: directory, zones: zones,
+                now: now)
+        } else {
+            // The campaign is new, or was killed before its first row: nothing was sent.
+            let part = if let part { part } else { try list.part(of: plan.options.shard) }
+            try self.init(
+                beginning: plan, list: list, part: part, skips: skips, directory: directory,
+                now: now)
+        }
+    }
+
+    private init(
+        beginning plan: Plan, list: TokenList, part: ListExtent, skips search: ExclusionScan?,
+        directory: LedgerDirectory, now: Now
+    ) throws(BroadsideError) {
+        self.plan = plan
+        self.directory = directory
+        index = nil
+        earlier = LedgerSummary()
+        keptOfProcess = RowCounts()
+        isFinishedAlready = false
+        (manifest, epoch) = Self.begin(
+            plan, identity: Self.identity(plan, list: list, skips: search), list: list, part: part,
+            now: now)
+        try directory.refuseLostPart(manifest)
+        manifest.name = plan.options.name
+        manifest.labels = plan.labels
+        rowsLimit = plan.rows(of: list, part: part).limit
+        manifest.look(upTo: rowsLimit)
+        manifest.recordRunShape(
+            isInListOrder: plan.options.canary == nil, segmentCount: plan.shape.reactors)
+        do throws(BroadsideError) {
+            manifest.headerHash = try list.headerHash()
+            skips = try Self.skips(search, manifest, directory, list, isNew: true)
+            // Skips and parts were determined from the whole list, so they are valid for this list
+            // only.
+            if search != nil || part != .wholeList {
+                manifest.record(
+                    listHash: try list.contentHash(), hasSeveralRows: try list.hasSeveralRows())
+            }
+        } catch {
+            // The campaign has begun, though nothing was sent: a resume can continue it.
+            if error.exitCode == 3 { try directory.save(manifest) }
+            throw error
+        }
+        // The copy of the manifest is written after the segments are created, before the first
+        // row.
+        try directory.save(manifest, isCopied: false)
+        claimWarnings = try Self.claim(directory, manifest)
+    }
+
+    private init(
+        continuing plan: Plan, list: TokenList, skips search: ExclusionScan?,
+        directory: LedgerDirectory, zones: ZoneDatabase?, now: Now
     ) throws(BroadsideError) {
         self.plan = plan
         self.directory = directory
         let identity = Self.identity(plan, list: list, skips: search)
-        guard try directory.hasManifest else {
-            // The campaign is new, or was killed before its first row: nothing was sent.
-            index = nil
-            earlier = LedgerSummary()
-            keptOfProcess = RowCounts()
-            isFinishedAlready = false
-            let part = if let part { part } else { try list.part(of: plan.options.shard) }
-            (manifest, epoch) = Self.begin(
-                plan, identity: identity, list: list, part: part, now: now)
-            try directory.refuseLostPart(manifest)
-            manifest.name = plan.options.name
-            manifest.labels = plan.labels
-            rowsLimit = plan.rows(of: list, part: part).limit
-            manifest.look(upTo: rowsLimit)
-            manifest.recordRunShape(
-                isInListOrder: plan.options.canary == nil, segmentCount: plan.shape.reactors)
-            do throws(BroadsideError) {
-                manifest.headerHash = try list.headerHash()
-                skips = try Self.skips(search, manifest, directory, list, isNew: true)
-                // Skips and parts were determined from the whole list, so they are valid for this
-                // list only.
-                if search != nil || part != .wholeList {
-                    manifest.record(
-                        listHash: try list.contentHash(),
-                        hasSeveralRows: try list.hasSeveralRows())
-                }
-            } catch {
-                // The campaign has begun, though nothing was sent: a resume can continue it.
-                if error.exitCode == 3 { try directory.save(manifest) }
-                throw error
-            }
-            // The copy of the manifest is written after the segments are created, before the first
-            // row.
-            try directory.save(manifest, isCopied: false)
-            claimWarnings = try Self.claim(directory, manifest)
-            return
-        }
         var state = try LedgerState(
             plan, list: list, identity: identity, directory: directory, zones: zones)
         // If nothing can remain to be sent, no claim is made.
@@ -97,34 +119,28 @@ final class LedgerSession {
                 plan, list: list, identity: identity, directory: directory, zones: zones)
         }
         let index = state.index
+        self.index = index
         manifest = state.manifest
         rowsLimit = state.rowsLimit
         earlier = state.summary
         keptOfProcess = state.keptOfProcess
         isFinishedAlready = state.isFinished
-        self.index = index
-        let lengths = manifest.epochs.last.map { index.segmentLengths(epoch: $0.number) } ?? []
-        epoch =
-            isFinishedAlready
-            ? 0
-            : manifest.beginEpoch(
-                atMilliseconds: now.wallMilliseconds, previousLengths: lengths)
         manifest.name = plan.options.name ?? manifest.name
         manifest.labels = plan.labels ?? manifest.labels
-        if !isFinishedAlready {
-            manifest.look(upTo: rowsLimit)
-            manifest.recordRunShape(
-                isInListOrder: plan.options.canary == nil || manifest.canaryPassed,
-                segmentCount: plan.shape.reactors)
-        }
-        assert(isFinishedAlready == (epoch == 0), "a finished campaign begins no run")
-        assert(manifest.epochs.map(\.number) == manifest.epochs.map(\.number).sorted())
         // Without a canary this run may reserve any rows.
         if plan.options.canary == nil { manifest.canaryRowCount = nil }
         guard !isFinishedAlready else {
+            epoch = 0
             skips = nil
             return
         }
+        let lengths = manifest.epochs.last.map { index.segmentLengths(epoch: $0.number) } ?? []
+        epoch = manifest.beginEpoch(atMilliseconds: now.wallMilliseconds, previousLengths: lengths)
+        manifest.look(upTo: rowsLimit)
+        manifest.recordRunShape(
+            isInListOrder: plan.options.canary == nil || manifest.canaryPassed,
+            segmentCount: plan.shape.reactors)
+        assert(manifest.epochs.map(\.number) == manifest.epochs.map(\.number).sorted())
         // If the list's content is not known, the rows to skip are searched for again. The ledger's
         // own copy of standard input does not change, but an erasure removes its hash.
         let isKnown =

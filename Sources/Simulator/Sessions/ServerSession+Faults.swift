@@ -105,8 +105,7 @@ extension ServerSession {
     private func announce(_ change: SettingsChange) {
         var entries: [nghttp2_settings_entry] = []
         if let limit = change.maxStreams {
-            fullLimit = limit
-            announcedLimit = isGateOpen ? limit : min(1, limit)
+            streamLimits.announce(full: limit)
             entries.append(Self.unlimitedStreams)
         }
         for (identifier, value) in [
@@ -117,7 +116,7 @@ extension ServerSession {
         ] {
             if let value { entries.append(Self.entry(identifier, value)) }
         }
-        submit(limit: announcedLimit, entries)
+        submit(entries)
     }
 
     /// Counts a response as a refusal or an acceptance. Applies the limits to a connection with too
@@ -126,8 +125,10 @@ extension ServerSession {
         if response.status == 200 {
             refusalsInARow = 0
             slowedNanoseconds -= min(slowedNanoseconds, limits.slowNanoseconds)
-            if isGateOpen, announcedLimit < fullLimit, limits.collapseAfter != nil {
-                announce(limit: fullLimit)
+            if streamLimits.isAuthenticated, streamLimits.announced < streamLimits.full,
+                limits.collapseAfter != nil
+            {
+                announce(limit: streamLimits.full)
             }
             return
         }
@@ -140,7 +141,7 @@ extension ServerSession {
         slowedNanoseconds = min(
             slowedNanoseconds + weight * limits.slowNanoseconds,
             RefusalLimits.maximumSlowNanoseconds)
-        if let most = limits.collapseAfter, refusalsInARow >= most, announcedLimit > 1 {
+        if let most = limits.collapseAfter, refusalsInARow >= most, streamLimits.announced > 1 {
             announce(limit: 1)
         }
         if let most = limits.goAwayAfter, refusalCount >= most, lastTaken == nil, goAwayDue == nil {

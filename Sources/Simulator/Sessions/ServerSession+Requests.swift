@@ -39,7 +39,7 @@ extension ServerSession {
         let stream = streams.take()
         streams[stream].streamID = UInt32(streamID)
         session.setStream(streamID, stream)
-        if openStreams > max(acknowledgedLimit, announcedLimit) {
+        if openStreams > streamLimits.allowed {
             exceedStreams()
         }
     }
@@ -219,9 +219,9 @@ extension ServerSession {
         assert(
             pending.slot == slot && pending.generation == generation,
             "a response goes to the connection of its request")
-        if pending.isAuthenticated, !isGateOpen {
-            isGateOpen = true
-            announce(limit: fullLimit)
+        if pending.isAuthenticated, !streamLimits.isAuthenticated {
+            streamLimits.authenticate()
+            submitStreamLimit()
         }
         if let limits = context.run?.scenario.refusals { weigh(pending.response, limits) }
         respond(pending, stream, uniqueID: context.uniqueID())
@@ -286,7 +286,9 @@ extension ServerSession {
 
     /// Announces a stream limit to the client.
     func announce(limit: UInt32) {
-        announcedLimit = limit
-        submit(limit: limit, [Self.unlimitedStreams])
+        streamLimits.announce(limit)
+        submitStreamLimit()
     }
+
+    private func submitStreamLimit() { submit([Self.unlimitedStreams]) }
 }

@@ -28,19 +28,8 @@ final class ServerSession {
     private var lint: HPACKLint?
     var streams = StreamSlab()
 
-    /// The stream limit that was announced last.
-    var announcedLimit: UInt32
-    /// The stream limit of an authenticated connection that has no refusals.
-    var fullLimit: UInt32
-    /// Stream limits in SETTINGS frames that are queued but not yet written, the oldest first.
-    private var unwrittenLimits: [UInt32] = []
-    /// Stream limits that were announced but not yet acknowledged by the client, the oldest first.
-    private var unacknowledgedLimits: [UInt32] = []
-    /// The stream limit that the client acknowledged last. Until the first acknowledgement, there
-    /// is no limit (RFC 9113 section 6.5.3).
-    private(set) var acknowledgedLimit = UInt32.max
+    var streamLimits: StreamLimits
     var openStreams: UInt32 = 0
-    var isGateOpen: Bool
     /// True once GOAWAY is queued. The caller writes it and closes the connection.
     var isEnding = false
     /// Earliest time of the next response, nanoseconds, if a scenario limits the rate.
@@ -95,10 +84,10 @@ final class ServerSession {
         self.slot = slot
         self.generation = generation
         self.number = number
-        isGateOpen = credential.hasCertificate
         let scenario = context.run?.scenario
-        fullLimit = scenario?.settings.maxStreams ?? context.options.maxStreams
-        announcedLimit = isGateOpen ? fullLimit : min(1, fullLimit)
+        streamLimits = StreamLimits(
+            full: scenario?.settings.maxStreams ?? context.options.maxStreams,
+            isAuthenticated: credential.hasCertificate)
         counters = ScenarioCounters(run: context.run, connection: number)
         window = scenario?.window
         lastRequest = context.now
@@ -116,7 +105,6 @@ final class ServerSession {
         session.open(for: self)
         let settings = context.run?.scenario.settings ?? SettingsChange()
         submit(
-            limit: announcedLimit,
             [
                 Self.entry(NGHTTP2_SETTINGS_HEADER_TABLE_SIZE, settings.headerTableSize ?? 4096),
                 // nghttp2 gets no limit, but the frame on the wire has one: see `patchStreamLimit`.
@@ -139,10 +127,9 @@ final class ServerSession {
 
     static let unlimitedStreams = entry(NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, .max)
 
-    /// Queues SETTINGS and records the stream limit if they contain one.
-    func submit(limit: UInt32, _ entries: [nghttp2_settings_entry]) {
-        unwrittenLimits.append(limit)
-        unacknowledgedLimits.append(limit)
+    /// Queues SETTINGS. If they contain a stream limit, it is the announced one.
+    func submit(_ entries: [nghttp2_settings_entry]) {
+        streamLimits.submitted()
         session.submit(entries)
     }
 
@@ -227,7 +214,7 @@ final class ServerSession {
     /// client may open such streams until it has received the SETTINGS frame. Therefore the limit
     /// is enforced here.
     private func patchStreamLimit(in output: inout ByteBuffer, from start: Int) {
-        let limit = unwrittenLimits.removeFirst()
+        let limit = streamLimits.written()
         var position = start + 9
         while position + 6 <= output.count {
             if output.bytes[position] == 0, output.bytes[position + 1] == 3 {
@@ -264,11 +251,5 @@ final class ServerSession {
         context.totals.violations += 1
         session.submitGoAway(
             code.rawValue, Array(text.utf8), lastStream: Int32(highestTaken))
-    }
-
-    /// Handles the acknowledgement of the oldest unacknowledged SETTINGS.
-    func acknowledgedSettings() {
-        guard !unacknowledgedLimits.isEmpty else { return }
-        acknowledgedLimit = unacknowledgedLimits.removeFirst()
     }
 }

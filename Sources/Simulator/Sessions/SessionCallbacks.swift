@@ -121,7 +121,7 @@ enum SessionCallbacks {
             guard let stream = owner.session.stream(frame.header.stream_id) else { return 0 }
             owner.streams[stream].isResetByClient = true
         case UInt8(NGHTTP2_SETTINGS.rawValue):
-            if frame.has(NGHTTP2_FLAG_ACK) { owner.acknowledgedSettings() }
+            if frame.has(NGHTTP2_FLAG_ACK) { owner.streamLimits.acknowledge() }
         default: break
         }
         return 0
