@@ -137,12 +137,13 @@ extension StopAdvice {
                 "see why, fix it, and begin \(newLedger): rows refused so far stay rejected",
                 ["--state", "rejected"])
         case .badDeviceToken, .deviceTokenNotForTopic:
-            refusal.map { afterStrangeTokens($0) }
+            refusal.map { afterStrangeTokens($0, ofFirstRows: false) }
         default: afterRefusal(refusal)
         }
     }
 
-    mutating func afterStrangeTokens(_ refusal: StopCause.Refusal) {
+    /// - Parameter ofFirstRows: Whether the run stopped at the first rows, so that others remain.
+    mutating func afterStrangeTokens(_ refusal: StopCause.Refusal, ofFirstRows: Bool) {
         guard refusal.reason == .badDeviceToken else {
             export(
                 "these are tokens of another app: check --topic against the list, and begin "
@@ -151,9 +152,15 @@ extension StopAdvice {
                 ["--state", "rejected"])
             return
         }
-        let text =
+        var text =
             "check --environment and --topic against the list, and begin \(newLedger) with the right "
             + "ones, because a resume can't change them"
+        // A list in the order of registration begins with the developers' own devices.
+        if ofFirstRows {
+            text +=
+                "; if they are right, and only the list's first rows are of development builds, "
+                + "\(again) continues (with a higher --abort-after if many are)"
+        }
         guard let other else {
             export(text + "; see which rows were refused", ["--state", "rejected"])
             return

@@ -95,7 +95,7 @@ package struct StopAdvice {
         case .canaryWithoutResponses, .failed: afterGivingUp(nil)
         case .refused(let refusal): afterRefusal(refusal)
         case .heldBack(_, let refusal): afterRefusal(refusal)
-        case .onlyBadTokens(let refusal): afterStrangeTokens(refusal)
+        case .onlyBadTokens(let refusal): afterStrangeTokens(refusal, ofFirstRows: true)
         case .allRefused(_, let refusal): afterWholePart(refusal)
         case .tooManyBadTokens:
             export(

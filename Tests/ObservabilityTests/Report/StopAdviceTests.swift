@@ -102,6 +102,13 @@ import Testing
                 --deadline 2h --ledger tonight-2 --environment development
                 """
             ])
+        #expect(
+            strangers.steps[0].text.contains(
+                "first rows are of development builds, --resume continues"))
+        // No row remains, so a resume has nothing to send.
+        let whole = Self.advice(
+            .allRefused(rows: 3, Self.refusal(.badDeviceToken, 400, isCredential: false)))
+        #expect(!whole.steps[0].text.contains("--resume"))
         let topic = Self.advice(.refused(Self.refusal(.topicDisallowed, 400)))
         #expect(topic.steps[0].text.contains("begin a new ledger"))
         #expect(topic.steps.map(\.command) == [doctor])
