@@ -151,12 +151,16 @@ internal import CBroadsideOpenSSL
             throw TLSError(
                 .certificateUnreadable, "the certificate cannot be used: \(ErrorQueue.take().text)")
         }
-        guard unsafe SSL_CTX_use_PrivateKey(pointer, key.pointer) == 1 else {
-            ErrorQueue.clear()
+        // OpenSSL stores RSA and EC in separate places, and compares only a certificate and a key of
+        // the same type.
+        guard chain[0].belongs(to: key) else {
             throw TLSError(
                 .keyMismatch,
                 "the private key does not belong to the certificate "
                     + "\(chain[0].subject): name the key for which the certificate was issued")
+        }
+        guard unsafe SSL_CTX_use_PrivateKey(pointer, key.pointer) == 1 else {
+            throw ErrorQueue.error("use the private key")
         }
         for certificate in chain.dropFirst() {
             guard unsafe openssl_add_chain_certificate(pointer, certificate.pointer) == 1 else {

@@ -181,6 +181,36 @@ import Testing
         #expect(errors.server?.message.contains("install the system's CA certificates") == false)
     }
 
+    /// OpenSSL itself compares only a certificate and a key of the same type.
+    @Test(arguments: [0, 1, 2])
+    func `A certificate with another's private key is refused, whatever the types of the keys`(
+        pair: Int
+    ) throws {
+        let folder = Folder()
+        let (status, key) = try Command.run([
+            "genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048",
+        ])
+        #expect(status == 0)
+        let certificate = try Command.run([
+            "req", "-x509", "-subj", "/CN=push", "-key", try folder.file("key", key),
+        ]).1
+        let pairs = [
+            (certificate, World.server.privateKey), (World.server.certificateChain, key),
+            (World.server.certificateChain, try PrivateKey.generate().pem),
+        ]
+        let other = TLSIdentity(certificateChain: pairs[pair].0, privateKey: pairs[pair].1)
+        for make in [
+            { _ = try World.clientContext { $0.identity = other } },
+            { _ = try World.serverContext { $0.identity = other } },
+        ] {
+            let error = #expect(throws: TLSError.self) { try make() }
+            #expect(error?.code == .keyMismatch)
+            #expect(error?.message.contains("does not belong to the certificate") == true)
+        }
+        let own = TLSIdentity(certificateChain: certificate, privateKey: key)
+        _ = try World.clientContext { $0.identity = own }
+    }
+
     @Test func `Sides without a common TLS version fail`() throws {
         let errors = try failure(
             client: { $0.versions = (.tls13, .tls13) }, server: { $0.versions = (.tls12, .tls12) })
