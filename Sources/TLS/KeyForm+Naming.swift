@@ -58,6 +58,15 @@ extension KeyForm {
                 + "name the unchanged .p8 file from Apple")
     }
 
+    /// The error for a private key whose cipher is in OpenSSL's legacy provider, which is not
+    /// installed.
+    static let cipherMissing = TLSError(
+        .keyCipherMissing,
+        "the private key is encrypted with a cipher of OpenSSL's legacy provider, which is not "
+            + "installed here: on a machine that has the provider, convert the key with 'openssl "
+            + "pkcs8 -topk8 -provider legacy -provider default -in FILE -out NEWFILE' and name "
+            + "NEWFILE with --private-key")
+
     /// Returns an error with the remedy if a file contains no certificate but other recognized
     /// contents, such as a private key. Otherwise returns nil.
     static func error(noCertificateIn file: [UInt8]) -> TLSError? {

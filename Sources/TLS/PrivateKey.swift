@@ -23,15 +23,19 @@ internal import CBroadsideOpenSSL
     /// DER.
     ///
     /// - Parameter passphrase: Decrypts a protected key; ends with NUL.
-    /// - Throws: `.passphraseMissing`, `.passphraseWrong` or `.keyUnreadable`.
+    /// - Throws: `.passphraseMissing`, `.passphraseWrong`, `.keyCipherMissing` or `.keyUnreadable`.
     public convenience init(pem: [UInt8], passphrase: [UInt8]? = nil) throws(TLSError) {
-        // SAFETY: the new key belongs to this object alone.
-        var pointer = unsafe Self.read(pem, passphrase)
-        if unsafe pointer == nil, !KeyForm.isServiceAccount(pem),
-            var text = KeyForm.unwrapped(pem)
-        {
-            defer { text.cleanse() }
-            unsafe pointer = Self.read(text, passphrase)
+        var lacksCipher = false
+        // SAFETY: the new key belongs to this object alone. It is an object of the default provider,
+        // so that it does not need the legacy provider, which is unloaded here.
+        var pointer = unsafe Self.readAnyForm(pem, passphrase, &lacksCipher)
+        if unsafe pointer == nil, passphrase != nil, lacksCipher {
+            guard let legacy = unsafe OSSL_PROVIDER_try_load(nil, "legacy", 1) else {
+                ErrorQueue.clear()
+                throw KeyForm.cipherMissing
+            }
+            defer { unsafe OSSL_PROVIDER_unload(legacy) }
+            unsafe pointer = Self.readAnyForm(pem, passphrase, &lacksCipher)
         }
         guard let pointer = unsafe pointer else {
             throw KeyForm.error(noKeyIn: pem, hasPassphrase: passphrase != nil)
@@ -39,15 +43,33 @@ internal import CBroadsideOpenSSL
         unsafe self.init(owning: pointer)
     }
 
+    /// Reads the first private key of a file in any of the forms supported by `KeyForm`; nil if there
+    /// is none or it cannot be decrypted.
+    ///
+    /// - Parameter lacksCipher: Set to true if no loaded provider has the cipher of the key.
+    private static func readAnyForm(
+        _ file: [UInt8], _ passphrase: [UInt8]?, _ lacksCipher: inout Bool
+    ) -> OpaquePointer? {
+        // SAFETY: the new key belongs to the caller.
+        if let key = unsafe read(file, passphrase, &lacksCipher) { return unsafe key }
+        guard !KeyForm.isServiceAccount(file), var text = KeyForm.unwrapped(file) else {
+            return nil
+        }
+        defer { text.cleanse() }
+        return unsafe read(text, passphrase, &lacksCipher)
+    }
+
     /// Decodes the first private key of a PEM text with OpenSSL; nil if there is none or it cannot
     /// be decrypted.
-    private static func read(_ pem: [UInt8], _ passphrase: [UInt8]?) -> OpaquePointer? {
+    private static func read(
+        _ pem: [UInt8], _ passphrase: [UInt8]?, _ lacksCipher: inout Bool
+    ) -> OpaquePointer? {
         ErrorQueue.clear()
         defer { ErrorQueue.clear() }
         // SAFETY: the BIO is open in the closure, and the new key belongs to the caller. Without a
         // callback the last argument is the passphrase, which was checked to end with NUL and is
         // only read.
-        return PEMText.read(pem) { bio -> OpaquePointer? in
+        let key = PEMText.read(pem) { bio -> OpaquePointer? in
             guard let passphrase else {
                 // OpenSSL's default callback would prompt for a passphrase on the terminal; this
                 // one never does.
@@ -59,6 +81,8 @@ internal import CBroadsideOpenSSL
                     bio, nil, nil, UnsafeMutableRawPointer(mutating: $0.baseAddress))
             }
         }
+        if unsafe key == nil, openssl_lacks_cipher() == 1 { lacksCipher = true }
+        return unsafe key
     }
 
     /// Generates a new P-256 key.

@@ -38,6 +38,8 @@ public struct TLSError: Error, Equatable, Sendable, CustomStringConvertible {
         case passphraseMissing
         /// The passphrase does not decrypt the private key.
         case passphraseWrong
+        /// The private key is encrypted with a cipher that no installed provider has.
+        case keyCipherMissing
         /// The private key is not an elliptic curve key.
         case keyNotEC
         /// The private key is not on the curve P-256.

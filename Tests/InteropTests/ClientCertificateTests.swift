@@ -107,6 +107,40 @@ struct ClientCertificateTests {
         #expect(finished.errors.contains("openssl pkcs12 -legacy"), "\(finished.errors)")
     }
 
+    @Test(arguments: [["pkcs8", "-topk8", "-v2", "rc2"], ["ec", "-des"]])
+    func `A key with an old cipher and no legacy provider says what to do`(command: [String])
+        throws
+    {
+        let campaign = try Campaign(rows: 1)
+        let directory = campaign.directory
+        let identity = try campaign.authority.clientCertificate(in: directory)
+        let locked = "\(directory.path)/locked.key"
+        try Subprocess.run(
+            "openssl",
+            command + [
+                "-provider", "legacy", "-provider", "default", "-in", identity.key, "-passout",
+                "pass:word", "-out", locked,
+            ], in: directory)
+        let word = try directory.write("word", to: "word")
+        func dryRun(modules: String?) throws -> Finished {
+            try Subprocess(
+                Broadside.path(),
+                campaign.arguments(
+                    to: "localhost:1",
+                    [
+                        "--certificate", identity.certificate, "--private-key", locked,
+                        "--passphrase-file", word, "--dry-run",
+                    ], without: Self.keyOptions),
+                in: directory, environment: modules.map { ["OPENSSL_MODULES": $0] } ?? [:]
+            ).wait()
+        }
+        #expect(try dryRun(modules: nil).exitCode == 0)
+        let refused = try dryRun(modules: "/nonexistent")
+        #expect(refused.exitCode == 2)
+        #expect(
+            refused.errors.contains("openssl pkcs8 -topk8 -provider legacy"), "\(refused.errors)")
+    }
+
     @Test func `A protected PEM key in one file with its certificate sends a campaign`() throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 10)

@@ -98,6 +98,49 @@ import Testing
         #expect(error?.code == .passphraseMissing)
     }
 
+    /// The ciphers are in OpenSSL's legacy provider.
+    @Test(arguments: [
+        ["pkcs8", "-topk8", "-v2", "rc2"], ["pkcs8", "-topk8", "-v1", "PBE-MD5-DES"],
+        ["pkcs8", "-topk8", "-v1", "PBE-SHA1-RC2-40"],
+        ["pkcs8", "-topk8", "-v2", "rc2", "-outform", "DER"], ["ec", "-des"], ["ec", "-rc2"],
+    ])
+    func `A key protected by an old cipher needs its passphrase`(command: [String]) throws {
+        let folder = Folder()
+        let file = try Self.command(
+            command.prefix(1) + ["-provider", "legacy", "-provider", "default"]
+                + command.dropFirst() + [
+                    "-in", try folder.file("key.pem", Self.pem), "-passout", "pass:word",
+                ])
+        #expect(
+            try PrivateKey(pem: file, passphrase: Array("word\0".utf8)).pem
+                == PrivateKey(pem: Self.pem).pem)
+        let wrong = #expect(throws: TLSError.self) {
+            _ = try PrivateKey(pem: file, passphrase: Array("wrong\0".utf8))
+        }
+        #expect(wrong?.code == .passphraseWrong)
+        let missing = #expect(throws: TLSError.self) { _ = try PrivateKey(pem: file) }
+        #expect(missing?.code == .passphraseMissing)
+    }
+
+    /// One in 256 wrong passphrases leaves text with valid padding, which is not a key.
+    @Test func `A wrong passphrase never counts as a cipher that is missing`() throws {
+        let folder = Folder()
+        let key = try folder.file("key.pem", Self.pem)
+        let files = [
+            try Self.command([
+                "pkcs8", "-topk8", "-iter", "1", "-in", key, "-passout", "pass:word",
+            ]), try Self.command(["ec", "-aes128", "-in", key, "-passout", "pass:word"]),
+        ]
+        for file in files {
+            for index in 0..<1_000 {
+                let error = #expect(throws: TLSError.self) {
+                    _ = try PrivateKey(pem: file, passphrase: Array("wrong\(index)\0".utf8))
+                }
+                #expect(error?.code == .passphraseWrong)
+            }
+        }
+    }
+
     @Test func `A certificate is read in each format with its key in each format`() throws {
         let (certificate, key) = (World.server.certificateChain, World.server.privateKey)
         let der = try Certificate.all(pem: certificate)[0].der
