@@ -69,6 +69,9 @@ public struct CertificateScope: Sendable, Equatable {
         case severalTopics([String])
         /// No topic is given, and the certificate's topic lacks the push type's suffix.
         case needsSuffix(String, PushType)
+        /// No topic is given, and the certificate is for device management, but the push type is
+        /// not mdm.
+        case isForManagement(String)
     }
 
     /// Returns the reason for which APNs would refuse a topic; nil if APNs would accept the topic.
@@ -80,7 +83,11 @@ public struct CertificateScope: Sendable, Equatable {
         guard onlyTopic != nil || topics.isEmpty else {
             return .severalTopics(topics)
         }
-        guard let suffix = pushType.topicSuffix else { return nil }
+        guard let suffix = pushType.topicSuffix else {
+            guard let onlyTopic, pushType != .mdm, NotificationHeaders.isForManagement(onlyTopic)
+            else { return nil }
+            return .isForManagement(onlyTopic)
+        }
         if let onlyTopic, onlyTopic.hasSuffix(suffix) { return nil }
         return .needsSuffix(suffix, pushType)
     }

@@ -67,6 +67,8 @@ public struct NotificationHeaders: Sendable, Equatable {
             case topicLacksSuffix(String, suffix: String, PushType)
             /// The topic of push type mdm must be the certificate's com.apple.mgmt. name.
             case topicIsNotForManagement(String)
+            /// The topic is an MDM push certificate's, but the push type is not mdm.
+            case topicIsForManagement(String)
             /// The topic has the suffix of another push type.
             case topicOfOtherType(String, PushType)
             /// The topic is a number, like an App Store ID.
@@ -96,8 +98,8 @@ public struct NotificationHeaders: Sendable, Equatable {
             switch kind {
             case .needsProviderToken, .needsManagementCertificate: .pushType
             case .topicMissing, .topicIsTemplate, .topicMalformed, .topicLacksSuffix,
-                .topicIsNotForManagement, .topicOfOtherType, .topicIsAppNumber,
-                .topicHasPrefix:
+                .topicIsNotForManagement, .topicIsForManagement, .topicOfOtherType,
+                .topicIsAppNumber, .topicHasPrefix:
                 .topic
             case .priorityNotAllowed, .pushToTalkAdvice: .priority
             case .expirationInMilliseconds: .expiration
@@ -132,8 +134,10 @@ public struct NotificationHeaders: Sendable, Equatable {
             problems.append(error(.topicMalformed(topic)))
         } else if let suffix = pushType.topicSuffix, !topic.hasSuffix(suffix) {
             problems.append(error(.topicLacksSuffix(topic, suffix: suffix, pushType)))
-        } else if pushType == .mdm, !topic.hasPrefix("com.apple.mgmt.") {
+        } else if pushType == .mdm, !Self.isForManagement(topic) {
             problems.append(error(.topicIsNotForManagement(topic)))
+        } else if pushType.topicSuffix == nil, pushType != .mdm, Self.isForManagement(topic) {
+            problems.append(error(.topicIsForManagement(topic)))
         } else if pushType.topicSuffix == nil, let other = typeOfSuffix(topic) {
             // A bundle ID may end in .voip or .complication by chance. The other suffixes are too
             // unlikely for that.
@@ -147,6 +151,9 @@ public struct NotificationHeaders: Sendable, Equatable {
         }
         return problems
     }
+
+    /// Returns whether a topic is the name in an MDM push certificate.
+    static func isForManagement(_ topic: String) -> Bool { topic.hasPrefix("com.apple.mgmt.") }
 
     /// Returns the first part of a topic if it looks like an app ID prefix: ten digits and capital
     /// letters, at least one of each.

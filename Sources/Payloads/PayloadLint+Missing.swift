@@ -8,6 +8,11 @@ extension PayloadLint {
         case .alert, .background, .liveActivity, .widgets, .accessory:
             if let (member, message) = foreignRequest() {
                 error(member.keyOffset, message)
+            } else if let magic = document.member([], "mdm") {
+                error(
+                    magic.keyOffset,
+                    "has 'mdm' and no 'aps', as pushes for device management (MDM) do: add "
+                        + "--push-type mdm")
             } else if document.members.isEmpty {
                 warn(nil, "is empty, which is right only for a Wallet pass update: add aps")
             } else {

@@ -34,6 +34,17 @@ struct CertificateScopeTests {
         #expect(one.topicProblem(nil, pushType: .voip) != nil)
     }
 
+    @Test func `A certificate for device management is for push type mdm only`() throws {
+        let topic = "com.apple.mgmt.External.x"
+        let management = try #require(
+            CertificateScope(
+                topicsExtension: nil, userID: topic, commonName: "APSP", environments: []))
+        #expect(management.topicProblem(nil, pushType: .mdm) == nil)
+        for type in [PushType.alert, .background] {
+            #expect(management.topicProblem(nil, pushType: type) == .isForManagement(topic))
+        }
+    }
+
     @Test func `The VoIP extension adds a topic, and nothing if it holds no topic`() throws {
         let topic = "com.example.uid.voip"
         let string = [0x0c, UInt8(topic.utf8.count)] + Array(topic.utf8)

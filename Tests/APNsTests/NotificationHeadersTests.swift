@@ -26,6 +26,10 @@ import Testing
         let management = NotificationHeaders(topic: "com.apple.mgmt.External.x", pushType: .mdm)
         #expect(errors(management, .certificate) == [])
         #expect(errors(management) == [.pushType])
+        for type in PushType.allCases where type != .mdm {
+            let other = NotificationHeaders(topic: management.topic, pushType: type)
+            #expect(errors(other, .certificate).contains(.topic), "\(type)")
+        }
     }
 
     @Test(arguments: [

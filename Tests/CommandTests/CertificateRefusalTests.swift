@@ -52,6 +52,26 @@ struct CertificateRefusalTests {
             says: ["--topic is missing", ".voip"])
     }
 
+    @Test func `A certificate for device management without --push-type mdm is refused`() throws {
+        let topic = "com.apple.mgmt.External.x"
+        let identity = try campaign.authority.clientCertificate(
+            userID: topic, in: campaign.directory)
+        let payload = try campaign.directory.write(#"{"mdm":"magic"}"#, to: "mdm.json")
+        let files = ["--certificate", identity.certificate, "--private-key", identity.key]
+        for topic in [["--topic", topic], []] {
+            let without = Set(topic.isEmpty ? ["topic"] : [])
+            expectRefusal(
+                try dryRun(files + topic, without: without),
+                says: ["--topic", "device management", "add --push-type mdm"])
+            expectRefusal(
+                try dryRun(files + topic + ["--payload", payload], without: without),
+                says: ["has 'mdm' and no 'aps'", "add --push-type mdm"])
+            let right = try dryRun(
+                files + topic + ["--payload", payload, "--push-type", "mdm"], without: without)
+            #expect(right.exitCode == 0, "\(right.errors)")
+        }
+    }
+
     @Test func `A certificate of another environment is refused`() throws {
         let development = try make(environments: [1])
         expectRefusal(try dryRun(development), says: ["--environment", "development"])

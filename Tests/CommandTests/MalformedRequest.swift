@@ -77,6 +77,9 @@ extension MalformedRequest {
                 "--push-type", "mdm", "--topic", "com.apple.mgmt.External.x", "--payload-check",
                 "off",
             ], says: ["--push-type", "MDM push certificate only"]),
+        .init(
+            ["--topic", "com.apple.mgmt.External.x"],
+            says: ["--topic 'com.apple.mgmt.External.x'", "add --push-type mdm"]),
         .init(["--expiration", "+5"], says: ["--expiration '+5'", "+2h"]),
         .init(["--expiration", "+0s"], says: ["--expiration +0s has passed", "write 0"]),
         .init(["--expiration", "tomorrow"], says: ["--expiration 'tomorrow'"]),

@@ -107,6 +107,8 @@ import Testing
         .init(
             #"{"aps":{"alert":"x","sound":{"critical":1,"volume":3}}}"#, says: "'volume' must"),
         .init(#"{"text":"x"}"#, says: "has no 'aps'"),
+        .init(#"{"mdm":"{{magic}}"}"#, at: (1, 2), says: "add --push-type mdm"),
+        .init(#"{"mdm":"x","a":1}"#, .background, at: (1, 2), says: "add --push-type mdm"),
         .init(#"{"aps":{"content-available":1}}"#, says: "push type background"),
         .init(
             #"{"aps":{"content-available":1,"sound":""}}"#, .background, says: "can't have 'sound'"),

@@ -34,6 +34,8 @@ extension NotificationHeaders.Problem {
                 + "fix --push-type"
         case .topicIsNotForManagement(let topic):
             "of push type mdm must be the name in the certificate (com.apple.mgmt...), not '\(topic)'"
+        case .topicIsForManagement(let topic):
+            "'\(topic)' is for device management: add --push-type mdm, or write the app's bundle ID"
         case .topicOfOtherType(let topic, let type):
             "'\(topic)' has the suffix of push type \(type.rawValue): add "
                 + "--push-type \(type.rawValue), or write the app's bundle ID"
@@ -73,6 +75,9 @@ extension CertificateScope.TopicProblem {
                 + topics.joined(separator: ", ")
         case .needsSuffix(let suffix, let type):
             "is missing: push type \(type.rawValue) needs a topic that ends in \(suffix)"
+        case .isForManagement(let topic):
+            "is missing, and the certificate is for device management ('\(topic)'): add --push-type "
+                + "mdm, or use the app's certificate"
         }
     }
 }
