@@ -13,8 +13,14 @@ extension PayloadLint {
     ///
     /// An empty `aps` is only a warning, because it is right for a Wallet pass update.
     mutating func checkShown(_ aps: PayloadDocument.Member) {
-        guard !Self.shownKeys.contains(where: { has($0) }) else { return }
         let keys = document.members(of: ["aps"]).map(\.key)
+        if Self.shownKeys.contains(where: keys.contains) {
+            guard !has("alert"), keys.contains(where: Self.textKeys.contains) else { return }
+            return error(
+                aps.keyOffset,
+                "devices show no text, because title and body belong in aps.alert: write "
+                    + "{\"aps\":{\"alert\":{\"title\":..., \"body\":...}}}")
+        }
         // A misspelled key is an error already, which names the right key.
         if keys.isEmpty || keys.contains(where: { Self.isMisspelled($0) }) {
             return warn(
@@ -32,6 +38,18 @@ extension PayloadLint {
         error(
             aps.keyOffset,
             "there is nothing to show, but push type alert must show something: \(advice)")
+    }
+
+    /// Whether a member beside `aps` is the text of a push that shows no other.
+    ///
+    /// With `content-available`, the app runs and may show the text itself. A value of another form
+    /// than an alert's is the sender's own.
+    func isOnlyAlert(_ member: PayloadDocument.Member) -> Bool {
+        guard pushType == .alert, member.key == "alert", !has("alert"), !has("content-available")
+        else { return false }
+        guard member.kind == .object else { return member.kind == .string }
+        return (Self.textKeys + ["loc-key", "title-loc-key"])
+            .contains { document.member(["alert"], $0) != nil }
     }
 
     /// Whether a key of `aps` is probably meant as one of the keys that show something.

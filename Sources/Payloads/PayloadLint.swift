@@ -145,6 +145,11 @@ public struct PayloadLint {
         for member in document.members(of: []) where member.key != "aps" {
             if !hasAPS, nearestName(to: member.key, among: ["aps"]) != nil, member.kind == .object {
                 error(member.keyOffset, "'\(member.key)' is unknown: did you mean aps?")
+            } else if hasAPS, isOnlyAlert(member) {
+                error(
+                    member.keyOffset,
+                    "'alert' is beside aps, where devices ignore it, so they show no text: put it "
+                        + "inside aps")
             } else if names.contains(member.key) {
                 warn(
                     member.keyOffset,

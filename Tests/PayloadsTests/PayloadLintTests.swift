@@ -68,6 +68,9 @@ import Testing
         (#"{"aps":{"event":"end","timestamp":"{{t:int}}","content-state":{}}}"#, .liveActivity),
         (#"{"aps":{"alert":"x","interruption-level":"time-sensitive","badge":7}}"#, .alert),
         (#"{"aps":{"badge":1}}"#, .alert), (#"{"aps":{"sound":"x"}}"#, .alert),
+        // Keys of the sender's own.
+        (#"{"aps":{"alert":"x"},"title":"t","body":"b"}"#, .alert),
+        (#"{"aps":{"badge":3},"title":"t","body":"b"}"#, .alert),
         // Rows fill these in: they may be anything, or what their defaults are.
         (#"{"aps":{"alert":"{{a}}","interruption-level":"{{level}}"}}"#, .alert),
         (#"{"aps":{"alert":"x","interruption-level":"{{level|active}}"}}"#, .alert),
@@ -237,6 +240,25 @@ import Testing
         .init(
             #"{"aps":{"category":"c","thread-id":"t"},"id":7}"#, at: (1, 2),
             says: "must show something: add an alert"),
+        .init(
+            #"{"aps":{"sound":"default"},"alert":{"title":"a","body":"b"}}"#, at: (1, 28),
+            says: "'alert' is beside aps, where devices ignore it, so they show no text"),
+        .init(#"{"aps":{"badge":1},"alert":"{{text}}"}"#, says: "so they show no text"),
+        .init(#"{"aps":{},"alert":{"loc-key":"K"}}"#, says: "so they show no text"),
+        .init(#"{"aps":{"alert":"x"},"alert":"y"}"#, isError: false, says: "put it inside aps"),
+        .init(#"{"aps":{"badge":1},"alert":true}"#, isError: false, says: "put it inside aps"),
+        .init(
+            #"{"aps":{"badge":1},"alert":{"id":7}}"#, isError: false, says: "put it inside aps"),
+        .init(
+            #"{"aps":{"badge":1,"content-available":1},"alert":"x"}"#, isError: false,
+            says: "put it inside aps"),
+        .init(
+            #"{"aps":{"title":"t","body":"b","sound":"default"}}"#, at: (1, 2),
+            says: "devices show no text, because title and body belong in aps.alert"),
+        .init(#"{"aps":{"badge":1,"subtitle":"{{a}}"}}"#, says: "belong in aps.alert"),
+        .init(
+            #"{"aps":{"alert":{"body":"b"},"title":"t"}}"#, isError: false,
+            says: "put it inside alert"),
         .init(#"{"aps":{"mutable-content":1}}"#, at: (1, 2), says: "nothing to show"),
         .init(#"{"aps":{"url-args":["x"]}}"#, says: "nothing to show"),
         .init(#"{"aps":{"id":7}}"#, says: "nothing to show"),
