@@ -122,6 +122,9 @@ public struct ResumePlan: ~Copyable {
         default:
             guard isWithinLimit, reopens.contains(row.state), !isSinceReopening(row.settlingEpoch)
             else { return .settled }
+            // An erased device gets nothing more. Its token is still in the list, because a resume
+            // needs the whole list.
+            if case .erased = row.token { return .settled }
             return mayHaveBeenSent(row) ? .sendAgain : .send
         }
     }
@@ -137,7 +140,8 @@ public struct ResumePlan: ~Copyable {
     }
 
     /// Keeps the verdicts of rows that the new reservation of a chunk reopens, although the run
-    /// passes over them: they are beyond the limit, not due, or settled by this process.
+    /// passes over them: they are beyond the limit, not due, settled by this process, or of
+    /// erased devices.
     ///
     /// - Parameter chunk: Rows of the work that the latest call of `next` returned.
     public func keepVerdicts(of chunk: RowChunk) {

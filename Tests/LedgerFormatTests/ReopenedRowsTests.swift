@@ -128,6 +128,40 @@ import Testing
         #expect(chunk.dispositions == [.settled, .settled, .sendAgain, .settled])
     }
 
+    @Test func `A row of an erased device is not reopened and keeps its verdict`() throws {
+        let first = testDraft()
+        first.writer.reserve(testChunk(0, 4), nowMilliseconds: testTime)
+        for row: UInt64 in 0..<4 { first.writer.settled(row: row, .failed) }
+        first.write()
+        // The records of rows 0 and 2 are as an erasure leaves them.
+        let erased = testDraft()
+        erased.writer.reserve(testChunk(0, 4), nowMilliseconds: testTime)
+        for row in 0..<4 {
+            var verdict = try Self.keptVerdict(ofRow: row, [first])
+            if row % 2 == 0 {
+                verdict.token = .erased(
+                    [1, 2, 3, 4, 5, 6, 7, UInt8(row)] + Array(repeating: 0, count: 24))
+            }
+            erased.writer.keep([verdict])
+        }
+        erased.write()
+        var plan = ResumePlan(
+            index: try testIndex([erased]), lostRows: .record, reopens: Self.both)
+        let chunk = RowChunk()
+        while let work = try plan.next() {
+            guard case .chunk(let work) = work else { continue }
+            #expect(work.dispositions == [.settled, .send, .settled, .send])
+            chunk.rowCount = work.chunk.rowCount
+            chunk.reopens = work.chunk.reopens
+            chunk.dispositions = work.dispositions
+            plan.keepVerdicts(of: chunk)
+        }
+        #expect(chunk.kept.map(\.row) == [0, 2])
+        #expect(
+            chunk.kept.last?.token
+                == .erased([1, 2, 3, 4, 5, 6, 7, 2] + Array(repeating: 0, count: 24)))
+    }
+
     @Test func `A verdict that is recorded again keeps its values and its run`() throws {
         let first = testDraft()
         first.writer.name(topic: 1, Array("com.example.shop".utf8))
