@@ -230,7 +230,7 @@ public enum CampaignRun {
         let passes = RunPasses(
             waves, hook: hook,
             isDueLeft: waves.map { first.session.mayHaveDueRows($0) } ?? true,
-            now: Clock.now().wallMilliseconds)
+            isRowLeft: first.session.mayHaveRows, now: Clock.now().wallMilliseconds)
         do throws(BroadsideError) {
             while true {
                 let run = try LiveRun(

@@ -64,11 +64,16 @@ package final class RunPasses {
     }
 
     /// Creates the passes of a run with a hook.
-    init(_ waves: WavePlan?, hook: EventHook?, isDueLeft: Bool, now: UInt64) {
+    ///
+    /// - Parameter isRowLeft: Whether rows of any wave may be left. If not, the run waits for
+    ///   nothing, and ends.
+    init(
+        _ waves: WavePlan?, hook: EventHook?, isDueLeft: Bool, isRowLeft: Bool = true, now: UInt64
+    ) {
         self.waves = waves
         self.hook = hook
         dueAt = now
-        guard let waves, !isDueLeft || waves.dueRows(at: now) == 0,
+        guard let waves, isRowLeft, !isDueLeft || waves.dueRows(at: now) == 0,
             let next = waves.next(after: now)
         else { return }
         dueAt = next

@@ -301,6 +301,13 @@ final class LedgerSession {
                 settled: kept.settled)
     }
 
+    /// Whether rows of any wave may be unsettled; false if the number of rows is known, and all are
+    /// settled. A run that was killed while it waited may have left such a ledger.
+    var mayHaveRows: Bool {
+        earlier.count(.inDoubt) > 0
+            || manifest.rowCount(with: earlier).map { $0 > kept.settled } ?? true
+    }
+
     /// Rows that earlier runs read and that this run does not read again, for `--max-invalid`.
     var rowsRead: InvalidRowsGuard { rowsRead(more: 0) }
 

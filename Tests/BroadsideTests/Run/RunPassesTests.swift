@@ -62,6 +62,9 @@ import Testing
         // Both zones have quiet hours at 22:00 UTC.
         #expect(passes(at: time(7)).dueAt == time(8))
         #expect(RunPasses(nil, isDueLeft: false, now: time(1)).dueAt == time(1))
+        let settled = RunPasses(
+            waves, hook: nil, isDueLeft: false, isRowLeft: false, now: time(7))
+        #expect(settled.dueAt == time(7), "a run without rows has nothing to wait for")
     }
 
     @Test func `A pass ends at the first quiet hour of its zones, and the next begins after it`() {
