@@ -303,7 +303,7 @@ struct OutputTests {
         try #require(try JSONSerialization.jsonObject(with: json) as? [String: Any])
     }
 
-    @Test func `--progress json prints one JSON object per second and nothing else`() throws {
+    @Test func `--progress json prints one JSON object per second and the final numbers`() throws {
         let server = try RecordingServer()
         let campaign = try Campaign(rows: 250)
         let sent = try campaign.send(
@@ -315,6 +315,8 @@ struct OutputTests {
             let progress = try object(Data(line.utf8))
             #expect(progress["settled"] is Int && progress["in_flight"] is Int)
         }
+        let last = try object(Data(#require(lines.last).utf8))
+        #expect(last["phase"] as? String == "finished" && last["accepted"] as? Int == 250)
     }
 
     @Test

@@ -197,6 +197,7 @@ final class RunMonitor {
         assert(hasEnded, "the reactors end before the run")
         sampler.end(summary)
         publishMetrics()
+        progress.end(snapshotNow)
         telemetry.end(
             outcome: summary.outcome.rawValue, cause: message, stop: stop,
             counts: summary.counts, atMilliseconds: now.wallMilliseconds)

@@ -187,7 +187,7 @@ extension ReportPage {
             items.append(("Ended", Self.bothTimes(end)))
         }
         let gaps = data.runs.indices.compactMap(data.gap)
-        if !gaps.isEmpty {
+        if gaps.reduce(0, +) >= 1 {
             items.append(
                 (
                     "Between runs",

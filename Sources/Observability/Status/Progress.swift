@@ -2,7 +2,7 @@ import BroadsideSupport
 internal import Glibc
 
 /// The progress of a run on stderr: a live view on a terminal, otherwise a plain line every few
-/// seconds, or one JSON object per second.
+/// seconds, or one JSON object per second and one at the end.
 package struct Progress {
     private enum Mode {
         case none, plain, json
@@ -71,6 +71,11 @@ package struct Progress {
         guard case .live(let view) = mode else { return }
         OutputQueue.standardError.show(
             view.lines(snapshot, width: LiveBlock.size().columns, keys: keys))
+    }
+
+    /// Prints the final numbers of a run, if programs read its progress.
+    package func end(_ snapshot: RunSnapshot) {
+        if case .json = mode { standardError(snapshot.json.object) }
     }
 
     /// Removes the live view, so that other output can follow.
