@@ -459,7 +459,7 @@ struct InvalidListTests {
         let explanations = [
             "1 BadValue",
             "on line 96, 'J\u{fffd}rg' in column 'name' is not UTF-8 text: write the list",
-            "iconv -f WINDOWS-1252", "1 MalformedRow",
+            "iconv -f ENCODING", "1 MalformedRow",
             #"the row on line 97 has quotes after backslashes (\") in a quoted field: write such"#,
             "2 MalformedToken", "line 98 is 'ExponentPushToken[",
             "; such rows have Expo push tokens",

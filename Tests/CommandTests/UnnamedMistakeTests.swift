@@ -76,7 +76,7 @@ struct UnnamedMistakeTests {
         let token = Array(campaign.tokens.token(0).utf8)
         let rows = Array("token,name\n".utf8) + token + Array(",Ren".utf8) + [0xe9, 0x0a]
         let list = try campaign.directory.write(rows, to: "excel.csv")
-        let command = "iconv -f WINDOWS-1252 -t UTF-8 < \(list) > excel.fixed.csv"
+        let command = "iconv -f ENCODING -t UTF-8 < \(list) > excel.fixed.csv"
         let checked = try Broadside.run(
             ["tokens", "check", "--tokens", list], in: campaign.directory)
         #expect(checked.exitCode == 0 && checked.errors.contains(command), "\(checked.errors)")
@@ -84,7 +84,12 @@ struct UnnamedMistakeTests {
         let sent = try campaign.send(to: "127.0.0.1:1", ["--tokens", list, "--dry-run"])
         #expect(sent.exitCode == 2 && sent.errors.contains("(\(command))"), "\(sent.errors)")
         try Subprocess.run(
-            "bash", ["-c", "cd '\(campaign.directory.path)' && \(command)"], in: campaign.directory)
+            "bash",
+            [
+                "-c",
+                "cd '\(campaign.directory.path)' && "
+                    + command.replacing("ENCODING", with: "WINDOWS-1252"),
+            ], in: campaign.directory)
         let fixed = try Broadside.run(
             ["tokens", "check", "--tokens", "\(campaign.directory.path)/excel.fixed.csv"],
             in: campaign.directory)

@@ -318,7 +318,7 @@ extension FirstRowsCheck.Sample {
         case (.badValue, _) where isInOtherEncoding:
             return (
                 "line \(line) is \(finding.reason.text)\(cause(list).map { ", because \($0)" } ?? "")",
-                "write the list as UTF-8 (\(list.utf8Command))."
+                "\(list.encodingAdvice())."
             )
         default:
             return (
