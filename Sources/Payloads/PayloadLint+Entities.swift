@@ -5,11 +5,7 @@ extension PayloadLint {
     /// Warns about HTML entities in the texts of an alert. Alerts are not HTML, so devices show
     /// `&amp;` as these five characters.
     mutating func checkEntities(_ payload: RawSpan) {
-        let texts = document.members(of: ["aps", "alert"]).filter {
-            Self.textKeys.contains($0.key)
-        }
-        let offsets = (texts + [document.member(["aps"], "alert")].compactMap { $0 })
-            .map(\.valueOffset)
+        let offsets = document.alertTexts.map(\.valueOffset)
         var tokenizer = JSONTokenizer()
         while let token = try? tokenizer.next(in: payload) {
             guard token.kind == .string, offsets.contains(token.start - 1),
@@ -20,6 +16,16 @@ extension PayloadLint {
                 "devices show \(entity) as it is, because an alert is not HTML: write the "
                     + "character itself")
         }
+    }
+}
+
+extension PayloadDocument {
+    /// The members whose texts devices show: an alert's title, subtitle and body, and the alert.
+    var alertTexts: [Member] {
+        let texts = members(of: ["aps", "alert"]).filter {
+            PayloadLint.textKeys.contains($0.key)
+        }
+        return texts + [member(["aps"], "alert")].compactMap { $0 }
     }
 }
 

@@ -21,6 +21,32 @@ extension PayloadLint {
                 + "UTF-8 does: write the characters themselves")
     }
 
+    /// Warns about the first U+FFFD, verbatim or as an escape. A program writes it in place of a
+    /// character that it could not read.
+    mutating func checkLostCharacters(_ payload: RawSpan) {
+        let character = Array("\u{fffd}".utf8)
+        var tokenizer = JSONTokenizer()
+        while let token = try? tokenizer.next(in: payload) {
+            guard token.kind == .string || token.kind == .key else { continue }
+            let end = token.range.upperBound
+            var offset = token.start
+            while offset < end {
+                let isVerbatim =
+                    payload.byte(at: offset) == character[0] && offset + character.count <= end
+                    && character.indices.allSatisfy {
+                        payload.byte(at: offset + $0) == character[$0]
+                    }
+                if isVerbatim || Self.unit(payload, offset, end) == 0xfffd {
+                    return warn(
+                        offset,
+                        "U+FFFD (\u{fffd}) is in place of a character that a program could not "
+                            + "read: write the character")
+                }
+                offset += payload.byte(at: offset) == UInt8(ascii: "\\") ? 2 : 1
+            }
+        }
+    }
+
     /// The escapes of characters that need none in JSON.
     private struct NeedlessEscapes {
         var first: Int?
@@ -94,7 +120,7 @@ extension PayloadLint {
             return 6
         }
         // Characters that must be escaped or are invisible are escaped on purpose.
-        if scalar != "\"", scalar != "\\", !ForeignText.isInvisible(scalar) {
+        if scalar != "\"", scalar != "\\", scalar != "\u{fffd}", !ForeignText.isInvisible(scalar) {
             needless.add(at: offset, byteCount: 6 - UTF8.width(scalar))
         }
         return 6

@@ -28,8 +28,12 @@ public struct PayloadLint {
         lint.checkValues()
         lint.checkContent()
         lint.checkText(payload)
-        lint.checkEntities(payload)
-        if !isFilledIn { lint.checkPlaceholders(payload) }
+        // The values of rows are checked in all rows, as `DamagedTexts`.
+        if !isFilledIn {
+            lint.checkEntities(payload)
+            lint.checkLostCharacters(payload)
+            lint.checkPlaceholders(payload)
+        }
         // Findings have offsets until here, so that locations are computed only once per finding.
         assert(
             lint.found.allSatisfy { $0.offset ?? 0 < payload.byteCount },

@@ -96,6 +96,22 @@ struct UnnamedMistakeTests {
         #expect(fixed.exitCode == 0 && fixed.errors.isEmpty, "\(fixed.errors)")
     }
 
+    @Test func `Damaged texts are named wherever they are in the list`() throws {
+        let campaign = try Campaign(rows: 1, payload: #"{"aps":{"alert":"Hi {{name}}"}}"#)
+        let names = ["Ann", "O&#39;Hara", "J\u{fffd}rg", "[object Object]", "D&#39;Arcy"]
+        let rows = names.enumerated().map { "\(hexToken($0.offset)),\($0.element)\n" }
+        let list = try campaign.directory.write("token,name\n\(rows.joined())", to: "list.csv")
+        let entity = "line 3 has '&#39;' in column 'name', and so does 1 more row: devices show"
+        let lost = ["line 4 has U+FFFD", "line 5 has '[object Object]' in column 'name': "]
+        let sent = try campaign.send(to: "127.0.0.1:1", ["--tokens", list, "--dry-run"])
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        for words in lost + [entity] { #expect(sent.errors.contains(words), "\(sent.errors)") }
+        let checked = try Broadside.run(
+            ["tokens", "check", "--tokens", list], in: campaign.directory)
+        for words in lost { #expect(checked.errors.contains(words), "\(checked.errors)") }
+        #expect(!checked.errors.contains("&#39;"), "\(checked.errors)")
+    }
+
     @Test func `A token with a digit too few is shown with the number of its digits`() throws {
         let campaign = try Campaign(rows: 1)
         let cut = campaign.tokens.token(0).dropLast()

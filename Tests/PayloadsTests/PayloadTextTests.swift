@@ -77,6 +77,19 @@ import Testing
         }
     }
 
+    @Test(arguments: ["Caf\u{fffd}", #"Caf\uFFFD"#, #"\\n\ufffd"#, "{{name|\u{fffd}}}"])
+    func `A character that an earlier program lost is a warning`(text: String) {
+        for whole in [payload(text), #"{"aps":{"alert":"x"},"note":"\#(text)"}"#] {
+            let found = findings(whole).filter { $0.problem.message.contains("U+FFFD") }
+            #expect(found.count == 1 && !found[0].isError, "\(whole)")
+        }
+    }
+
+    @Test func `Characters beside U+FFFD are no warning`() {
+        #expect(findings(payload("！ﬁé")) == [])
+        #expect(findings(payload(#"C:\\ufffx"#)) == [])
+    }
+
     @Test(
         arguments: [
             "R&D; AT&T", "Q&As; more", "a && b;", "&;", "&#;", "&#x;", "&#12a;", "&amp",

@@ -115,7 +115,7 @@ enum DryRun {
             maximumPercent: plan.options.maxInvalid,
             earlier: (settled ?? 0, earlier?.kept[.invalid] ?? 0))
         var lengths = TokenLengths()
-        var values = RowValues(list.layout)
+        var values = RowValues(list.layout, plan.payloads.set)
         while let row = try rows.next() {
             if rows.disposition.isPassedOver { continue }
             tally.rows += 1

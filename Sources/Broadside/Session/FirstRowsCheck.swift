@@ -113,7 +113,7 @@ struct FirstRowsCheck {
         var inspector = RowInspector(payloads, layout: list.layout)
         var rows = InvalidRows(maximumPercent: plan.options.maxInvalid)
         var lengths = TokenLengths()
-        var values = RowValues(list.layout)
+        var values = RowValues(list.layout, plan.payloads.set)
         defer {
             if scope.isFirst { warn(of: lengths, values) }
             if scope.includesPayloads {

@@ -1,10 +1,11 @@
 import BroadsideHygiene
 import BroadsideLists
+import BroadsidePayloads
 import BroadsideRows
 import BroadsideSupport
 
-/// Warnings about words such as NULL in a column, which mean a missing value, and about escapes
-/// such as `\n` in a TSV list. A run sends both as text.
+/// Warnings about words such as NULL in a column, which mean a missing value, about escapes such as
+/// `\n` in a TSV list, and about damaged texts. A run sends all of them as text.
 enum MissingValues {
     /// Limit on the rows in which columns other than the token column are checked.
     private static let rowLimit: UInt64 = 1000
@@ -36,6 +37,40 @@ enum MissingValues {
         }
     }
 
+    /// Warns about each column that contains texts that a program has damaged.
+    static func warn(of damage: DamagedTexts, in layout: RowLayout, of list: TokenList) {
+        for (field, name) in layout.names.enumerated() {
+            for sign in DamagedTexts.Sign.allCases {
+                guard let occurrence = damage.occurrence(of: sign, in: field) else { continue }
+                let others = otherRows(occurrence.rows - 1)
+                let (what, advice) = words(sign, occurrence.text)
+                standardErrorLine(
+                    "broadside: warning: \(list.name): line \(occurrence.line) has \(what) in column "
+                        + "'\(printable(name, limit: 40))'\(others): \(advice)")
+            }
+        }
+    }
+
+    private static func words(
+        _ sign: DamagedTexts.Sign, _ text: String
+    ) -> (what: String, advice: String) {
+        switch sign {
+        case .lostCharacter:
+            (
+                "U+FFFD (\(text)) in place of a lost character",
+                "export the list again as UTF-8, from the data before this loss"
+            )
+        case .object:
+            ("'\(text)'", "this is sent as text; export one of the object's values in its place")
+        case .entity:
+            (
+                "'\(text)'",
+                "devices show this as it is, because an alert is not HTML; export the character "
+                    + "itself"
+            )
+        }
+    }
+
     /// Text about the number of further rows with the same problem, to append to a warning about
     /// one row; empty if there are none.
     private static func otherRows(_ count: UInt64) -> String {
@@ -46,8 +81,8 @@ enum MissingValues {
         }
     }
 
-    /// Checks the first rows of a table for words such as NULL and for escapes, in all columns
-    /// except the token column.
+    /// Checks the first rows of a table for words such as NULL, for escapes and for damaged texts,
+    /// in all columns except the token column.
     ///
     /// - Parameter header: Header of the list.
     static func warnOfOtherColumns(of list: TokenList, header: [UInt8]?) {
@@ -60,12 +95,14 @@ enum MissingValues {
         else { return }
         var words = MissingWords(layout)
         var escapes = TabEscapes(layout)
+        var damage = DamagedTexts(layout)
         do throws(BroadsideError) {
             let first = ListSelection(rows: CampaignRows(limit: rowLimit))
             var rows = try RowCursor(list, first, layout: layout)
             while let row = try rows.next() {
                 words.take(row, of: rows.reader)
                 escapes.take(row, of: rows.reader)
+                damage.take(row, of: rows.reader)
             }
         } catch {
             // Input that can be read only once, such as a pipe, has already been read.
@@ -73,5 +110,6 @@ enum MissingValues {
         }
         warn(of: words, in: layout, of: list)
         warn(of: escapes, in: layout, of: list)
+        warn(of: damage, in: layout, of: list)
     }
 }

@@ -1,14 +1,16 @@
 import BroadsideHygiene
 import BroadsideLists
+import BroadsidePayloads
 import BroadsideRows
 import BroadsideSupport
 
 /// Values that are probably mistakes, found in the rows to send. Each kind causes a warning: words
-/// such as NULL, escapes such as `\n`, keys of JSON Lines that no row has, alerts without text, and
-/// repeated tokens.
+/// such as NULL, escapes such as `\n`, damaged texts, keys of JSON Lines that no row has, alerts
+/// without text, and repeated tokens.
 struct RowValues {
     private var words: MissingWords
     private var escapes: TabEscapes
+    private var damage: DamagedTexts
     /// For each field, whether any row has a value.
     private var hasValue: [Bool]
     /// Number of rows with a token.
@@ -26,9 +28,11 @@ struct RowValues {
     /// Limit on the rows whose tokens are compared.
     private static let tokensLimit: UInt64 = 1_000
 
-    init(_ layout: RowLayout) {
+    /// - Parameter payloads: Payloads that are made from the rows.
+    init(_ layout: RowLayout, _ payloads: PayloadSet) {
         words = MissingWords(layout)
         escapes = TabEscapes(layout)
+        damage = DamagedTexts(layout, payloads: payloads)
         hasValue = layout.names.map { _ in false }
     }
 
@@ -43,6 +47,7 @@ struct RowValues {
         words.take(row, of: reader)
         escapes.take(row, of: reader)
         guard let token else { return }
+        damage.take(row, of: reader)
         rows += 1
         for field in hasValue.indices where !hasValue[field] {
             if reader.field(field).form != .missing { hasValue[field] = true }
@@ -63,6 +68,9 @@ struct RowValues {
     func warn(_ list: TokenList, _ plan: Plan, knowsSkips: Bool) {
         MissingValues.warn(of: words, in: list.layout, of: list)
         MissingValues.warn(of: escapes, in: list.layout, of: list)
+        if plan.options.payloadCheck == .error {
+            MissingValues.warn(of: damage, in: list.layout, of: list)
+        }
         guard rows > 0 else { return }
         if list.format.namesColumnsInEachRow {
             let subject =
