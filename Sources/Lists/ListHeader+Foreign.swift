@@ -15,6 +15,11 @@ extension ListHeader {
             if kind == .jsonArray || kind == .jsonDocument {
                 try refuseJSON(beginning, token: token)
             }
+            if let code = ForeignFile.storageError(beginning) {
+                throw .request(
+                    name,
+                    " is the error \(code) of a storage service, in XML: download the list again")
+            }
             throw .request(name, " is \(kind.name): \(kind.remedy(command))")
         }
     }

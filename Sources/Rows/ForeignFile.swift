@@ -12,6 +12,8 @@ public enum ForeignFile: Sendable, Equatable, CaseIterable {
     case sevenZip
     case lz4
     case pdf
+    case html
+    case xml
     /// Statements that fill a table, such as those of `pg_dump` and `mysqldump`.
     case sqlDump
     /// UTF-16 with a byte-order mark.
@@ -38,6 +40,7 @@ public enum ForeignFile: Sendable, Equatable, CaseIterable {
         if isTar(bytes) { return .tar }
         if let unmarked = unmarkedUTF16(bytes) { return unmarked }
         if isSQLDump(bytes) { return .sqlDump }
+        if let markup = markup(bytes) { return markup }
         if isDelimited { return nil }
         var text = bytes[...]
         if text.starts(with: ListFormat.byteOrderMark) { text = text.dropFirst(3) }
@@ -54,6 +57,31 @@ public enum ForeignFile: Sendable, Equatable, CaseIterable {
         guard line == [UInt8(ascii: "{")] else { return nil }
         let next = text.dropFirst().first { $0 > 0x20 }
         return next == UInt8(ascii: "{") ? nil : .jsonDocument
+    }
+
+    /// Detects HTML and XML by their first tag. A device token may be in angle brackets, too.
+    private static func markup(_ bytes: [UInt8]) -> ForeignFile? {
+        let mark = ListFormat.byteOrderMark
+        let text = bytes.dropFirst(bytes.starts(with: mark) ? mark.count : 0).drop { $0 <= 0x20 }
+        let start = String(decoding: text.prefix(markupByteCount), as: UTF8.self).lowercased()
+        guard start.hasPrefix("<") else { return nil }
+        if start.hasPrefix("<html") || start.hasPrefix("<!doctype html") { return .html }
+        if start.hasPrefix("<?xml") { return start.contains("<html") ? .html : .xml }
+        return ["<!doctype ", "<plist", "<error>"].contains(where: start.hasPrefix) ? .xml : nil
+    }
+
+    private static let markupByteCount = 1_024
+
+    /// Error code in the XML response of a storage service, such as `NoSuchKey` of Amazon S3; nil if
+    /// the file is no such response.
+    public static func storageError(_ bytes: [UInt8]) -> String? {
+        let text = String(decoding: bytes.prefix(markupByteCount), as: UTF8.self)
+        guard markup(bytes) == .xml, text.contains("<Error>"),
+            let start = text.firstRange(of: "<Code>"),
+            let end = text[start.upperBound...].firstRange(of: "</Code>")
+        else { return nil }
+        let code = text[start.upperBound..<end.lowerBound]
+        return !code.isEmpty && code.allSatisfy { $0.isASCII && $0.isLetter } ? String(code) : nil
     }
 
     private static let marks: [([UInt8], ForeignFile)] = [
@@ -142,6 +170,8 @@ public enum ForeignFile: Sendable, Equatable, CaseIterable {
         case .sevenZip: "a 7z archive"
         case .lz4: "compressed with lz4"
         case .pdf: "a PDF document"
+        case .html: "an HTML page"
+        case .xml: "an XML document"
         case .sqlDump: "an SQL dump"
         case .utf16: "UTF-16 text"
         case .utf32: "UTF-32 text"
@@ -175,6 +205,8 @@ public enum ForeignFile: Sendable, Equatable, CaseIterable {
         case .sevenZip: "decompress it: \(direct)"
         case .lz4: decompress("lz4")
         case .pdf: "name a list of tokens"
+        case .html: "is it a login or error page? Download the list again"
+        case .xml: "write its device tokens as CSV, or one per line"
         case .sqlDump: "let the database write the list as CSV, as psql --csv does"
         case .utf16: "write it as UTF-8, such as \(command.filter("iconv -f UTF-16 -t UTF-8"))"
         case .utf32: "write it as UTF-8, such as \(command.filter("iconv -f UTF-32 -t UTF-8"))"

@@ -103,7 +103,7 @@ extension ForeignToken {
 
     /// Number of device tokens that make up a line; 0 if it contains anything else.
     public static func countTokens(_ line: some Collection<UInt8>) -> Int {
-        let words = Array(line).split { Array(",;| \t\"'".utf8).contains($0) }
+        let words = Array(line).split { Array(",;| \t\r\n\"'".utf8).contains($0) }
         return words.allSatisfy { isLongToken($0) } ? words.count : 0
     }
 
@@ -131,11 +131,35 @@ extension ForeignToken {
         return tokens > columnLimit || tokens > 1 && isAlone
     }
 
-    static func isSeveral(_ word: [UInt8]) -> Bool {
-        // The last token of an excerpt may be cut off.
+    static func isSeveral(_ word: [UInt8]) -> Bool { countTokens(withoutCutToken(word)) > 1 }
+
+    /// Whether a text is an array of one or more device tokens.
+    static func isArray(_ word: [UInt8]) -> Bool {
         let isCut = word.count >= excerptByteCount
-        let whole = isCut ? word[...(word.lastIndex { !isDigit($0) } ?? 0)] : word[...]
-        return countTokens(whole) > 1
+        for (opening, closing) in ["{}", "[]"].map({ ($0.utf8.first, $0.utf8.last) })
+        where word.first == opening && (isCut || word.last == closing) {
+            let inside = withoutCutToken(word).dropFirst()
+            return countTokens(inside.last == closing ? inside.dropLast() : inside) > 0
+        }
+        return false
+    }
+
+    /// A text without its last token if it is an excerpt, in which this token may be cut off.
+    private static func withoutCutToken(_ word: [UInt8]) -> ArraySlice<UInt8> {
+        word.count >= excerptByteCount
+            ? word[...(word.lastIndex { !isDigit($0) } ?? 0)] : word[...]
+    }
+
+    /// Kind of the description of an NSData in a row; nil if there is none. Without quotes, its
+    /// comma divides it into two fields.
+    public static func description(in row: [UInt8]) -> ForeignToken? {
+        for start in row.indices where row[start] == UInt8(ascii: "{") {
+            guard startsLikeDescription(row[start...]),
+                let end = row[start...].firstIndex(of: UInt8(ascii: "}"))
+            else { continue }
+            if let kind = detect(row[start...end]) { return kind }
+        }
+        return nil
     }
 
     /// Whether a token is split into eight or more groups of digits. A UUID has five groups.
@@ -282,7 +306,7 @@ extension ForeignToken {
         case .optional:
             return
                 #"sed -E "s/^[[:space:]]*Optional\([\"']?(\#(digits))[\"']?\)[[:space:]]*\$/\\1/""#
-        case .otherBase64, .firebase, .expo, .shortenedDescription, .uuid, .roundedNumber,
+        case .array, .otherBase64, .firebase, .expo, .shortenedDescription, .uuid, .roundedNumber,
             .tableRow:
             return nil
         }

@@ -34,6 +34,9 @@ public enum ForeignToken: Sendable, Hashable, CaseIterable {
     case percentEncoded
     /// Several device tokens on one line.
     case several
+    /// An array of device tokens, as PostgreSQL, JSON or Python writes it: `{c60f…,a9e1…}`,
+    /// `["c60f…"]`.
+    case array
     /// A device token among invisible characters, such as no-break spaces.
     case invisible
     /// A UUID: the identifier of a device or an installation.
@@ -76,7 +79,7 @@ public enum ForeignToken: Sendable, Hashable, CaseIterable {
         (.shortenedDescription, isShortenedDescription), (.bytesLiteral, isBytesLiteral),
         (.escapedBytes, isEscapedBytes), (.prefixed, isPrefixed),
         (.backslashed, isBackslashed), (.percentEncoded, isPercentEncoded), (.uuid, isUUID),
-        (.several, isSeveral), (.hyphenated, { isGrouped($0, by: "-") }),
+        (.array, isArray), (.several, isSeveral), (.hyphenated, { isGrouped($0, by: "-") }),
         (.spaced, { isGrouped($0, by: " ") || isGrouped($0, by: ":") }),
         (.labeled, isLabeled), (.firebase, isFirebase), (.base64, isBase64),
         (.otherBase64, isOtherBase64),
@@ -119,12 +122,22 @@ public enum ForeignToken: Sendable, Hashable, CaseIterable {
             "descriptions of NSData ({length = ..., bytes = 0x... ... }) without their middle"
         case .percentEncoded: "URL-encoded device tokens"
         case .several: "rows of several device tokens"
+        case .array: "arrays of device tokens ({...} or [...])"
         case .invisible: "device tokens with invisible characters (no-break spaces and the like)"
         case .uuid: "UUIDs, not device tokens"
         case .spreadsheetText: "device tokens as texts of a spreadsheet (=\"...\" or '...)"
         case .roundedNumber: "numbers that a spreadsheet has rounded"
         case .optional: "device tokens within Optional(...), as Swift describes them"
         case .tableRow: "rows of a table with '|' between its columns"
+        }
+    }
+
+    /// What a row with a text of this kind has, such as "Expo push tokens".
+    public var content: String {
+        switch self {
+        case .several: "several device tokens"
+        case .tableRow: "'|' between their columns"
+        default: name
         }
     }
 
@@ -187,7 +200,7 @@ public enum ForeignToken: Sendable, Hashable, CaseIterable {
         case .shortenedDescription:
             same("their digits are lost: have the app report its device token in hexadecimal")
         case .percentEncoded: ("decode them", "decode that column")
-        case .several: ("write one per line", "write one row per device token")
+        case .several, .array: ("write one per line", "write one row per device token")
         case .invisible: ("remove these", "remove these from that column")
         case .uuid: same("export the device tokens that APNs gave to the app")
         case .spreadsheetText:

@@ -112,6 +112,34 @@ struct UnnamedMistakeTests {
         #expect(!checked.errors.contains("&#39;"), "\(checked.errors)")
     }
 
+    @Test func `A description without quotes, arrays and an error of a storage service are named`()
+        throws
+    {
+        let campaign = try Campaign(rows: 1)
+        let token = hexToken(1)
+        for (text, words) in [
+            (
+                "user,token,country\n1,{length = 32, bytes = 0x79ceeab9 ... 679c8c66 },DE\n",
+                "such rows have descriptions of NSData ({length = ..., bytes = 0x... ... }) without "
+                    + "their middle, which are not in quotes: their digits are lost"
+            ),
+            ("user,token\n1,\"{\(token),\(token)}\"\n", "arrays of device tokens ({...} or [...])"),
+            (
+                "user,token\n1,\"\(token)\n\(token)\"\n2,\(token)\n",
+                "rows of several device tokens, the first on line 2"
+            ),
+            (
+                "<?xml version=\"1.0\"?>\n<Error><Code>NoSuchKey</Code></Error>",
+                " is the error NoSuchKey of a storage service, in XML: download the list again"
+            ),
+            ("<!DOCTYPE html><html><body>Log in</body></html>\n", " is an HTML page: "),
+        ] {
+            let list = try campaign.directory.write(text, to: "list.csv")
+            let sent = try campaign.send(to: "127.0.0.1:1", ["--tokens", list, "--dry-run"])
+            #expect(sent.exitCode == 2 && sent.errors.contains(words), "\(sent.errors)")
+        }
+    }
+
     @Test func `A token with a digit too few is shown with the number of its digits`() throws {
         let campaign = try Campaign(rows: 1)
         let cut = campaign.tokens.token(0).dropLast()

@@ -33,6 +33,38 @@ import Testing
             ForeignFile.detect(Array(text.utf8), isDelimited: true) == (isJSON ? nil : kind))
     }
 
+    @Test(
+        arguments: [
+            ("<?xml version=\"1.0\"?>\n<a/>", .xml), ("<!DOCTYPE plist PUBLIC", .xml),
+            ("<Error><Code>NoSuchKey</Code></Error>", .xml), ("<!DOCTYPE html>", .html),
+            ("\u{feff}\n<HTML lang=\"en\">", .html), ("<?xml version=\"1.0\"?><html>", .html),
+            ("<c60f415d a240c4f4>\n", nil), ("<error,token\n", nil), ("<\n", nil),
+        ] as [(String, ForeignFile?)])
+    func `A document with tags is recognized, but not a token in angle brackets`(
+        text: String, kind: ForeignFile?
+    ) {
+        for isDelimited in [false, true] {
+            #expect(ForeignFile.detect(Array(text.utf8), isDelimited: isDelimited) == kind)
+        }
+        let code = text.contains("NoSuchKey") ? "NoSuchKey" : nil
+        #expect(ForeignFile.storageError(Array(text.utf8)) == code)
+    }
+
+    @Test func `What a row has is named without another word for rows`() {
+        #expect(ForeignToken.several.content == "several device tokens")
+        #expect(ForeignToken.expo.content == ForeignToken.expo.name)
+    }
+
+    @Test func `A description of NSData is found in a row without quotes`() {
+        for (row, kind) in [
+            ("0,{length = 8, bytes = 0xc60f415da240c4f4},DE", .dataDescription),
+            ("0,{length = 32, bytes = 0xc60f415d ... a240c4f4 },DE", .shortenedDescription),
+            ("0,{length = 8,DE", nil), ("0,{x},DE", nil), ("", nil),
+        ] as [(String, ForeignToken?)] {
+            #expect(ForeignToken.description(in: Array(row.utf8)) == kind, "\(row)")
+        }
+    }
+
     @Test func `Binary files and UTF-16 are recognized`() {
         for (bytes, kind) in [
             ([0xd0, 0xcf, 0x11, 0xe0, 0xa1, 0xb1, 0x1a, 0xe1, 0], .oldExcelWorkbook),
@@ -71,7 +103,7 @@ import Testing
             let remedy = kind.remedy(command, isColumn: false)
             let hasNone: [ForeignToken] = [
                 .otherBase64, .firebase, .expo, .shortenedDescription, .uuid, .roundedNumber,
-                .tableRow,
+                .tableRow, .array,
             ]
             #expect(remedy.contains(", such as ") == !hasNone.contains(kind))
             #expect(remedy.contains("< 'my list' > 'my list.fixed.txt'") == !hasNone.contains(kind))
@@ -127,6 +159,10 @@ import Testing
             ("{length = 8, bytes = 0xc60f415da240c4f4}", .dataDescription),
             ("{length = 8, bytes = 0xc60f415d a240c4f4 }", .dataDescription),
             ("{length = 32, bytes = 0xc60f415d ... a240c4f4 }", .shortenedDescription),
+            ("{\(token)}", .array), ("{\(token),\(token)}", .array),
+            ("[\"\(token)\", \"\(token)\"]", .array), ("['\(token)', '\(token)']", .array),
+            ("{\(token),oops}", nil), ("{}", nil), ("{\(token)]", nil),
+            ("\(token)\n\(token)", .several),
             ("{length = 32, bytes = 0xoops }", nil), ("{length = 32", nil),
             ("%3C\(token)%3E", .percentEncoded), ("%3c\(token)%3e", .percentEncoded),
             ("%22\(token)%22", .percentEncoded), ("%41\(token)", nil), ("%3C", nil),

@@ -37,6 +37,8 @@ struct FirstRowsCheck {
         /// Whether the row is malformed and escapes quotes with backslashes instead of doubling
         /// them.
         var escapesQuotes: Bool
+        /// Kind of the description of an NSData in a malformed row; nil if there is none.
+        var description: ForeignToken?
     }
 
     private let list: TokenList
@@ -204,6 +206,10 @@ extension FirstRowsCheck.Sample {
         digitCount =
             token.allSatisfy { Unicode.Scalar($0).properties.isASCIIHexDigit } ? token.count : nil
         escapesQuotes = finding.reason == .malformedRow && reader.escapesQuotes(row)
+        if finding.reason == .malformedRow {
+            let start = [UInt8](reader.text(of: row)).prefix(ForeignToken.excerptByteCount)
+            description = ForeignToken.description(in: Array(start))
+        }
         if reader.field(0).form == .unusable {
             jsonProblem = PayloadCheck.syntaxProblem(reader.text(of: row))
         }
@@ -226,7 +232,7 @@ extension FirstRowsCheck.Sample {
             return "\(problem): \(advice.hasSuffix(".") ? String(advice.dropLast()) : advice)"
         }
         guard finding.reason == .malformedToken, let kind else { return problem }
-        return "\(problem); such rows have \(kind.name)"
+        return "\(problem); such rows have \(kind.content)"
     }
 
     /// Description of the wrong value, with its column.
@@ -268,6 +274,13 @@ extension FirstRowsCheck.Sample {
                     + "option(\"escape\", \"\\\"\")."
             )
         case (.malformedRow, false):
+            if let description {
+                return (
+                    "the row on line \(line) breaks the rules of its format",
+                    "such rows have \(description.content), which are not in quotes: "
+                        + "\(description.advice(isColumn: true))."
+                )
+            }
             return (
                 "the row on line \(line) breaks the rules of its format",
                 list.format.separator == nil
@@ -286,7 +299,7 @@ extension FirstRowsCheck.Sample {
             }
             if let kind {
                 let advice = kind.advice(isColumn: list.format != .lines)
-                return ("line \(line) is '\(text)'", "such rows have \(kind.name): \(advice).")
+                return ("line \(line) is '\(text)'", "such rows have \(kind.content): \(advice).")
             }
             if let digitCount, digitCount > 0 {
                 return (
