@@ -289,7 +289,7 @@ package struct EarlierLedgers {
                 if ledger.questions.contains(.dead), let server = rehearsalServer(ledger.directory)
                 {
                     warnings.print(
-                        "--skip-dead: \(ledger.path) was sent to \(server), not to Apple's servers: "
+                        "--skip-dead: a run of \(ledger.path) went to \(server), not to Apple's servers: "
                             + "tokens that only this ledger reports as dead are not skipped")
                     ledger.questions.remove(.dead)
                     guard !ledger.questions.isEmpty else { continue }

@@ -200,4 +200,15 @@ import Testing
         let kept = all.kept(reopening: Self.both) + own.settled(in: Self.both)
         #expect(kept.settled == 4)
     }
+
+    @Test func `Rows are counted by the run that settled them or left them in doubt`() throws {
+        let index = try index()
+        for (runs, states, count) in [
+            ([1], [.accepted], 3), ([1], [.failed], 2), ([2], [.failed], 1), ([1], [.unknown], 1),
+            ([1], [.inDoubt], 0), ([2], [.inDoubt], 1), ([1, 2], [.failed, .accepted], 6),
+            ([3], [.accepted, .failed, .unknown], 0),
+        ] as [(Set<UInt32>, Set<RowState>, UInt64)] {
+            #expect(try index.rowCount(of: runs, in: states) == count, "\(runs) \(states)")
+        }
+    }
 }

@@ -6,17 +6,20 @@ import BroadsideSupport
 /// then the dead tokens of another server, such as the simulator, may be alive.
 struct RehearsalLedgers {
     /// Paths of the ledgers whose reports do not count, each with its server.
-    private(set) var servers: [String: String] = [:]
+    private var servers: [String: String] = [:]
+    /// Paths of these ledgers that have runs to Apple's servers, too.
+    private var mixed: Set<String> = []
 
     init(_ directories: [LedgerDirectory]) {
         var isOfApple = false
         for directory in directories {
-            guard let server = Telemetry.read(from: directory)?.endpoint else { continue }
-            if SendOptions.appleEnvironment(ofEndpoint: server) == nil {
-                servers[directory.path] = server
-            } else {
-                isOfApple = true
-            }
+            let known = (Telemetry.read(from: directory)?.runsByEndpoint ?? [:]).keys
+            let others = known.filter { SendOptions.appleEnvironment(ofEndpoint: $0) == nil }
+            let hasApple = others.count < known.count
+            if hasApple { isOfApple = true }
+            guard let server = others.min() else { continue }
+            servers[directory.path] = server
+            if hasApple { mixed.insert(directory.path) }
         }
         if !isOfApple { servers = [:] }
     }
@@ -24,10 +27,13 @@ struct RehearsalLedgers {
     /// Whether the dead tokens of a ledger count. Warns if they do not.
     func believes(_ directory: LedgerDirectory) -> Bool {
         guard let server = servers[directory.path] else { return true }
+        let stay = "tokens that only this ledger reports as dead stay in the list"
         standardErrorLine(
-            "broadside: warning: --ledger \(directory.path) was sent to \(printable(server)), but other "
-                + "ledgers to Apple's servers: tokens that only this ledger reports as dead stay in the "
-                + "list; to remove them, prune with this ledger alone")
+            "broadside: warning: --ledger \(directory.path) was sent to \(printable(server)), "
+                + (mixed.contains(directory.path)
+                    ? "and in other runs to Apple's servers: \(stay)"
+                    : "but other ledgers to Apple's servers: \(stay); to remove them, prune with "
+                        + "this ledger alone"))
         return false
     }
 }

@@ -114,6 +114,33 @@ extension NightCall {
             + printable(Route.hostAndPort(host, port))
     }
 
+    /// Refuses to send a night's rest to Apple if another server, such as the simulator, has some of
+    /// its rows. After a rehearsal, the devices of these rows would get nothing.
+    func refuseRehearsal(
+        _ ledger: String, _ date: NightDate
+    ) throws(BroadsideError) {
+        guard options.send.appleEnvironment != nil,
+            try LedgerDirectory.isBegunLedgerIfThere(ledger),
+            let reader = try? LedgerReader(path: ledger), reader.manifest.shards == nil
+        else { return }
+        let (index, manifest) = try reader.current((reader.directory, reader.manifest))
+        guard
+            let rows = try RowsElsewhere(index, manifest, reader.directory, options.send)
+        else { return }
+        let (host, port) = try Plan.endpoint(options.send)
+        let reached =
+            rows.othersCount == 0
+            ? ""
+            : ", with the \(grouped(rows.othersCount)) rows that other starts of this night sent"
+        throw .request(
+            "the night of \(date) has sent \(rows.countText)"
+                + " to \(rows.servers.joined(separator: ", ")), but this start goes to "
+                + "\(printable(Route.hostAndPort(host, port))), so nothing is sent: if that was a "
+                + "rehearsal, send a separate campaign with --name NAME, which goes to the whole list"
+                + "\(reached); if that server is a relay, continue with --endpoint "
+                + "\(shellWord(rows.servers[0]))")
+    }
+
     /// Options of the send of a night, without its ledger. Each night of a campaign in parts has a
     /// campaign number of its own.
     func send(of date: NightDate) -> SendOptions {

@@ -177,6 +177,7 @@ struct NightCall {
         }
         if send.preview == nil {
             if let code = try finished(ledger, date, history) { return code }
+            try refuseRehearsal(ledger, date)
             send.ledger = ledger
             send.ledgerUse = .resumeOrBegin
         }
@@ -222,6 +223,7 @@ struct NightCall {
             end(date, code, notes)
             return code
         }
+        try refuseRehearsal(ledger, date)
         let isThere = try LedgerDirectory.isBegunLedgerIfThere(ledger)
         if !isThere { warnOfBeginning(date) }
         if date != today || history[date]?.state == .begun {

@@ -95,16 +95,15 @@ extension SendOptions {
             directories, own: ledger, rehearsalServer: rehearsalServer)
     }
 
-    /// Returns a function that names a ledger's server if this campaign goes to Apple, but the
-    /// ledger's latest run went elsewhere, such as to the simulator. That server's dead tokens may
-    /// be alive. A campaign for a relay believes all ledgers, because relays pass on what APNs says.
+    /// Returns a function that names a server if this campaign goes to Apple, but a run of the ledger
+    /// went to that server, such as to the simulator. That server's dead tokens may be alive. A
+    /// campaign for a relay believes all ledgers, because relays pass on what APNs says.
     private var rehearsalServer: @Sendable (LedgerDirectory) -> String? {
         guard appleEnvironment != nil else { return { _ in nil } }
         return { directory in
-            guard let server = Telemetry.read(from: directory)?.endpoint,
-                Self.appleEnvironment(ofEndpoint: server) == nil
-            else { return nil }
-            return printable(server)
+            Telemetry.read(from: directory)?.runsByEndpoint.keys.filter {
+                Self.appleEnvironment(ofEndpoint: $0) == nil
+            }.min().map { printable($0) }
         }
     }
 

@@ -22,6 +22,7 @@ struct PreparedRun {
         session = try LedgerSession(
             plan, list: list, part: run.isBegun ? nil : run.rows.part(), skips: run.skips,
             directory: directory, zones: ZoneDatabase(), now: Clock.now())
+        try session.warnOfRowsElsewhere()
         guard !session.isFinishedAlready else {
             (size, alert, waves) = (nil, nil, nil)
             return

@@ -105,6 +105,8 @@ final class RunMonitor {
                         + " to \(plan.hostAndPort)", milliseconds: start.wallMilliseconds,
                     fields: started), start)
         }
+        // The ledger of a run that is killed soon must show the run's server.
+        save(start)
         sampler.take(waves: passes.progress(start, isWaiting: isWaiting))
         // The warnings are already on standard error. Here they are added to the log, if a log was
         // requested.

@@ -35,6 +35,11 @@ struct EarlierRuns {
         try LedgerSession.check(list, manifest, index, directory, plan.options)
     }
 
+    /// Warns if earlier runs sent rows to another server that is not Apple's.
+    func warnOfRowsElsewhere(_ directory: LedgerDirectory) throws(BroadsideError) {
+        try RowsElsewhere.warn(index, manifest, directory, plan.options)
+    }
+
     /// Work that remains for the next run.
     func rowsLeft() -> ResumePlan {
         ResumePlan(index: index, lostRows: plan.options.onLost, reopens: plan.options.retry)

@@ -36,6 +36,40 @@ extension LedgerSession {
         return known.firstDifference(from: own)
     }
 
+    static func otherCampaign(
+        _ directory: LedgerDirectory, _ difference: String, _ options: SendOptions
+    ) -> BroadsideError {
+        if options.nightFolder != nil { return otherNight(directory, difference) }
+        return .usage(
+            "ledger",
+            "\(directory.path) belongs to another campaign (\(difference)): resume with the list and "
+                + "options with which that campaign began, or name another ledger. A new ledger's "
+                + "campaign goes to its whole list, and "
+                + reached(by: try? LedgerReader(path: directory.path), of: "this ledger's campaign")
+        )
+    }
+
+    /// Returns the error for a night that began with a different list, payload or options.
+    /// `broadside night` has no option for the ledger, so the message does not suggest another
+    /// ledger.
+    private static func otherNight(
+        _ directory: LedgerDirectory, _ difference: String
+    ) -> BroadsideError {
+        let path = directory.path
+        let date = path.parts(atLast: "/").map { String($0.behind) } ?? path
+        let night = try? LedgerReader(path: path)
+        let isFinished = night?.isFinished == true
+        let rest =
+            isFinished
+            ? ""
+            : "restore the list, payload and options with which the night began, or "
+        return .request(
+            "the night of \(date) \(isFinished ? "is finished, but " : "")began with different input "
+                + "(\(difference)), so nothing is sent: \(rest)send the present input as a "
+                + "separate campaign with --name NAME. That campaign goes to its whole list, and "
+                + "\(reached(by: night)) (\(path))")
+    }
+
     /// Returns a clause about how many devices may have got the notification of a night.
     ///
     /// - Parameter night: Ledger of the night; nil: it can't be read.

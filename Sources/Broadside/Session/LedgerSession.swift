@@ -209,46 +209,13 @@ final class LedgerSession {
         let rows = try rows.rows()
         let earlier = try EarlierRuns(directory, manifest, plan, rows: rows)
         try earlier.check(list, in: directory)
+        try earlier.warnOfRowsElsewhere(directory)
         let isOver = manifest.isFinished && !manifest.extendsBeyond(limit: rows.limit)
         if !isOver || !plan.options.retry.isEmpty {
             try directory.refuseOldCopy(manifest)
             try ZoneDatabase().check(zonesOfCampaign: manifest.zones ?? [])
         }
         return earlier
-    }
-
-    static func otherCampaign(
-        _ directory: LedgerDirectory, _ difference: String, _ options: SendOptions
-    ) -> BroadsideError {
-        if options.nightFolder != nil { return otherNight(directory, difference) }
-        return .usage(
-            "ledger",
-            "\(directory.path) belongs to another campaign (\(difference)): resume with the list and "
-                + "options with which that campaign began, or name another ledger. A new ledger's "
-                + "campaign goes to its whole list, and "
-                + reached(by: try? LedgerReader(path: directory.path), of: "this ledger's campaign")
-        )
-    }
-
-    /// Returns the error for a night that began with a different list, payload or options.
-    /// `broadside night` has no option for the ledger, so the message does not suggest another
-    /// ledger.
-    private static func otherNight(
-        _ directory: LedgerDirectory, _ difference: String
-    ) -> BroadsideError {
-        let path = directory.path
-        let date = path.parts(atLast: "/").map { String($0.behind) } ?? path
-        let night = try? LedgerReader(path: path)
-        let isFinished = night?.isFinished == true
-        let rest =
-            isFinished
-            ? ""
-            : "restore the list, payload and options with which the night began, or "
-        return .request(
-            "the night of \(date) \(isFinished ? "is finished, but " : "")began with different input "
-                + "(\(difference)), so nothing is sent: \(rest)send the present input as a "
-                + "separate campaign with --name NAME. That campaign goes to its whole list, and "
-                + "\(reached(by: night)) (\(path))")
     }
 
     /// Checks that the list is the campaign's list. Compares size and header. If the ledger has a
@@ -286,6 +253,12 @@ final class LedgerSession {
             throw otherCampaign(
                 directory, "the list's size in bytes was \(known), now it is \(found)", options)
         }
+    }
+
+    /// Warns if earlier runs sent rows to another server that is not Apple's.
+    func warnOfRowsElsewhere() throws(BroadsideError) {
+        guard let index else { return }
+        try RowsElsewhere.warn(index, manifest, directory, plan.options)
     }
 
     /// Verdicts of earlier runs that this run does not reopen. Together with this run's counts,

@@ -17,14 +17,17 @@ import Testing
 
     /// Writes a ledger of one dead token, or two in a rehearsal.
     ///
-    /// - Parameter server: Server of its latest run; nil: unknown.
-    private func ledger(_ name: String, _ server: String?) throws -> String {
+    /// - Parameter servers: Servers of its runs, separated by blanks; nil: unknown.
+    private func ledger(_ name: String, _ servers: String?) throws -> String {
         let path = "\(directory.path)/\(name)"
         try writeLedger(path, deadCount: name == "rehearsal" ? 2 : 1, acceptedCount: 0)
-        guard let server else { return path }
+        guard let servers else { return path }
         var telemetry = Telemetry()
-        telemetry.begin(
-            1, atMilliseconds: 1, settings: [.init(name: "endpoint", value: server)])
+        for (index, server) in servers.split(separator: " ").enumerated() {
+            telemetry.begin(
+                UInt32(index + 1), atMilliseconds: 1,
+                settings: [.init(name: "endpoint", value: String(server))])
+        }
         try Data(telemetry.encoded).write(
             to: URL(fileURLWithPath: "\(path)/\(Telemetry.fileName)"))
         return path
@@ -37,6 +40,8 @@ import Testing
             ("api.push.apple.com", "relay.example:443", false),
             ("relay.example", "relay.example:443", true),
             ("relay.example", "127.0.0.1:2197", true),
+            (nil, "127.0.0.1:2197 api.push.apple.com:443", false),
+            (nil, "api.push.apple.com:443 api.push.apple.com:2197", true),
         ] as [(String?, String?, Bool)])
     func `Dead tokens of another server do not count for a send to Apple`(
         endpoint: String?, server: String?, isDead: Bool
@@ -56,6 +61,7 @@ import Testing
             (["127.0.0.1:2197", "api.push.apple.com:443"], 1), (["127.0.0.1:2197", nil], 2),
             (["127.0.0.1:2197", "127.0.0.1:2198"], 2),
             (["api.push.apple.com:443", "api.push.apple.com:443"], 2),
+            (["127.0.0.1:2197 api.push.apple.com:443", nil], 1),
         ] as [([String?], Int)])
     func `A prune leaves out a rehearsal's dead tokens beside a ledger of Apple's servers`(
         servers: [String?], removed: Int
@@ -66,5 +72,43 @@ import Testing
         _ = try PruneRun.run(PruneOptions(ledgers: ledgers, tokens: list, output: output))
         let left = try String(contentsOfFile: output, encoding: .utf8)
         #expect(left.split(separator: "\n").count == 12 - removed)
+    }
+
+    @Test func `The server of each run is known, of old telemetry that of the latest run`() throws {
+        let path = try ledger("night", "127.0.0.1:1 127.0.0.1:1 api.push.apple.com:443")
+        let known = try #require(Telemetry.read(from: .unlocked(path)))
+        #expect(
+            known.runsByEndpoint == ["127.0.0.1:1": [1, 2], "api.push.apple.com:443": [3]])
+        let text = String(decoding: known.encoded, as: UTF8.self)
+            .replacing(/,"hash":"[0-9a-f]{16}"/, with: "")
+            .replacing(/"endpoint":"[^"]*",/, with: "")
+        let old = try #require(
+            Telemetry(decoding: Telemetry.sealed(Array(text.utf8).dropLast("}\n".utf8.count))))
+        #expect(old.runsByEndpoint == ["api.push.apple.com:443": [3]])
+    }
+
+    @Test(
+        arguments: [
+            (nil, "127.0.0.1:2197", 1), ("localhost:1", "127.0.0.1:2197", 1),
+            ("127.0.0.1:1", "127.0.0.1:2197", nil), (nil, nil, nil),
+            ("127.0.0.1:1", "api.push.apple.com:443", nil),
+            (nil, "api.push.apple.com:2197", nil), (nil, "127.0.0.1:2197 relay.example:443", 1),
+            (nil, "api.push.apple.com:443 127.0.0.1:2197", nil),
+        ] as [(String?, String?, UInt64?)])
+    func `Rows that earlier runs sent to another server than Apple's are counted`(
+        endpoint: String?, servers: String?, count: UInt64?
+    ) throws {
+        var options = SendOptions()
+        options.endpoint = endpoint
+        let reader = try LedgerReader(path: ledger("night", servers))
+        let (index, manifest) = try reader.current((reader.directory, reader.manifest))
+        let rows = try RowsElsewhere(index, manifest, reader.directory, options)
+        #expect(rows?.count == count)
+        guard let rows else { return }
+        #expect(rows.othersCount == 0)
+        #expect(
+            rows.warning(isNight: false)
+                == "broadside: warning: 1 row went to 127.0.0.1:2197 in earlier runs, and is not sent "
+                + "again: if that was a rehearsal, begin a new ledger")
     }
 }
