@@ -49,29 +49,42 @@ package struct EarlierLedgers {
         var oldCopy: OldCopy? { directory.oldCopy(manifest) }
     }
 
+    /// A server whose responses do not count for the running campaign, such as the simulator's.
+    package struct Rehearsal {
+        /// Host and port of the server.
+        package var server: String
+        /// Whether all runs of the ledger went to such servers.
+        package var isWhole: Bool
+
+        package init(server: String, isWhole: Bool) {
+            self.server = server
+            self.isWhole = isWhole
+        }
+    }
+
     private let rules: EarlierVerdicts.Rules
     /// The directories that the user named come first. If a default directory is among them, its
     /// ledgers are opened as the user's, and an unreadable one is refused.
     private let directories: [Directories]
     /// The running campaign's ledger, which is excluded; nil if there is none.
     private let own: String?
-    /// Returns the server of a ledger if it was a rehearsal for the running campaign, else nil.
-    private let rehearsalServer: @Sendable (LedgerDirectory) -> String?
+    /// Returns the rehearsal that a ledger has for the running campaign, else nil.
+    private let rehearsal: @Sendable (LedgerDirectory) -> Rehearsal?
     private let warnings = Warnings()
 
     /// - Parameters:
     ///   - directories: Directories of each option.
     ///   - own: The running campaign's ledger; nil if there is none.
-    ///   - rehearsalServer: Returns the server of a ledger if that server invents its reports of
-    ///     dead tokens, as far as the running campaign is concerned.
+    ///   - rehearsal: Returns the rehearsal that a ledger has for the running campaign: its server
+    ///     invents dead tokens, and delivers nothing to a device.
     package init(
         _ rules: EarlierVerdicts.Rules, _ directories: [Directories], own: String?,
-        rehearsalServer: @escaping @Sendable (LedgerDirectory) -> String? = { _ in nil }
+        rehearsal: @escaping @Sendable (LedgerDirectory) -> Rehearsal? = { _ in nil }
     ) {
         self.rules = rules
         self.directories = directories.filter { !$0.isDefault } + directories.filter(\.isDefault)
         self.own = own
-        self.rehearsalServer = rehearsalServer
+        self.rehearsal = rehearsal
     }
 
     /// Reader of these ledgers, which is used once the campaign's number is known.
@@ -267,6 +280,7 @@ package struct EarlierLedgers {
     ) throws(Unreadable) -> [Ledger] {
         var indices: [Key: Int] = [:]
         var ledgers: [Ledger] = []
+        var rehearsals: [String: (Rehearsal, questions: EarlierQuestions)] = [:]
         let named: [Found]
         do throws(BroadsideError) {
             named = try paths()
@@ -286,12 +300,13 @@ package struct EarlierLedgers {
                     manifest.firstStartedAtMilliseconds < start
                 else { continue }
                 guard try mayAsk(ledger) else { continue }
-                if ledger.questions.contains(.dead), let server = rehearsalServer(ledger.directory)
-                {
-                    warnings.print(
-                        "--skip-dead: a run of \(ledger.path) went to \(server), not to Apple's servers: "
-                            + "tokens that only this ledger reports as dead are not skipped")
+                if let rehearsal = rehearsal(ledger.directory) {
+                    let path = ledger.directory.path
+                    rehearsals[path] = (
+                        rehearsal, ledger.questions.union(rehearsals[path]?.questions ?? [])
+                    )
                     ledger.questions.remove(.dead)
+                    if rehearsal.isWhole { ledger.questions.remove(.accepted) }
                     guard !ledger.questions.isEmpty else { continue }
                 }
                 let key = Key(
@@ -307,9 +322,33 @@ package struct EarlierLedgers {
                 ledgers[index].isDefault = known.isDefault && ledger.isDefault
             }
         }
+        for (path, (rehearsal, questions)) in rehearsals.sorted(by: { $0.key < $1.key }) {
+            warn(of: rehearsal, path, questions)
+        }
         assert(ledgers.count == indices.count, "each ledger is listed once")
         for ledger in ledgers { try checkCopy(ledger) }
         return ledgers
+    }
+
+    /// Warns of a ledger with a rehearsal. If other runs of the ledger went to Apple's servers, a cap
+    /// counts all of its rows, so that no device gets more notifications than the cap allows.
+    private func warn(of rehearsal: Rehearsal, _ path: String, _ questions: EarlierQuestions) {
+        var (options, effects): ([String], [String]) = ([], [])
+        if questions.contains(.dead) {
+            options.append("--skip-dead")
+            effects.append("tokens that only this ledger reports as dead are not skipped")
+        }
+        if questions.contains(.accepted) {
+            options.append("--cap")
+            effects.append(
+                rehearsal.isWhole
+                    ? "its rows do not count for the cap"
+                    : "the rows of all its runs count for the cap")
+        }
+        warnings.print(
+            "\(options.joined(separator: " and ")): \(rehearsal.isWhole ? "" : "a run of ")\(path) "
+                + "\(rehearsal.isWhole ? "was sent" : "went") to \(rehearsal.server), not to Apple's "
+                + "servers: \(effects.joined(separator: ", and "))")
     }
 
     /// Refuses a ledger that is an old copy if a cap counts its acceptances, because those of the

@@ -92,18 +92,22 @@ extension SendOptions {
                 deadForMilliseconds: deadForMilliseconds,
                 registeredColumn: deadDirectories.isEmpty ? nil : registeredColumn, cap: cap,
                 topic: topic, environment: tokenEnvironment.rawValue),
-            directories, own: ledger, rehearsalServer: rehearsalServer)
+            directories, own: ledger, rehearsal: rehearsal)
     }
 
-    /// Returns a function that names a server if this campaign goes to Apple, but a run of the ledger
-    /// went to that server, such as to the simulator. That server's dead tokens may be alive. A
-    /// campaign for a relay believes all ledgers, because relays pass on what APNs says.
-    private var rehearsalServer: @Sendable (LedgerDirectory) -> String? {
+    /// Returns a function that names the server of a rehearsal, if this campaign goes to Apple, but a
+    /// run of the ledger went to another server, such as to the simulator. That server's dead tokens
+    /// may be alive, and what it accepted reached no device. A campaign for a relay believes all
+    /// ledgers, because relays pass on what APNs says.
+    private var rehearsal: @Sendable (LedgerDirectory) -> EarlierLedgers.Rehearsal? {
         guard appleEnvironment != nil else { return { _ in nil } }
         return { directory in
-            Telemetry.read(from: directory)?.runsByEndpoint.keys.filter {
-                Self.appleEnvironment(ofEndpoint: $0) == nil
-            }.min().map { printable($0) }
+            let known = (Telemetry.read(from: directory)?.runsByEndpoint ?? [:]).keys
+            let others = known.filter { Self.appleEnvironment(ofEndpoint: $0) == nil }
+            return others.min().map {
+                EarlierLedgers.Rehearsal(
+                    server: printable($0), isWhole: others.count == known.count)
+            }
         }
     }
 

@@ -20,7 +20,8 @@ import Testing
     /// - Parameter servers: Servers of its runs, separated by blanks; nil: unknown.
     private func ledger(_ name: String, _ servers: String?) throws -> String {
         let path = "\(directory.path)/\(name)"
-        try writeLedger(path, deadCount: name == "rehearsal" ? 2 : 1, acceptedCount: 0)
+        try writeLedger(
+            path, deadCount: name == "rehearsal" ? 2 : 1, acceptedCount: name == "accepted" ? 1 : 0)
         guard let servers else { return path }
         var telemetry = Telemetry()
         for (index, server) in servers.split(separator: " ").enumerated() {
@@ -54,6 +55,26 @@ import Testing
         let verdicts = try earlier.reader.read(RunningCampaign(number: 9))
         let token = Array(hexToken(0).utf8)
         #expect(verdicts.mayBeDead(TokenText.fingerprint(token.span.bytes)) == isDead)
+    }
+
+    @Test(
+        arguments: [
+            (nil, "127.0.0.1:2197", false), (nil, "api.push.apple.com:443", true),
+            (nil, nil, true), ("relay.example", "127.0.0.1:2197", true),
+            (nil, "127.0.0.1:2197 api.push.apple.com:443", true),
+        ] as [(String?, String?, Bool)])
+    func `A cap of a send to Apple does not count what another server accepted`(
+        endpoint: String?, servers: String?, counts: Bool
+    ) throws {
+        var options = SendOptions()
+        options.endpoint = endpoint
+        options.cap = FrequencyCap(count: 1, milliseconds: 100 * 365 * 86_400_000)
+        options.history = [try ledger("accepted", servers)]
+        let earlier = try #require(options.earlierLedgers(topic: nil))
+        let verdicts = try earlier.reader.read(RunningCampaign(number: 9))
+        var capped = 0
+        try verdicts.forEachCapped { _ in capped += 1 }
+        #expect(capped == (counts ? 1 : 0))
     }
 
     @Test(
