@@ -99,19 +99,17 @@ extension NightCall {
         return (given ?? reader.listPath).map { areSamePaths($0, path) } ?? false
     }
 
-    /// Describes the server of a finished night's latest run, if that run was a rehearsal. Returns
-    /// nil for any other night.
-    ///
-    /// A run was a rehearsal if the options name a server of Apple, but the run used a different
-    /// one. If the options name a relay, no run counts as a rehearsal.
+    /// Describes the server of a finished night's latest run, if this start goes to another server;
+    /// nil if it does not, or if the night's server is unknown. Apple's ports are the same server.
     private func otherServer(than reader: LedgerReader) throws(BroadsideError) -> String? {
         guard let known = Telemetry.read(from: reader.directory)?.endpoint else { return nil }
         let (host, port) = try Plan.endpoint(options.send)
-        guard let environment = Endpoints.environment(ofHost: host),
-            parseEndpoint(known).flatMap({ Endpoints.environment(ofHost: $0.host) }) != environment
-        else { return nil }
-        return "the endpoint was \(known), now it is "
-            + printable(Route.hostAndPort(host, port))
+        let own = printable(Route.hostAndPort(host, port))
+        let environment = Endpoints.environment(ofHost: host)
+        let isSame =
+            SendOptions.appleEnvironment(ofEndpoint: known) == environment
+            && (environment != nil || known.lowercased() == own.lowercased())
+        return isSame ? nil : "the endpoint was \(printable(known)), now it is \(own)"
     }
 
     /// Refuses to send a night's rest to Apple if another server, such as the simulator, has some of
