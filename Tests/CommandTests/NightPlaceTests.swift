@@ -72,6 +72,12 @@ struct NightPlaceTests {
             #expect(refused.exitCode == 2 && refused.errors.contains("blanks"), "\(refused.errors)")
         }
         #expect(try requestCount() == Self.rows)
+        let looked = try nights.run(["--name", "evening", "--dry-run"], at: (1, "20:05"))
+        #expect(looked.exitCode == 0)
+        #expect(
+            looked.errors.contains("warning: 'evening' is a new campaign")
+                && looked.errors.contains("nights of 'Evening': if it is the same campaign, write"),
+            "\(looked.errors)")
         let similar = try nights.run(["--name", "evening"], at: (1, "20:05"))
         #expect(similar.exitCode == 0)
         #expect(

@@ -99,7 +99,7 @@ struct NightFolder {
     /// Creates the folder durably if it does not exist.
     func make() throws(BroadsideError) {
         if SystemCall.mkdir(path, 0o755) == 0 {
-            warnOfSimilarName()
+            warnOfSimilarName("stop this start, and write --name as before")
         } else if errno != EEXIST {
             throw .file(option: "ledgers", path, errno: errno, "name a folder to write to")
         }
@@ -109,16 +109,24 @@ struct NightFolder {
         }
     }
 
+    /// Warns like `make`, but creates nothing.
+    func checkName() {
+        guard SystemCall.status(path) == nil, errno == ENOENT else { return }
+        warnOfSimilarName("write --name as before")
+    }
+
     /// Warns if the folder is new, and another campaign's name differs only in upper and lower case.
-    private func warnOfSimilarName() {
+    ///
+    /// - Parameter remedy: What to do if it is the same campaign.
+    private func warnOfSimilarName(_ remedy: String) {
         let similar = (SystemCall.names(inDirectory: parent) ?? []).filter {
             $0 != name && $0.lowercased() == name.lowercased()
         }
         guard let other = similar.min() else { return }
         standardErrorLine(
             "broadside: warning: '\(name)' is a new campaign, which goes to its whole list, although "
-                + "\(parent) has nights of '\(printable(other))': if it is the same campaign, stop "
-                + "this start, and write --name as before")
+                + "\(parent) has nights of '\(printable(other))': if it is the same campaign, "
+                + remedy)
     }
 
     func ledger(_ date: NightDate) -> String { "\(path)/\(date)" }

@@ -150,6 +150,7 @@ struct NightCall {
     /// Checks the night that would be sent, for `--dry-run` and `--preview`.
     func check() throws(BroadsideError) -> Int32 {
         warnOfDatedName()
+        folder.checkName()
         let history = try NightNotes.history(folder: folder.path) ?? NightHistory()
         var date = try date(history)
         let mayBeNext = given == nil && options.send.retry.isEmpty
