@@ -417,6 +417,16 @@ struct NightMistakeTests {
             #expect(again.exitCode == 3 && again.errors.contains(words), "\(again.errors)")
         }
         #expect(try requests(server) == sent && !nights.has(2))
+        // The next night names a command that sends the rest.
+        let rest = "--date \(nights.date(1))"
+        let late = ", and with a later --deadline, or without one, because that night's has passed"
+        let dated = try nights.run(Self.cutShort + ["--dry-run"], at: (2, "19:00"))
+        #expect(dated.errors.contains(rest + late), "\(dated.errors)")
+        let free = try nights.run(["--dry-run"], at: (2, "19:00"))
+        #expect(free.errors.contains(rest) && !free.errors.contains(late), "\(free.errors)")
+        let continued = try nights.run(["--date", nights.date(1)], at: (2, "19:05"))
+        #expect(continued.exitCode == 0, "\(continued.errors)")
+        #expect(try requests(server) == 300)
     }
 
     @Test func `A night whose rows are due on another date is a warning, unless a date is named`()

@@ -193,13 +193,15 @@ struct NightFolder {
     /// and warns about earlier nights with remaining rows.
     ///
     /// - Parameters:
-    ///   - hasCap: Whether the campaign has `--cap`.
+    ///   - options: Options of the campaign.
+    ///   - now: Current time, in milliseconds.
     ///   - mayRun: Whether this start is allowed while another night sends. Set this only if this
     ///     start sends nothing.
     func checkOthers(
-        than date: NightDate, hasCap: Bool, mayRun: Bool = false
+        than date: NightDate, _ options: SendOptions, at now: UInt64, mayRun: Bool = false
     ) throws(BroadsideError) {
         var unfinished: [NightDate] = []
+        var isLate = false
         for other in try ledgerDates() where other != date {
             guard let reader = try? LedgerReader(path: ledger(other)) else {
                 standardErrorLine(
@@ -218,9 +220,14 @@ struct NightFolder {
                         + "--ledger \(shellWord(ledger(other))) stop",
                     exitCode: ExitCode.inUse)
             }
-            if other < date { unfinished.append(other) }
+            guard other < date else { continue }
+            unfinished.append(other)
+            let start = reader.manifest.firstStartedAtMilliseconds
+            isLate = options.deadline.map { start + $0 / millisecond <= now } ?? false
         }
-        if let warning = warning(of: unfinished, hasCap: hasCap) { standardErrorLine(warning) }
+        if let warning = warning(of: unfinished, hasCap: options.cap != nil, isLate: isLate) {
+            standardErrorLine(warning)
+        }
     }
 
     /// Warning about earlier nights with remaining rows; nil if there are none.
@@ -231,7 +238,9 @@ struct NightFolder {
     /// - Parameters:
     ///   - unfinished: Dates of these nights, oldest first.
     ///   - hasCap: Whether the campaign has `--cap`.
-    func warning(of unfinished: [NightDate], hasCap: Bool) -> String? {
+    ///   - isLate: Whether the options have a deadline that has passed for the latest of these
+    ///     nights.
+    func warning(of unfinished: [NightDate], hasCap: Bool, isLate: Bool) -> String? {
         guard let last = unfinished.last else { return nil }
         let names = Self.names(unfinished)
         let isOne = unfinished.count == 1
@@ -244,6 +253,9 @@ struct NightFolder {
             hasCap
             ? " (--cap does not count what devices got after that night began, so devices may get "
                 + "both nights' notifications)" : ""
+        let deadline =
+            isLate
+            ? ", and with a later --deadline, or without one, because that night's has passed" : ""
         let remedy =
             isOne
             ? "if it is not to be sent any more, rename \(ledger(last)) to \(ledger(last))-ended"
@@ -251,7 +263,7 @@ struct NightFolder {
                 + "\(ledger(last))-ended"
         return "broadside: warning: the \(words.night) not complete, and \(words.verb) by this "
             + "start: to send the rest of \(words.rest), run the same command with --date "
-            + "\(last)\(both); \(remedy), where --skip-dead and --history still find it"
+            + "\(last)\(deadline)\(both); \(remedy), where --skip-dead and --history still find it"
     }
 
     /// Returns a text with the latest dates, and the number of the other dates.

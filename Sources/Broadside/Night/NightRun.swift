@@ -164,7 +164,7 @@ struct NightCall {
         try folder.refuseMisplaced(date, history)
         try checkBeginning(date, history)
         if options.send.isDryRun {
-            try folder.checkOthers(than: date, hasCap: options.send.cap != nil, mayRun: true)
+            try folder.checkOthers(than: date, options.send, at: now, mayRun: true)
         }
         var send = send(of: date)
         if mayBeNext, isOver(date, history) {
@@ -210,7 +210,7 @@ struct NightCall {
         // The start is noted even if it is then refused because `send` is running with the ledger of
         // another night. A repeat after midnight thus still belongs to this date.
         try noteIntention(date, notes)
-        try folder.checkOthers(than: date, hasCap: options.send.cap != nil)
+        try folder.checkOthers(than: date, options.send, at: now)
         if try fileExists(ledger), try LedgerDirectory.closeToGroup(ledger) {
             standardErrorLine(
                 "broadside: warning: the group could write to \(ledger): this "
