@@ -35,6 +35,8 @@ struct NightHistory: Sendable {
         /// first note `begun`; nil if there was none. If it is nil, the night continues only if
         /// `--date` names its date again.
         fileprivate(set) var startedAtMilliseconds: UInt64?
+        /// Number of the note that set `startedAtMilliseconds`.
+        fileprivate var startNumber = 0
         /// Time of the first note `intended`; nil if there was none. It is earlier than
         /// `startedAtMilliseconds` if the first starts failed before the night began.
         fileprivate(set) var firstStartedAtMilliseconds: UInt64?
@@ -47,6 +49,7 @@ struct NightHistory: Sendable {
     /// All nights in the order of their first notes.
     private(set) var nights: [Night] = []
     private var indexes: [NightDate: Int] = [:]
+    private var noteCount = 0
     /// Night of the latest note.
     private(set) var latest: NightDate?
 
@@ -59,6 +62,7 @@ struct NightHistory: Sendable {
         _ note: Note, of date: NightDate, at milliseconds: UInt64, campaign: String = ""
     ) {
         latest = date
+        noteCount += 1
         let index: Int
         if let known = indexes[date] {
             index = known
@@ -75,6 +79,7 @@ struct NightHistory: Sendable {
             nights[index].campaign = campaign
             guard note == .intended else { return }
             nights[index].startedAtMilliseconds = milliseconds
+            nights[index].startNumber = noteCount
             nights[index].firstStartedAtMilliseconds =
                 nights[index].firstStartedAtMilliseconds ?? milliseconds
         case .begun: nights[index].state = .begun
@@ -98,22 +103,36 @@ struct NightHistory: Sendable {
     func night(
         at now: UInt64, today: NightDate, length: UInt64
     ) throws(BroadsideError) -> NightDate {
-        let started = nights.compactMap { night in
-            night.startedAtMilliseconds.map { (date: night.date, time: $0, state: night.state) }
-        }
-        guard let last = started.max(by: { $0.time < $1.time }), last.date != today else {
-            return today
-        }
+        guard let last = lastStarted(length: length), last.date != today else { return today }
         if now < last.time {
             // A clock that was set back a little does not begin another night.
             guard last.time - now >= length else { return last.date }
             throw BroadsideError(
                 "this machine's clock says \(localDateAndTime(now)), but the "
                     + "night of \(last.date) was started at "
-                    + "\(localDateAndTime(last.time)): set the clock, or name the "
-                    + "night with --date", exitCode: ExitCode.failure)
+                    + "\(localDateAndTime(last.time)): set the clock; if it is right now, and was "
+                    + "wrong then, run the same command with --date \(today), after which "
+                    + "the next nights need no --date", exitCode: ExitCode.failure)
         }
         return now - last.time < length && last.state != .removed ? last.date : today
+    }
+
+    /// Night with the latest time of a start on its date; nil if there is none.
+    ///
+    /// If a night was started after another one, but its time is earlier by `length` or more, then
+    /// `--date` has confirmed the clock: it was wrong at the other start, which is ignored.
+    private func lastStarted(
+        length: UInt64
+    ) -> (date: NightDate, time: UInt64, state: State)? {
+        var last: (date: NightDate, time: UInt64, state: State)?
+        var earliest = UInt64.max
+        for night in nights.sorted(by: { $0.startNumber > $1.startNumber }) {
+            guard let time = night.startedAtMilliseconds else { continue }
+            earliest = min(earliest, time)
+            guard time - earliest < length, last.map({ time > $0.time }) ?? true else { continue }
+            last = (night.date, time, night.state)
+        }
+        return last
     }
 
     /// Time from which a start without a date begins the next date, if this night is finished; nil

@@ -83,6 +83,32 @@ import Testing
         }
         #expect(failure?.exitCode == 1)
         #expect(failure?.message.contains("set the clock") == true)
+        #expect(failure?.message.contains("with --date 2026-11-24, after which") == true)
+    }
+
+    @Test func `After a start whose clock was wrong, one with a date confirms the clock for good`()
+        throws
+    {
+        var history = NightHistory()
+        let earlier = NightDate("2026-11-23")!
+        history.take(.intended, of: earlier, at: Self.late - 48 * Self.hour)
+        history.take(.intended, of: evening, at: Self.late)
+        history.take(.begun, of: evening, at: Self.late)
+        let today = NightDate("2026-11-24")!
+        for hours in [-30.0, -24] {
+            #expect(throws: BroadsideError.self) {
+                try night(history, after: hours, today: today)
+            }
+        }
+        // Another night's date confirms nothing.
+        history.take(.ordered, of: NightDate("2026-11-01")!, at: Self.late - 25 * Self.hour)
+        #expect(throws: BroadsideError.self) { try night(history, after: -24, today: today) }
+        history.take(.intended, of: today, at: Self.late - 24 * Self.hour)
+        history.take(.begun, of: today, at: Self.late - 24 * Self.hour)
+        #expect(try night(history, after: -23.9, today: today) == today)
+        #expect(try night(history, after: -23.5, today: evening) == today)
+        #expect(try night(history, after: -1, today: evening) == evening)
+        #expect(try night(history, after: 24, today: next) == next)
     }
 
     @Test func `A removed night stays removed, and a begun one is not intended again`() throws {
