@@ -119,7 +119,8 @@ extension NightCall {
     ) throws(BroadsideError) {
         guard options.send.appleEnvironment != nil,
             try LedgerDirectory.isBegunLedgerIfThere(ledger),
-            let reader = try? LedgerReader(path: ledger), reader.manifest.shards == nil
+            let reader = try? LedgerReader(path: ledger), reader.manifest.shards == nil,
+            try !RowsElsewhere.runs(reader.directory, options.send).isEmpty
         else { return }
         let (index, manifest) = try reader.current((reader.directory, reader.manifest))
         guard

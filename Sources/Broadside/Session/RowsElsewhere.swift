@@ -20,12 +20,7 @@ struct RowsElsewhere {
         _ index: LedgerIndex, _ manifest: Manifest, _ directory: LedgerDirectory,
         _ options: SendOptions
     ) throws(BroadsideError) {
-        let host = try Plan.endpoint(options).host.lowercased()
-        let known = Telemetry.read(from: directory)?.runsByEndpoint ?? [:]
-        let runs = known.filter { server, _ in
-            SendOptions.appleEnvironment(ofEndpoint: server) == nil
-                && parseEndpoint(server)?.host.lowercased() != host
-        }
+        let runs = try Self.runs(directory, options)
         guard !runs.isEmpty else { return nil }
         do throws(LedgerError) {
             var states: Set<RowState> = [.accepted, .rejected, .failed, .unknown]
@@ -45,6 +40,18 @@ struct RowsElsewhere {
                 of: others, in: [.accepted, .rejected, .failed, .unknown, .inDoubt])
         } catch {
             throw LedgerReader.unreadable(error, directory)
+        }
+    }
+
+    /// Returns the numbers of the runs that went to such servers, by host and port.
+    static func runs(
+        _ directory: LedgerDirectory, _ options: SendOptions
+    ) throws(BroadsideError) -> [String: Set<UInt32>] {
+        let host = try Plan.endpoint(options).host.lowercased()
+        let known = Telemetry.read(from: directory)?.runsByEndpoint ?? [:]
+        return known.filter { server, _ in
+            SendOptions.appleEnvironment(ofEndpoint: server) == nil
+                && parseEndpoint(server)?.host.lowercased() != host
         }
     }
 

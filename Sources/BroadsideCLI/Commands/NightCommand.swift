@@ -20,7 +20,8 @@ enum NightCommand {
             meant for another night. DIR must exist; DIR/NAME is created. If a finished night is started
             for other rows, another app or another server, nothing is sent (exit 2). The options compared
             are --tokens, --where, --shard, --part, --split, --topic, --push-type, --environment and
-            --endpoint.
+            --endpoint. Nothing is sent to Apple, either, if another server has rows of an unfinished
+            night (exit 2).
 
             The file DIR/NAME/nights records which dates were begun. If the ledger of such a date is
             lost, that night is not begun again (exit 2). A warning names an earlier night that has rows
