@@ -92,9 +92,12 @@ static inline int openssl_lacks_algorithm(void) {
         || ERR_GET_REASON(ERR_peek_last_error()) == ERR_R_UNSUPPORTED;
 }
 // Returns whether a private key was not read because no loaded provider has the cipher that encrypts
-// it. A wrong passphrase may leave the same reason, but never last. Leaves the error queue unchanged.
+// it. This is the last error for PKCS#8; for traditional PEM, it is the first one, from EVP. A wrong
+// passphrase may leave the same reason in another place. Leaves the error queue unchanged.
 static inline int openssl_lacks_cipher(void) {
-    return ERR_GET_REASON(ERR_peek_last_error()) == ERR_R_UNSUPPORTED;
+    unsigned long first = ERR_peek_error();
+    return ERR_GET_REASON(ERR_peek_last_error()) == ERR_R_UNSUPPORTED
+        || (ERR_GET_LIB(first) == ERR_LIB_EVP && ERR_GET_REASON(first) == ERR_R_UNSUPPORTED);
 }
 // Requests the nonce of RFC 6979 (OpenSSL 3.2 and later), so that the same bytes have the same
 // signature. Returns 0 if the library does not have this parameter, or refuses it.
