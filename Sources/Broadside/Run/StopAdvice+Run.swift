@@ -8,9 +8,8 @@ extension StopAdvice.Circumstances {
             wasAnswered: wasAnswered, hasEndpoint: plan.options.endpoint != nil,
             environment: plan.options.tokenEnvironment.rawValue,
             isBinary: plan.options.wireProtocol == .binary, ledger: session.directory.path,
-            command: plan.options.command, openStates: summary.openStates)
-        hasDoubt = summary.inDoubt > 0
-        reachedCount = summary.reachedCount
+            command: plan.options.command)
+        take(summary)
         hasProxy = plan.route.proxy != nil
         credential = StopAdvice.CredentialKind(plan.credential)
         hasRowTopics = plan.namesTopics

@@ -20,16 +20,22 @@ extension StopAdvice.Circumstances {
                 ?? !telemetry.settings.contains { $0.name == "environment" },
             environment: manifest.identity.environment,
             isBinary: manifest.identity.wireProtocol == CampaignIdentity.binaryProtocol,
-            ledger: isHere ? ledger : absolutePath(ledger), command: command,
-            openStates: summary?.openStates ?? [])
-        hasDoubt = summary.map { $0.inDoubt > 0 } ?? false
-        reachedCount = summary?.reachedCount ?? 0
+            ledger: isHere ? ledger : absolutePath(ledger), command: command)
+        if let summary { take(summary) }
         hasProxy = command?.value("proxy") != nil
         isBroadcast = manifest.identity.isBroadcast
         credential =
             telemetry.credential.flatMap(StopAdvice.CredentialKind.init(rawValue:)) ?? .key
         hasRowTopics = manifest.identity.hasRowTopics
         firstTopic = telemetry.firstTopic
+    }
+
+    /// Sets the facts that follow from the row counts.
+    package mutating func take(_ summary: Summary) {
+        openStates = summary.openStates
+        hasDoubt = summary.inDoubt > 0
+        hasRemaining = summary.remaining != 0
+        reachedCount = summary.reachedCount
     }
 }
 

@@ -100,12 +100,15 @@ extension StopAdvice {
             export(
                 "use a credential that is for these topics; see which rows remain",
                 ["--state", "remaining"])
-        } else {
-            export(
-                "correct the topics of these rows, and send the corrected list with \(newLedger); "
-                    + "see which rows were refused", ["--state", "rejected"])
+            return resume("once that is fixed, \(again) tries these topics again")
         }
-        resume("once that is fixed, --resume tries these topics again")
+        // Both ways would send the remaining rows, so only one of them may be taken.
+        let others =
+            circumstances.hasRemaining
+            ? "if the topics are right, \(again) sends the rows that remain instead; " : ""
+        export(
+            "correct the topics of these rows, and send the corrected list with \(newLedger); "
+                + "\(others)see which rows were refused", ["--state", "rejected"])
     }
 
     private mutating func afterFixing() {

@@ -47,6 +47,8 @@ package struct StopAdvice {
         /// Whether rows are in doubt. This includes rows that a run should have sent again but did
         /// not settle.
         package var hasDoubt = false
+        /// Whether rows remain to be sent, or may remain.
+        package var hasRemaining = true
         /// Whether each row names its topic.
         package var hasRowTopics = false
         /// Topic of the first row, if each row names its topic; nil if it is not known.

@@ -367,6 +367,10 @@ import Testing
         #expect(advice.steps.last?.text.contains("--resume") == true)
         #expect(
             advice.steps.contains { $0.text.contains("new ledger") } == !refusal.isCredential)
+        // A corrected list and a resume would both send the remaining rows.
+        #expect(
+            refusal.isCredential
+                || !advice.steps.contains { $0.command?.contains("--resume") == true })
         #expect(cause.message.hasPrefix("\(subject) refuses some of the topics"))
     }
 
