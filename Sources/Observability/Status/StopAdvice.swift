@@ -103,9 +103,7 @@ package struct StopAdvice {
             export(
                 "check --environment and the source of the list, or raise --max-bad-tokens; see "
                     + "which rows have bad tokens", ["--reason", "BadDeviceToken"])
-            resume("if the list is right as it is, continue without this guard") {
-                $0.with("max-bad-tokens", "100")
-            }
+            liftGuard("max-bad-tokens", "if the list is right as it is")
         case .topicsRefused(_, let refusal): afterRefusedTopics(refusal)
         case .tooManyInvalid:
             export(
@@ -118,9 +116,7 @@ package struct StopAdvice {
             export(
                 "see why, or raise --canary-max-rejected",
                 ["--state", "rejected", "--state", "invalid"])
-            resume("if these refusals are expected, continue without this guard") {
-                $0.with("canary-max-rejected", "100")
-            }
+            liftGuard("canary-max-rejected", "if these refusals are expected")
         case .expiredToken(isSupplied: true):
             resume(
                 "find out why the command prints an old token, or put a new one into the file; then "
@@ -252,6 +248,13 @@ package struct StopAdvice {
         _ text: String, _ change: (RunCommand) -> RunCommand = { $0 }
     ) {
         add(text, resuming.map(change))
+    }
+
+    /// Adds a step that continues without the guard of an option. A run without remaining rows has
+    /// nothing to continue.
+    private mutating func liftGuard(_ option: String, _ condition: String) {
+        guard circumstances.hasRemaining else { return }
+        resume("\(condition), continue without this guard") { $0.with(option, "100") }
     }
 
     mutating func doctor(_ text: String, _ change: (RunCommand) -> RunCommand = { $0 }) {

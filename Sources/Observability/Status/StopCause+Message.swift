@@ -52,8 +52,8 @@ extension StopCause {
         case .tooManyBadTokens: "too many of the last 10,000 responses are BadDeviceToken"
         case .topicsRefused(let detail, let refusal):
             (refusal?.isFromOtherServer ?? false ? "the server" : "APNs")
-                + " refuses some of the topics that rows name: the rows of these topics remain to be "
-                + "sent, and the rows of other topics were sent: \(detail)"
+                + " refuses some of the topics that rows name, and the rows of other topics were "
+                + "sent: \(detail)"
         case .tooManyInvalid(let count, let rows):
             "\(grouped(count)) of the first \(grouped(rows)) rows are invalid"
         case .canaryRefused(let count, let answered):
