@@ -36,6 +36,16 @@ extension StopAdvice.Circumstances {
         hasDoubt = summary.inDoubt > 0
         hasRemaining = summary.remaining != 0
         reachedCount = summary.reachedCount
+        foreignReasons = summary.foreignReasons
+        rejectedCount = summary.rejected
+    }
+
+    /// Whether the responses to the canary show that its tokens belong to another environment or
+    /// app. A few such refusals among many invalid rows do not show it.
+    ///
+    /// - Parameter count: Number of the canary's rows that are refused or invalid.
+    func isForeign(canary count: UInt64) -> Bool {
+        !foreignReasons.isEmpty && rejectedCount >= min(count, 5)
     }
 }
 
@@ -130,8 +140,19 @@ extension Summary {
     }
 
     /// Reasons for tokens of another environment or app, as APNs writes them.
-    private static var foreignTokenReasons: [String] {
-        [Reason.badDeviceToken, .deviceTokenNotForTopic].map(\.text)
+    private static var foreignTokenReasons: [String] { foreignTokens.map(\.text) }
+
+    private static var foreignTokens: [Reason] { [.badDeviceToken, .deviceTokenNotForTopic] }
+
+    /// Reasons for tokens of another environment or app, the most frequent one first, if APNs
+    /// accepted no row and refused all for these reasons; otherwise empty.
+    fileprivate var foreignReasons: [Reason] {
+        let counts = Self.foreignTokens.map { (reason: $0, count: reasons[$0.text] ?? 0) }
+            .filter { $0.count > 0 }
+        guard accepted == 0, rejected > 0, counts.reduce(0, { $0 + $1.count }) >= rejected else {
+            return []
+        }
+        return counts.sorted { $0.count > $1.count }.map(\.reason)
     }
 
     private static var foreignTokenAdvice: String { "check --environment and --topic" }

@@ -140,29 +140,51 @@ extension StopAdvice {
                 "see why, fix it, and begin \(newLedger): rows refused so far stay rejected",
                 ["--state", "rejected"])
         case .badDeviceToken, .deviceTokenNotForTopic:
-            refusal.map { afterStrangeTokens($0, ofFirstRows: false) }
+            refusal.map { afterStrangeTokens($0, of: .wholePart) }
         default: afterRefusal(refusal)
         }
     }
 
-    /// - Parameter ofFirstRows: Whether the run stopped at the first rows, so that others remain.
-    mutating func afterStrangeTokens(_ refusal: StopCause.Refusal, ofFirstRows: Bool) {
+    /// Gives the advice of a run without a canary, which the same tokens would stop. Without the
+    /// canary's guard, more of them would only be refused.
+    mutating func afterForeignCanary() {
+        guard let reason = circumstances.foreignReasons.first else {
+            preconditionFailure("the canary's tokens were refused for a reason")
+        }
+        afterStrangeTokens(
+            .init(status: 400, reason: reason, isCredential: false), of: .canary)
+    }
+
+    /// Rows with tokens of another environment or app. Others remain, except for a whole part.
+    enum StrangeRows {
+        case firstRows, canary, wholePart
+    }
+
+    mutating func afterStrangeTokens(_ refusal: StopCause.Refusal, of rows: StrangeRows) {
+        let reasons = circumstances.foreignReasons.map(\.text).joined(separator: ", ")
+        let finding = rows == .canary ? "APNs accepted none of them (\(reasons)); " : ""
         guard refusal.reason == .badDeviceToken else {
             export(
-                "these are tokens of another app: check --topic against the list, and begin "
+                "\(finding)these are tokens of another app: check --topic against the list, and begin "
                     + "\(newLedger) with the right topic, because a resume can't change it; see which "
                     + "rows were refused",
                 ["--state", "rejected"])
             return
         }
         var text =
-            "check --environment and --topic against the list, and begin \(newLedger) with the right "
+            "\(finding)check --environment and --topic against the list, and begin \(newLedger) with the right "
             + "ones, because a resume can't change them"
+        switch rows {
         // A list in the order of registration begins with the developers' own devices.
-        if ofFirstRows {
+        case .firstRows:
             text +=
                 "; if they are right, and only the list's first rows are of development builds, "
                 + "\(again) continues (with a higher --abort-after if many are)"
+        case .canary where circumstances.hasRemaining:
+            text +=
+                "; if they are right, and only the canary's rows are of development builds, "
+                + "\(again) continues with a higher --canary-max-rejected"
+        case .canary, .wholePart: break
         }
         guard let other else {
             export(text + "; see which rows were refused", ["--state", "rejected"])

@@ -49,6 +49,11 @@ package struct StopAdvice {
         package var hasDoubt = false
         /// Whether rows remain to be sent, or may remain.
         package var hasRemaining = true
+        /// Reasons for tokens of another environment or app, the most frequent one first, if APNs
+        /// accepted no row and refused all for these reasons; otherwise empty.
+        var foreignReasons: [Reason] = []
+        /// Number of rows that APNs refused permanently.
+        var rejectedCount: UInt64 = 0
         /// Whether each row names its topic.
         package var hasRowTopics = false
         /// Topic of the first row, if each row names its topic; nil if it is not known.
@@ -97,7 +102,7 @@ package struct StopAdvice {
         case .canaryWithoutResponses, .failed: afterGivingUp(nil)
         case .refused(let refusal): afterRefusal(refusal)
         case .heldBack(_, let refusal): afterRefusal(refusal)
-        case .onlyBadTokens(let refusal): afterStrangeTokens(refusal, ofFirstRows: true)
+        case .onlyBadTokens(let refusal): afterStrangeTokens(refusal, of: .firstRows)
         case .allRefused(_, let refusal): afterWholePart(refusal)
         case .tooManyBadTokens:
             export(
@@ -112,6 +117,8 @@ package struct StopAdvice {
             resume("if the list is right as it is, continue without this guard") {
                 $0.with("max-invalid", "100")
             }
+        case .canaryRefused(let count, _) where circumstances.isForeign(canary: count):
+            afterForeignCanary()
         case .canaryRefused:
             export(
                 "see why, or raise --canary-max-rejected",

@@ -374,24 +374,6 @@ import Testing
         #expect(cause.message.hasPrefix("\(subject) refuses some of the topics"))
     }
 
-    @Test(
-        arguments: [
-            .topicsRefused(detail: "a", refusal(.badDeviceToken, 400, isCredential: false)),
-            .tooManyBadTokens, .canaryRefused(count: 4, answered: 5),
-        ] as [StopCause], [false, true])
-    func `A refused run is advised to resume only if rows remain`(
-        cause: StopCause, hasRemaining: Bool
-    ) {
-        var circumstances = StopAdvice.Circumstances(
-            wasAnswered: true, hasEndpoint: true, environment: "production", isBinary: false,
-            ledger: "tonight", command: Self.command)
-        circumstances.hasRemaining = hasRemaining
-        let steps = StopAdvice(cause, circumstances).steps
-        #expect(
-            steps.contains { "\($0)".contains("--resume") } == hasRemaining, "\(steps)")
-        #expect(!cause.message.contains("remain"))
-    }
-
     @Test(arguments: [0, 1, 1_200] as [UInt64])
     func `Advice to begin again leaves out the devices that were reached`(count: UInt64) {
         var circumstances = StopAdvice.Circumstances(

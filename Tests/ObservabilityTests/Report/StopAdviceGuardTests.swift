@@ -1,0 +1,68 @@
+import BroadsideAPNs
+import BroadsideLedgerFormat
+import BroadsidePolicy
+import BroadsideRows
+import Testing
+
+@testable import BroadsideObservability
+
+/// Advice after the stop of a guard, which depends on the rows that were sent.
+@Suite struct StopAdviceGuardTests {
+    @Test(
+        arguments: [
+            .topicsRefused(
+                detail: "a", StopAdviceTests.refusal(.badDeviceToken, 400, isCredential: false)),
+            .tooManyBadTokens, .canaryRefused(count: 4, answered: 5),
+        ] as [StopCause], [false, true])
+    func `A refused run is advised to resume only if rows remain`(
+        cause: StopCause, hasRemaining: Bool
+    ) {
+        var circumstances = StopAdvice.Circumstances(
+            wasAnswered: true, hasEndpoint: true, environment: "production", isBinary: false,
+            ledger: "tonight", command: StopAdviceTests.command)
+        circumstances.hasRemaining = hasRemaining
+        let steps = StopAdvice(cause, circumstances).steps
+        #expect(
+            steps.contains { "\($0)".contains("--resume") } == hasRemaining, "\(steps)")
+        #expect(!cause.message.contains("remain"))
+    }
+
+    /// Refusals of a campaign whose canary of 10 rows was refused, and whether they are those of
+    /// another environment or app.
+    @Test(
+        arguments: [
+            (0, 0, 10, [.badDeviceToken: 10], true),
+            (0, 0, 10, [.badDeviceToken: 4, .deviceTokenNotForTopic: 6], true),
+            (0, 5, 5, [.badDeviceToken: 5], true), (0, 6, 4, [.badDeviceToken: 4], false),
+            (0, 0, 10, [.badDeviceToken: 9, .unregistered: 1], false),
+            (1, 0, 9, [.badDeviceToken: 9], false), (0, 10, 0, [:], false),
+        ] as [(UInt64, UInt64, UInt64, [Reason: UInt64], Bool)])
+    func `A canary of foreign tokens leads to the advice of a run without it`(
+        accepted: UInt64, invalid: UInt64, rejected: UInt64, reasons: [Reason: UInt64],
+        isForeign: Bool
+    ) {
+        var summary = Summary(campaign: 1, outcome: .aborted)
+        for (state, count) in [
+            (RowState.accepted, accepted), (.invalid, invalid), (.rejected, rejected),
+        ] {
+            summary.counts[state] = count
+        }
+        for (reason, count) in reasons {
+            summary.counts.reasons.add(code: reason.rawValue, count: count)
+        }
+        summary.remaining = 990
+        var circumstances = StopAdvice.Circumstances(
+            wasAnswered: true, hasEndpoint: false, environment: "production", isBinary: false,
+            ledger: "tonight", command: StopAdviceTests.command)
+        circumstances.take(summary)
+        let cause = StopCause.canaryRefused(count: 10 - accepted, answered: 10)
+        let steps = StopAdvice(cause, circumstances).steps
+        #expect(
+            steps.contains { $0.command?.contains("--canary-max-rejected 100") == true }
+                != isForeign, "\(steps)")
+        #expect(steps[0].text.contains("begin a new ledger") == isForeign, "\(steps)")
+        #expect(
+            steps[0].text.contains("against the list")
+                && steps[0].text.contains("APNs accepted none of them") || !isForeign)
+    }
+}
