@@ -18,12 +18,15 @@ public struct PayloadLint {
     /// - Parameters:
     ///   - isBroadcast: Whether the payload is for a broadcast channel.
     ///   - isFilledIn: Whether the payload is one row's, in which braces are text.
+    ///   - now: Present time, in seconds since 1970; nil: the age of a Live Activity's timestamp is
+    ///     not checked.
     public static func findings(
-        _ payload: RawSpan, pushType: PushType, isBroadcast: Bool = false, isFilledIn: Bool = false
+        _ payload: RawSpan, pushType: PushType, isBroadcast: Bool = false, isFilledIn: Bool = false,
+        now: UInt64? = nil
     ) -> [Finding] {
         guard let document = try? PayloadDocument(payload) else { return [] }
         var lint = PayloadLint(
-            document: document, pushType: pushType, isBroadcast: isBroadcast)
+            document: document, pushType: pushType, isBroadcast: isBroadcast, now: now)
         lint.checkKeys()
         lint.checkValues()
         lint.checkContent()
@@ -61,13 +64,17 @@ public struct PayloadLint {
     let document: PayloadDocument
     let pushType: PushType
     let isBroadcast: Bool
+    private let now: UInt64?
     private var found: [(isError: Bool, offset: Int?, message: String)] = []
 
-    private init(document: PayloadDocument, pushType: PushType, isBroadcast: Bool) {
+    private init(
+        document: PayloadDocument, pushType: PushType, isBroadcast: Bool, now: UInt64?
+    ) {
         assert(!isBroadcast || pushType == .liveActivity, "broadcasts are for Live Activities only")
         self.document = document
         self.pushType = pushType
         self.isBroadcast = isBroadcast
+        self.now = now
     }
 
     mutating func error(_ offset: Int?, _ message: String) { found.append((true, offset, message)) }
@@ -208,31 +215,46 @@ extension PayloadLint {
     /// Checks that a time is in seconds since 1970.
     private mutating func checkTime(_ member: PayloadDocument.Member) {
         guard let time = Double(member.text) else { return }
+        let isOfActivity =
+            member.key == "timestamp" && pushType == .liveActivity && !member.isTypedTemplate
         if time >= 100_000_000_000 {
             let (unit, factor) =
                 time < 100_000_000_000_000
                 ? ("milliseconds", "1000") : ("microseconds", "1,000,000")
-            return warn(
-                member.valueOffset,
-                "'\(member.key)' is in seconds, but this looks like \(unit): divide it by "
-                    + "\(factor)")
+            let message =
+                "'\(member.key)' is in seconds, but this looks like \(unit): divide it by \(factor)"
+            // A device shows the state with the newest timestamp, so it would ignore every later
+            // update.
+            return isOfActivity
+                ? error(member.valueOffset, message) : warn(member.valueOffset, message)
         }
         // The other times may be in the past: an activity with such a dismissal-date is removed at
         // once.
-        guard member.key == "timestamp", pushType == .liveActivity, !member.isTypedTemplate,
-            time < Self.earliestTimestamp
-        else { return }
-        if time + Self.referenceDate >= Self.earliestTimestamp {
+        if isOfActivity { checkAge(member, time) }
+    }
+
+    /// Checks that a Live Activity's timestamp is the time at which the payload is sent.
+    private mutating func checkAge(_ member: PayloadDocument.Member, _ time: Double) {
+        if time < Self.earliestTimestamp - Self.referenceDate {
+            warn(
+                member.valueOffset,
+                "'timestamp' is before 2020: write the present time in seconds since 1970")
+        } else if time < Self.earliestTimestamp {
             warn(
                 member.valueOffset,
                 "'timestamp' counts from 1970, but this looks like seconds since 2001: add "
                     + "978307200")
-        } else {
+        } else if let now, time + Self.usualAge < Double(now) {
             warn(
                 member.valueOffset,
-                "'timestamp' is before 2020: write the present time in seconds since 1970")
+                "'timestamp' is \(universalTime(UInt64(time) * 1000)), more than an hour ago: devices "
+                    + "ignore a push that is older than what they show, so write the present time "
+                    + "(\(now))")
         }
     }
+
+    /// Maximum age of a timestamp when its payload is checked, in seconds.
+    private static let usualAge: Double = 3600
 
     /// January 1, 2020. Live Activities are newer.
     private static let earliestTimestamp: Double = 1_577_836_800

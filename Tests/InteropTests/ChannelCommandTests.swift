@@ -8,12 +8,12 @@ import Testing
 struct ChannelCommandTests {
     static let channel = "dGVzdC1jaGFubmVsLTE="
     static let update = """
-        {"aps": {"timestamp": 1790000000, "event": "update",
+        {"aps": {"timestamp": 4000000000, "event": "update",
             "content-state": {"home": 2, "away": 1, "minute": 74}}}
         """
     /// The same as it is sent: 97 bytes in Apple's form.
     static let minified =
-        #"{"aps":{"timestamp":1790000000,"event":"update","content-state":{"home":2,"away":1,"minute":74}}}"#
+        #"{"aps":{"timestamp":4000000000,"event":"update","content-state":{"home":2,"away":1,"minute":74}}}"#
 
     /// A request as the server saw it.
     struct Seen: Decodable {

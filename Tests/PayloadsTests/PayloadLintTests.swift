@@ -149,10 +149,10 @@ import Testing
         .init("{}", isError: false, says: "Wallet"),
         .init(
             #"{"aps":{"event":"end","timestamp":1700000000000,"content-state":{}}}"#,
-            .liveActivity, isError: false, says: "milliseconds"),
+            .liveActivity, says: "milliseconds"),
         .init(
             #"{"aps":{"event":"end","timestamp":100000000000,"content-state":{}}}"#,
-            .liveActivity, isError: false, at: (1, 35), says: "'timestamp' is in seconds"),
+            .liveActivity, at: (1, 35), says: "'timestamp' is in seconds"),
         .init(
             #"{"aps":{"event":"end","timestamp":1790000000,"content-state":{},"stale-date":100000000000}}"#,
             .liveActivity, isError: false, says: "'stale-date' is in seconds"),
@@ -161,7 +161,7 @@ import Testing
             .liveActivity, isError: false, says: "'dismissal-date' is in seconds"),
         .init(
             #"{"aps":{"event":"end","timestamp":100000000000000,"content-state":{}}}"#,
-            .liveActivity, isError: false, says: "looks like microseconds: divide it by 1,000,000"),
+            .liveActivity, says: "looks like microseconds: divide it by 1,000,000"),
         .init(
             #"{"aps":{"event":"end","timestamp":785000000,"content-state":{}}}"#,
             .liveActivity, isError: false, at: (1, 35), says: "seconds since 2001: add 978307200"),
@@ -306,6 +306,29 @@ import Testing
             #expect(found?.problem.line == test.line, "\(findings)")
             #expect(found?.problem.column == test.column, "\(findings)")
         }
+    }
+
+    @Test(
+        arguments: [
+            ("1790000000", 1_790_003_600, false), ("1790000000", 1_790_003_601, true),
+            ("1790000000", 1_700_000_000, false), (#""{{t:int}}""#, 1_790_003_601, false),
+            (#""{{t:int|1700000000}}""#, 1_790_003_601, false),
+        ] as [(String, UInt64, Bool)])
+    func `A Live Activity's timestamp may be an hour old`(
+        timestamp: String, now: UInt64, isStale: Bool
+    ) {
+        let text = #"{"aps":{"event":"end","timestamp":\#(timestamp),"content-state":{}}}"#
+        let findings = PayloadLint.findings(
+            Array(text.utf8).span.bytes, pushType: .liveActivity, now: now)
+        #expect(findings.count == (isStale ? 1 : 0), "\(findings)")
+        #expect(findings.allSatisfy { !$0.isError })
+        #expect(
+            findings.allSatisfy { $0.problem.message.contains("'timestamp' is 2026-09-21T") })
+        // Other push types have no such rule.
+        let other = PayloadLint.findings(
+            Array(#"{"aps":{"alert":"x"},"timestamp":1}"#.utf8).span.bytes, pushType: .alert,
+            now: now)
+        #expect(other.isEmpty, "\(other)")
     }
 
     @Test func `Findings come in the order of the text, and those about the whole last`() {

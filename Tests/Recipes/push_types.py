@@ -11,12 +11,13 @@ import json
 import re
 import subprocess
 import sys
+import time
 
 PAGE, CAMPAIGN, BUNDLE = sys.argv[1:]
 APS = {
     "background": {"content-available": 1},
     "widgets": {"content-changed": True},
-    "liveactivity": {"timestamp": 1700000000, "event": "update", "content-state": {}},
+    "liveactivity": {"timestamp": int(time.time()), "event": "update", "content-state": {}},
     "accessory": {"encryptedData": "", "sessionIdentifier": "", "keyID": "", "messageIndex": "1"},
 }
 

@@ -86,7 +86,8 @@ public struct PayloadReport: Sendable {
             problems.append(error)
         }
         for finding in PayloadLint.findings(
-            bytes, pushType: pushType, isBroadcast: isBroadcast)
+            bytes, pushType: pushType, isBroadcast: isBroadcast,
+            now: Clock.now().wallMilliseconds / 1000)
         {
             if finding.isError {
                 problems.append(finding.problem)
