@@ -104,6 +104,7 @@ struct ChannelCommandTests {
         #expect(preview.output.contains(Self.minified))
         let dry = try caller.broadcast(server.endpoint, ["--dry-run"])
         #expect(dry.exitCode == 0 && dry.output.contains("97 bytes"), "\(dry.output)")
+        #expect(dry.output.hasSuffix("dry run: nothing was sent, nothing was written\n"))
         #expect(!FileManager.default.fileExists(atPath: caller.ledger))
         #expect(try Self.seen(server).isEmpty)
     }
@@ -238,6 +239,13 @@ struct ChannelCommandTests {
         #expect(outcome["unique_id"] as? String == unique)
         let again = try caller.broadcast(server.endpoint, more)
         #expect(again.exitCode == 0 && again.output == sent.output, "\(again.errors)")
+        // A dry run checks the ledger, too.
+        for (channel, code) in [(Self.channel, 0), ("cmFjZS0wMDE=", 2)] as [(String, Int32)] {
+            let dry = try caller.broadcast(
+                server.endpoint, more + ["--dry-run"], channel: channel)
+            #expect(dry.exitCode == code, "\(dry.errors)")
+            #expect(dry.errors.contains("belongs to another campaign") == (code == 2))
+        }
         #expect(try Self.seen(server).count == 1, "nothing was sent again")
         #expect(sent.errors.isEmpty && again.errors.contains("nothing was sent now"))
         #expect(again.errors.contains("as accepted; to send it again, name another --ledger"))

@@ -73,12 +73,7 @@ final class BroadcastLedger {
             return
         }
         manifest = try directory.readManifest()
-        if let difference = manifest.identity.firstDifference(from: identity) {
-            throw .usage(
-                "ledger",
-                "\(path) belongs to another campaign: \(difference): name another directory, or give the "
-                    + "same options")
-        }
+        try Self.check(manifest, path, identity)
         if let name { manifest.name = name }
         try warnOfCopies()
         try directory.syncSegments()
@@ -94,6 +89,24 @@ final class BroadcastLedger {
     }
 
     deinit { if descriptor >= 0 { close(descriptor) } }
+
+    /// Checks that a start may use a path for its ledger, without changing anything.
+    static func check(path: String, identity: CampaignIdentity) throws(BroadsideError) {
+        try LedgerDirectory.checkForRun(path, begins: true)
+        let directory = LedgerDirectory.unlocked(path)
+        guard try directory.hasManifest else { return }
+        try check(directory.readManifest(), path, identity)
+    }
+
+    private static func check(
+        _ manifest: Manifest, _ path: String, _ identity: CampaignIdentity
+    ) throws(BroadsideError) {
+        guard let difference = manifest.identity.firstDifference(from: identity) else { return }
+        throw .usage(
+            "ledger",
+            "\(path) belongs to another campaign: \(difference): name another directory, or give the "
+                + "same options")
+    }
 
     private func warnOfCopies() throws(BroadsideError) {
         for warning in try directory.claimAttempt(manifest) {

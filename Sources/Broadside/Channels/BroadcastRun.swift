@@ -26,7 +26,10 @@ public enum BroadcastRun {
             return 0
         }
         if options.request.isDryRun {
-            printText(broadcast.plan)
+            if let path = options.ledger {
+                try BroadcastLedger.check(path: path, identity: broadcast.identity)
+            }
+            printText(broadcast.plan + "dry run: nothing was sent, nothing was written\n")
             return 0
         }
         guard let path = options.ledger else {
