@@ -163,6 +163,10 @@ extension MalformedCall {
             ], says: ["--removed and --output", "use different files"]),
         .init(
             ["prune", "--in-place"], says: ["unknown option --in-place", "write --output FILE"]),
+        .init(["prune", "--out", "x"], says: ["unknown option --out: did you mean --output?"]),
+        .init(
+            ["ledger", "stats", "--file", "x"],
+            says: ["unknown option --file: broadside ledger --help"]),
         .init(["tokens", "@list"], says: ["unknown word '/", "check, dedupe"]),
         .init(["tokens", "check", "@list"], says: ["did you mean --tokens /", "/list?"]),
         .init(["tokens", "check", "--tokens", "@utf16"], says: ["UTF-16", "iconv"]),

@@ -52,7 +52,22 @@ enum LedgerCommand {
                 "broadside ledger merge --output whole part1 part2 part3"),
         ],
         subcommands: ["stats", "export", "verify", "find", "merge", "repair", "forget"],
+        subcommandOptions: ownOptions,
         run: { (arguments) throws(BroadsideError) in try run(arguments) })
+
+    /// Options of each subcommand.
+    private static let ownOptions: [String: Set<String>] = [
+        "stats": ["ledger", "json"],
+        "export": [
+            "ledger", "tokens", "format", "state", "reason", "arm", "columns", "output", "follow",
+            "cursor",
+        ],
+        "find": ["ledger", "apns-id", "token", "tokens", "json"],
+        "merge": ["output", "tokens"],
+        "repair": ["ledger", "output", "tokens"],
+        "forget": ["ledger", "tokens", "token-column", "token", "dry-run", "yes"],
+        "verify": ["ledger"],
+    ]
 
     /// The values of the command's options.
     private struct Values: OptionValues {
@@ -142,20 +157,7 @@ enum LedgerCommand {
         let subcommand = try arguments.expectSubcommand(
             of: description, takesMore: ["merge", "forget"])
         // Options of another subcommand are refused, because ignoring them would go unnoticed.
-        let own: Set<String> =
-            switch subcommand {
-            case "stats": ["ledger", "json"]
-            case "export":
-                [
-                    "ledger", "tokens", "format", "state", "reason", "arm", "columns", "output",
-                    "follow", "cursor",
-                ]
-            case "find": ["ledger", "apns-id", "token", "tokens", "json"]
-            case "merge": ["output", "tokens"]
-            case "repair": ["ledger", "output", "tokens"]
-            case "forget": ["ledger", "tokens", "token-column", "token", "dry-run", "yes"]
-            default: ["ledger"]
-            }
+        let own = ownOptions[subcommand] ?? []
         for option in description.options where arguments.has(option.name) {
             guard own.contains(option.name) else {
                 if subcommand == "merge", option.name == "ledger" {

@@ -30,6 +30,9 @@ struct CommandDescription: Sendable {
     let examples: [CommandExample]
     /// The names of subcommands, if there are any.
     var subcommands: [String] = []
+    /// The names of the options that each subcommand accepts; a subcommand without an entry accepts
+    /// all.
+    var subcommandOptions: [String: Set<String>] = [:]
     /// The words that may follow a path, if the command accepts one.
     var wordsAfterPath: [String] = []
     /// Options that `-h` shows, at most ten; empty if the command has no more than ten.
@@ -43,6 +46,12 @@ struct CommandDescription: Sendable {
     let run: @Sendable (ParsedArguments) throws(BroadsideError) -> Int32
 
     var options: [OptionDescription] { sections.flatMap(\.options) }
+
+    /// Options that the command accepts after these words.
+    func options(after words: [String]) -> [OptionDescription] {
+        guard let own = words.first.flatMap({ subcommandOptions[$0] }) else { return options }
+        return options.filter { own.contains($0.name) }
+    }
 
     /// Checks that the parts of the command fit together. Without effect in release builds.
     func checkParts() {

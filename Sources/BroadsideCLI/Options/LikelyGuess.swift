@@ -18,11 +18,11 @@ struct LikelyGuess {
     }
 
     /// Returns advice for an unknown option; nil if there is no advice for its name.
-    static func advice(for name: String, in command: CommandDescription) -> String? {
+    ///
+    /// - Parameter options: Options of the command and its subcommand.
+    static func advice(for name: String, among options: [String]) -> String? {
         all.first { guess in
-            guess.guesses.contains(name)
-                && guess.option.map { option in command.options.contains { $0.name == option } }
-                    ?? true
+            guess.guesses.contains(name) && guess.option.map(options.contains) ?? true
         }?.advice
     }
 
@@ -159,6 +159,8 @@ struct LikelyGuess {
             "write --output FILE, check that file, then rename it to the name of the list"),
         .init("verbose debug", "log", "write --log text"),
         .init("silent", "progress", "write --progress none"),
+        // Most commands with this option also have --ledger, which is an input there.
+        .init("out results", "output", "did you mean --output?"),
         .init(
             "output out results", "ledger", "write --ledger DIR, a new directory for the results"),
         .init(

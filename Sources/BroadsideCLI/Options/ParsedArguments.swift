@@ -61,7 +61,7 @@ struct ParsedArguments {
                 continue
             }
             guard let option = command.options.first(where: { $0.name == name }) else {
-                throw .request(Self.unknown(name, in: command, among: commands))
+                throw .request(Self.unknown(name, in: command, words, among: commands))
             }
             if !option.isRepeatable, values[name] != nil {
                 throw .usage(name, "is given twice: give it once")
@@ -110,16 +110,18 @@ struct ParsedArguments {
     }
 
     private static func unknown(
-        _ name: String, in command: CommandDescription, among commands: [CommandDescription]
+        _ name: String, in command: CommandDescription, _ words: [String],
+        among commands: [CommandDescription]
     ) -> String {
-        if let advice = LikelyGuess.advice(for: name, in: command) {
+        let options = command.options(after: words).map(\.name)
+        if let advice = LikelyGuess.advice(for: name, among: options) {
             return "unknown option --\(name): \(advice)"
         }
         if name == "ledger", command.usage.contains("DIR...") {
             return "unknown option --ledger: write broadside \(command.name) DIR..."
         }
         let shown = wordExcerpt(name)
-        let nearest = nearestName(to: name, among: command.options.map(\.name))
+        let nearest = nearestName(to: name, among: options)
         let others = commands.filter { other in
             other.options.contains { $0.name == name }
         }.map(\.name)
