@@ -78,6 +78,21 @@ struct HintTests {
         #expect(line.count <= 200, "\(line)")
     }
 
+    @Test func `A suggested path is quoted for the shell`() throws {
+        let list = try directory.write("", to: "excel list.csv")
+        let folder = directory.path + "/my dir"
+        try FileManager.default.createDirectory(
+            atPath: folder, withIntermediateDirectories: false)
+        for (call, suggestion) in [
+            (["tokens", "check", list], "did you mean --tokens '\(list)'?"),
+            (["report", "--output", "x", folder], "--ledger '\(folder)'?"),
+            (["control", folder, "pause"], "did you mean --ledger '\(folder)'?"),
+        ] {
+            let refused = try Broadside.run(call, in: directory, limit: 60)
+            #expect(refused.exitCode == 2 && refused.errors.contains(suggestion), "\(refused)")
+        }
+    }
+
     @Test func `A hint names only options of the command or of another that it names`() throws {
         let pages = try Dictionary(
             uniqueKeysWithValues: Set(

@@ -54,7 +54,8 @@ enum ControlCommand {
                         + "broadside control --ledger DIR status|rate N|pause|resume|stop")
             }
             if let path, isDirectory(path) {
-                throw .request("\(path) is a directory: did you mean --ledger \(path)?")
+                throw .request(
+                    "\(path) is a directory: did you mean --ledger \(shellWord(path))?")
             }
             let request = words.joined(separator: " ")
             guard !request.contains("\n") else {

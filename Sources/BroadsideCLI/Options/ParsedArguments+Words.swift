@@ -53,9 +53,9 @@ extension ParsedArguments {
         if has(word) {
             advice = "did you mean --\(word)?"
         } else if isDirectory(word), has("ledger") {
-            advice = "did you mean --ledger \(word)?"
+            advice = "did you mean --ledger \(shellWord(word))?"
         } else if isRegularFile(word), let name = ["tokens", "payload"].first(where: has) {
-            advice = "did you mean --\(name) \(word)?"
+            advice = "did you mean --\(name) \(shellWord(word))?"
         } else if word.utf8.count >= 32, TokenText.isToken(word.utf8), has("token") {
             advice = "did you mean --token TOKEN?"
         } else if NotificationID(parsing: Array(word.utf8).rawSpan) != nil, has("apns-id") {
