@@ -55,8 +55,8 @@ public struct ListCommand: Sendable {
             case .zstd: "--zstd -xf"
             case nil: "-xf"
             }
-        guard let file else { return "mkdir lists && ... | tar \(option) - -C lists" }
-        return "mkdir lists && tar \(option) - -C lists < \(Self.word(file))"
+        guard let file else { return "mkdir -p lists && ... | tar \(option) - -C lists" }
+        return "mkdir -p lists && tar \(option) - -C lists < \(Self.word(file))"
     }
 
     /// Command line that extracts the files of a zip archive into a directory `lists`; nil if unzip
