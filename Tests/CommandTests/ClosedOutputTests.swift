@@ -59,7 +59,7 @@ struct ClosedOutputTests {
         // Nothing is connected where all is settled.
         if words[0] == "send", !words.contains("--help") {
             words =
-                campaign.arguments(to: "127.0.0.1:1", ["--shard", "1/1"]) + words.dropFirst()
+                campaign.arguments(to: "localhost:1", ["--shard", "1/1"]) + words.dropFirst()
         }
         return words
     }

@@ -7,7 +7,7 @@ import BroadsideRows
 import BroadsideSupport
 
 /// History of a campaign's runs, for the report. Telemetry is a file of bounded size in the
-/// ledger's directory. The run writes it at its start and replaces it every few seconds. Reports,
+/// ledger's directory. The run replaces it every few seconds, and at its end. Reports,
 /// advice, `night`, the value at which a rising rate continues, and the recognition of rehearsals
 /// depend on it.
 package struct Telemetry: Codable, Sendable {
