@@ -87,7 +87,9 @@ struct RepairTests {
                 process.send(signal: signal)
             }
             let ended = try process.wait(limit: 120)
-            #expect([0, 3, 6, -SIGKILL].contains(ended.exitCode), "\(ended.errors)")
+            // On a busy machine, a second run may get the signal before it handles signals.
+            #expect(
+                [0, 3, 6, -SIGKILL, -SIGINT].contains(ended.exitCode), "\(ended.errors)")
         }
         switch history {
         case .finished: try once(nil)
