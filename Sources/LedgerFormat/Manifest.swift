@@ -21,6 +21,8 @@ public struct Manifest: Codable, Hashable, Sendable {
         public var number: UInt32
         /// Time of the run's start, in milliseconds since 1970.
         public var startedAtMilliseconds: UInt64
+        /// Host and port of the run's server; nil if unknown. Earlier versions did not record it.
+        public var endpoint: String?
         /// Lengths of the run's segments, once the run ended orderly or was resumed; nil before.
         public var segments: [SegmentLength]?
         /// End of the rows that the run was permitted to read, as a row number; nil if unlimited or
@@ -168,11 +170,13 @@ public struct Manifest: Codable, Hashable, Sendable {
     ///
     /// - Parameters:
     ///   - milliseconds: Current time, since 1970.
+    ///   - endpoint: Host and port of the run's server; nil if it has none.
     ///   - lengths: Lengths of the previous run's segments, from
     ///     `LedgerIndex.segmentLengths(epoch:)`; kept only if that run did not record them itself.
     /// - Returns: Number of the run.
     public mutating func beginEpoch(
-        atMilliseconds milliseconds: UInt64, previousLengths lengths: [SegmentLength] = []
+        atMilliseconds milliseconds: UInt64, endpoint: String? = nil,
+        previousLengths lengths: [SegmentLength] = []
     ) -> UInt32 {
         if let last = epochs.indices.last, epochs[last].segments == nil {
             epochs[last].segments = lengths
@@ -180,7 +184,9 @@ public struct Manifest: Codable, Hashable, Sendable {
         version = Manifest.currentVersion
         let number = (epochs.last?.number ?? 0) + 1
         assert(epochs.allSatisfy { $0.number < number }, "the numbers of epochs only grow")
-        epochs.append(Epoch(number: number, startedAtMilliseconds: milliseconds))
+        var epoch = Epoch(number: number, startedAtMilliseconds: milliseconds)
+        epoch.endpoint = endpoint
+        epochs.append(epoch)
         isFinished = false
         return number
     }

@@ -13,7 +13,7 @@ struct RehearsalLedgers {
     init(_ directories: [LedgerDirectory]) {
         var isOfApple = false
         for directory in directories {
-            let known = (Telemetry.read(from: directory)?.runsByEndpoint ?? [:]).keys
+            let known = directory.runsByEndpoint.keys
             let others = known.filter { SendOptions.appleEnvironment(ofEndpoint: $0) == nil }
             let hasApple = others.count < known.count
             if hasApple { isOfApple = true }
@@ -35,5 +35,23 @@ struct RehearsalLedgers {
                     : "but other ledgers to Apple's servers: \(stay); to remove them, prune with "
                         + "this ledger alone"))
         return false
+    }
+}
+
+extension LedgerDirectory {
+    /// Numbers of the runs by host and port of their server. Excludes runs whose server is unknown.
+    var runsByEndpoint: [String: Set<UInt32>] {
+        guard let runs = try? readManifest().epochs else { return [:] }
+        var numbers: [String: Set<UInt32>] = [:]
+        for run in runs {
+            if let server = run.endpoint { numbers[server, default: []].insert(run.number) }
+        }
+        // Earlier versions recorded only the latest run's server, for the report.
+        if let last = runs.last, last.endpoint == nil,
+            let server = Telemetry.read(from: self)?.endpoint
+        {
+            numbers[server, default: []].insert(last.number)
+        }
+        return numbers
     }
 }

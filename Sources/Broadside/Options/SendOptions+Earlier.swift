@@ -102,7 +102,7 @@ extension SendOptions {
     private var rehearsal: @Sendable (LedgerDirectory) -> EarlierLedgers.Rehearsal? {
         guard appleEnvironment != nil else { return { _ in nil } }
         return { directory in
-            let known = (Telemetry.read(from: directory)?.runsByEndpoint ?? [:]).keys
+            let known = directory.runsByEndpoint.keys
             let others = known.filter { Self.appleEnvironment(ofEndpoint: $0) == nil }
             return others.min().map {
                 EarlierLedgers.Rehearsal(

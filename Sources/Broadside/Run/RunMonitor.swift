@@ -105,13 +105,6 @@ final class RunMonitor {
                         + " to \(plan.hostAndPort)", milliseconds: start.wallMilliseconds,
                     fields: started), start)
         }
-        // Later runs and other campaigns must know of a server that is not Apple's, even if this run
-        // is killed soon.
-        if telemetry.runsByEndpoint.keys.contains(where: {
-            SendOptions.appleEnvironment(ofEndpoint: $0) == nil
-        }) {
-            save(start)
-        }
         sampler.take(waves: passes.progress(start, isWaiting: isWaiting))
         // The warnings are already on standard error. Here they are added to the log, if a log was
         // requested.

@@ -135,7 +135,9 @@ final class LedgerSession {
             return
         }
         let lengths = manifest.epochs.last.map { index.segmentLengths(epoch: $0.number) } ?? []
-        epoch = manifest.beginEpoch(atMilliseconds: now.wallMilliseconds, previousLengths: lengths)
+        epoch = manifest.beginEpoch(
+            atMilliseconds: now.wallMilliseconds, endpoint: plan.hostAndPort,
+            previousLengths: lengths)
         manifest.look(upTo: rowsLimit)
         manifest.recordRunShape(
             isInListOrder: plan.options.canary == nil || manifest.canaryPassed,
@@ -310,7 +312,8 @@ final class LedgerSession {
             listPath: list.path)
         manifest.canaryRowCount = plan.options.canary.map { UInt64($0) }
         manifest.part = part == .wholeList ? nil : part
-        let epoch = manifest.beginEpoch(atMilliseconds: now.wallMilliseconds)
+        let epoch = manifest.beginEpoch(
+            atMilliseconds: now.wallMilliseconds, endpoint: plan.hostAndPort)
         return (manifest, epoch)
     }
 

@@ -48,8 +48,7 @@ struct RowsElsewhere {
         _ directory: LedgerDirectory, _ options: SendOptions
     ) throws(BroadsideError) -> [String: Set<UInt32>] {
         let host = try Plan.endpoint(options).host.lowercased()
-        let known = Telemetry.read(from: directory)?.runsByEndpoint ?? [:]
-        return known.filter { server, _ in
+        return directory.runsByEndpoint.filter { server, _ in
             SendOptions.appleEnvironment(ofEndpoint: server) == nil
                 && parseEndpoint(server)?.host.lowercased() != host
         }

@@ -7,9 +7,9 @@ import BroadsideRows
 import BroadsideSupport
 
 /// History of a campaign's runs, for the report. Telemetry is a file of bounded size in the
-/// ledger's directory. The run replaces it every few seconds, and at its end. Reports,
-/// advice, `night`, the value at which a rising rate continues, and the recognition of rehearsals
-/// depend on it.
+/// ledger's directory. The run replaces it every few seconds. Only reports, advice, `night` and the
+/// value at which a rising rate continues depend on it; for ledgers of earlier versions, the
+/// recognition of rehearsals, too.
 package struct Telemetry: Codable, Sendable {
     /// Period for which the operator paused a run, in milliseconds since 1970.
     struct Pause: Codable, Sendable, Equatable {
@@ -22,8 +22,6 @@ package struct Telemetry: Codable, Sendable {
     struct Run: Codable, Sendable {
         var number: UInt32
         var startedAtMilliseconds: UInt64
-        /// Host and port of the run's server; nil if unknown.
-        var endpoint: String?
         var elapsedSeconds = 0.0
         /// Outcome of the run; nil if it was not recorded.
         var outcome: String?
@@ -106,17 +104,6 @@ package struct Telemetry: Codable, Sendable {
     var settings: [Setting] = []
     /// Host and port of the latest run's server; nil if unknown.
     package var endpoint: String? { settings.first { $0.name == "endpoint" }?.value }
-    /// Numbers of the runs by host and port of their server. Excludes runs whose server is unknown.
-    package var runsByEndpoint: [String: Set<UInt32>] {
-        var numbers: [String: Set<UInt32>] = [:]
-        for (index, run) in runs.enumerated() {
-            // Earlier versions recorded only the latest run's server.
-            let isLatest = index == runs.count - 1
-            guard let server = run.endpoint ?? (isLatest ? endpoint : nil) else { continue }
-            numbers[server, default: []].insert(run.number)
-        }
-        return numbers
-    }
     /// Command line of the latest run; nil if an earlier version wrote the file.
     package var command: RunCommand?
     /// Absolute path of the report page of the latest run with `--report`; nil if no run had this
@@ -168,8 +155,7 @@ package struct Telemetry: Codable, Sendable {
         connections = []
         self.settings = settings
         if runs.count == Self.runsLimit { runs.removeFirst() }
-        runs.append(
-            Run(number: number, startedAtMilliseconds: atMilliseconds, endpoint: endpoint))
+        runs.append(Run(number: number, startedAtMilliseconds: atMilliseconds))
         assert(runs.count <= Self.runsLimit, "the oldest runs are forgotten")
     }
 
@@ -371,7 +357,7 @@ package struct Telemetry: Codable, Sendable {
             && givenListPath == nil && listModifiedAtMilliseconds == nil && ramp == nil
             && runs.allSatisfy {
                 $0.stop == nil && $0.pauses == nil && $0.failed == nil && $0.unknown == nil
-                    && $0.shortened == nil && $0.endpoint == nil
+                    && $0.shortened == nil
             }
     }
 

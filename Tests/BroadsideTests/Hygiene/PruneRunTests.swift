@@ -297,7 +297,8 @@ import Testing
 /// Writes a ledger of one finished run: the first tokens are Unregistered since 2017, or rejected for
 /// another reason, the next ones accepted.
 func writeLedger(
-    _ path: String, deadCount: Int, acceptedCount: Int = 10, reason: Reason = .unregistered
+    _ path: String, deadCount: Int, acceptedCount: Int = 10, reason: Reason = .unregistered,
+    endpoints: [String?] = [nil]
 ) throws {
     let directory = try LedgerDirectory.create(path)
     let identity = CampaignIdentity(
@@ -306,7 +307,7 @@ func writeLedger(
         environment: "production", shard: nil, suppressSHA256: nil)
     var manifest = Manifest(
         campaign: 7, identity: identity, firstStartedAtMilliseconds: 1, listPath: nil)
-    let epoch = manifest.beginEpoch(atMilliseconds: 1)
+    let epoch = manifest.beginEpoch(atMilliseconds: 1, endpoint: endpoints[0])
     var writer = LedgerWriter(campaign: 7, epoch: epoch, reactor: 0)
     let now: UInt64 = 1_790_000_000_000
     writer.reserve(
@@ -342,5 +343,9 @@ func writeLedger(
     try writeAll(bytes, to: segment, name: path)
     manifest.endEpoch(
         lengths: [SegmentLength(reactor: 0, byteCount: UInt64(bytes.count))], isFinished: true)
+    for endpoint in endpoints.dropFirst() {
+        _ = manifest.beginEpoch(atMilliseconds: 1, endpoint: endpoint)
+        manifest.endEpoch(lengths: [], isFinished: true)
+    }
     try directory.save(manifest)
 }

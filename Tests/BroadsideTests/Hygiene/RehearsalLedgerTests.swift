@@ -21,16 +21,8 @@ import Testing
     private func ledger(_ name: String, _ servers: String?) throws -> String {
         let path = "\(directory.path)/\(name)"
         try writeLedger(
-            path, deadCount: name == "rehearsal" ? 2 : 1, acceptedCount: name == "accepted" ? 1 : 0)
-        guard let servers else { return path }
-        var telemetry = Telemetry()
-        for (index, server) in servers.split(separator: " ").enumerated() {
-            telemetry.begin(
-                UInt32(index + 1), atMilliseconds: 1,
-                settings: [.init(name: "endpoint", value: String(server))])
-        }
-        try Data(telemetry.encoded).write(
-            to: URL(fileURLWithPath: "\(path)/\(Telemetry.fileName)"))
+            path, deadCount: name == "rehearsal" ? 2 : 1, acceptedCount: name == "accepted" ? 1 : 0,
+            endpoints: servers.map { $0.split(separator: " ").map(String.init) } ?? [nil])
         return path
     }
 
@@ -95,17 +87,21 @@ import Testing
         #expect(left.split(separator: "\n").count == 12 - removed)
     }
 
-    @Test func `The server of each run is known, of old telemetry that of the latest run`() throws {
-        let path = try ledger("night", "127.0.0.1:1 127.0.0.1:1 api.push.apple.com:443")
-        let known = try #require(Telemetry.read(from: .unlocked(path)))
+    @Test func `The server of each run is known, of an earlier version's that of the latest run`()
+        throws
+    {
+        let known = LedgerDirectory.unlocked(
+            try ledger("night", "127.0.0.1:1 127.0.0.1:1 api.push.apple.com:443"))
         #expect(
             known.runsByEndpoint == ["127.0.0.1:1": [1, 2], "api.push.apple.com:443": [3]])
-        let text = String(decoding: known.encoded, as: UTF8.self)
-            .replacing(/,"hash":"[0-9a-f]{16}"/, with: "")
-            .replacing(/"endpoint":"[^"]*",/, with: "")
-        let old = try #require(
-            Telemetry(decoding: Telemetry.sealed(Array(text.utf8).dropLast("}\n".utf8.count))))
-        #expect(old.runsByEndpoint == ["api.push.apple.com:443": [3]])
+        let old = LedgerDirectory.unlocked(try ledger("old", nil))
+        #expect(old.runsByEndpoint.isEmpty)
+        var telemetry = Telemetry()
+        telemetry.begin(
+            1, atMilliseconds: 1, settings: [.init(name: "endpoint", value: "127.0.0.1:1")])
+        try Data(telemetry.encoded).write(
+            to: URL(fileURLWithPath: "\(old.path)/\(Telemetry.fileName)"))
+        #expect(old.runsByEndpoint == ["127.0.0.1:1": [1]])
     }
 
     @Test(
