@@ -20,7 +20,7 @@ struct RehearsalTests {
                 ["--endpoint", "api.push.apple.com"] + more, at: (1, "20:05"))
             #expect(refused.exitCode == 2, "\(refused.errors)")
             for words in [
-                "has sent \(rows) rows to \(server.endpoint), but this start goes to "
+                "has sent, or may have sent, \(rows) rows to \(server.endpoint), but this start goes to "
                     + "api.push.apple.com:443, so nothing is sent",
                 "with --name NAME, which goes to the whole list;",
                 "continue with --endpoint \(server.endpoint)",

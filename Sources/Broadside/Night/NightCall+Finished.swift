@@ -132,7 +132,7 @@ extension NightCall {
             ? ""
             : ", with the \(grouped(rows.othersCount)) rows that other starts of this night sent"
         throw .request(
-            "the night of \(date) has sent \(rows.countText)"
+            "the night of \(date) has sent, or may have sent, \(rows.countText)"
                 + " to \(rows.servers.joined(separator: ", ")), but this start goes to "
                 + "\(printable(Route.hostAndPort(host, port))), so nothing is sent: if that was a "
                 + "rehearsal, send a separate campaign with --name NAME, which goes to the whole list"
