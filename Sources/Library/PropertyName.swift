@@ -53,8 +53,13 @@ enum PropertyName {
     /// The name of a sequence of rows in messages.
     private static let sequence = "standard input"
 
+    /// Parts of words without which a message is the same in a program.
+    private static let marks = ["--", "broadside", "doctor", "signal", sequence]
+
     /// Returns a message in which properties replace options, without commands to type.
     static func translated(_ message: String) -> String {
+        // The messages of single pushes have none of them, and regular expressions take long.
+        guard marks.contains(where: message.contains) else { return message }
         var text = message
         for (phrase, meaning) in phrases { text = text.replacing(phrase, with: meaning) }
         if text.hasPrefix(sequence) {
