@@ -168,13 +168,13 @@ import Testing
         let run = try ScriptedRun(rows: 1)
         run.reply = { _ in .silence }
         run.run { run.requests.count == 1 }
-        let before = run.reactors[0].machine.run.directives.anyAccepted
+        let before = run.reactors[0].machine.stateMachine.run.directives.anyAccepted
         let response = ScriptedServer.answer(
             run.requests[0].stream, status: 200, reason: nil, retryAfter: nil)
         run.reactors[0].machine.received(
             connection: 0, bytes: response.span.bytes, now: run.now)
         run.reactors[0].machine.exchangeWithRun(run.now)
-        let after = run.reactors[0].machine.run.directives.anyAccepted
+        let after = run.reactors[0].machine.stateMachine.run.directives.anyAccepted
         #expect(!before && after)
     }
 

@@ -73,7 +73,7 @@ struct AdaptivePaceTests {
             return run.events.contains { $0.kind == .pace }
         }
         #expect(run.events.count { $0.kind == .pace } == 1)
-        let next = run.reactors[0].machine.connections[0].nextPaceEventTime
+        let next = run.reactors[0].machine.stateMachine.connections[0].nextPaceEventTime
         let told = run.now.nanoseconds - 100 * millisecond...run.now.nanoseconds
         #expect(told.contains(next - min(next, LatencyMonitor.eventInterval)))
     }

@@ -133,8 +133,8 @@ struct ConnectionReportTests {
         }
         run.run()
         #expect(run.settled == 10)
-        let told = run.reactors[0].machine.metrics.takeCanaryProgress()
+        let told = run.reactors[0].machine.stateMachine.metrics.takeCanaryProgress()
         #expect(told == .init(done: 10, answered: 10, refused: 3, lost: 0))
-        #expect(run.reactors[0].machine.metrics.takeCanaryProgress() == .init())
+        #expect(run.reactors[0].machine.stateMachine.metrics.takeCanaryProgress() == .init())
     }
 }

@@ -371,7 +371,7 @@ struct LegacyGatewayRuleTests {
         run.say(packet(8, 3), on: 0)
         run.run()
         // Two before it were accepted, the one behind it went out again.
-        let told = run.reactors[0].machine.metrics.takeCanaryProgress()
+        let told = run.reactors[0].machine.stateMachine.metrics.takeCanaryProgress()
         #expect(told == .init(done: 4, answered: 4, refused: 1, lost: 0))
     }
 

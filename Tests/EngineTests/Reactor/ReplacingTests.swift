@@ -80,7 +80,8 @@ struct ReplacingTests {
         let run = try ScriptedRun(rows: 3000)
         run.run { !run.requests.isEmpty }
         // Too few IDs are left for the other rows.
-        run.reactors[0].machine.connections[0].session.http2?.value.http.streams.nextID =
+        run.reactors[0].machine.stateMachine.connections[0].session.http2?.value.http.streams
+            .nextID =
             StreamTable.lastID - 5000
         run.run()
         #expect(run.failures == 0 && run.links.count == 2)

@@ -21,7 +21,7 @@ struct SaturationTests {
 
     @Test func `A response makes room for a request in the same turn`() throws {
         let run = try saturatedRun()
-        let isSaturated = run.reactors[0].machine.connections[0].isSaturated
+        let isSaturated = run.reactors[0].machine.stateMachine.connections[0].isSaturated
         #expect(isSaturated)
         run.say(
             ScriptedServer.answer(

@@ -54,12 +54,12 @@ extension ScriptedRun {
     }
 
     final class Reactor {
-        var machine: ReactorStateMachine<TransparentRecords>
+        var machine: TransparentReactor
         var inbox: [Delivery] = []
         var linkOfSlot: [Int: Int] = [:]
         var segment: [UInt8] = []
 
-        init(_ machine: consuming ReactorStateMachine<TransparentRecords>) {
+        init(_ machine: consuming TransparentReactor) {
             self.machine = machine
         }
     }

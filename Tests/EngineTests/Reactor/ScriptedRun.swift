@@ -112,9 +112,8 @@ final class ScriptedRun {
         for reactor in 0..<reactors {
             self.reactors.append(
                 Reactor(
-                    ReactorStateMachine(
+                    TransparentReactor(
                         settings: settings, coordinator: coordinator, reactor: reactor,
-                        recordConfiguration: (),
                         ledger: LedgerWriter(
                             campaign: Self.campaign, epoch: 1, reactor: UInt16(reactor)),
                         chunkPool: pool, layout: .lines, seed: 7, now: Self.start)))
@@ -243,7 +242,9 @@ final class ScriptedRun {
                     .success((0..<addressCount).map { .v4(0x0a00_0001 + UInt32($0), port: 443) })))
         case .requestChunk(let rowLimit):
             chunkRequests += 1
-            if reactor.machine.rows.chunks.firstUnreserved != nil { asksWhileChunksWait += 1 }
+            if reactor.machine.stateMachine.rows.chunks.firstUnreserved != nil {
+                asksWhileChunksWait += 1
+            }
             guard !holdsReads else { return heldReads.append((index, rowLimit)) }
             complete(read(rowLimit))
         case .connect(let slot, let address):
@@ -279,7 +280,7 @@ final class ScriptedRun {
             links[reactor.linkOfSlot[slot]!].closed = time
             if !holdsCloses { complete(.closed(connection: slot)) }
         case .write(let bytes, let offset):
-            writes.append((time, reactor.machine.writeIsQuiet))
+            writes.append((time, reactor.machine.stateMachine.writeIsQuiet))
             guard !holdsWrites else { return }
             reactor.segment.replaceSubrange(Int(offset)..., with: bytes)
             complete(.wrote(result: bytes.count))
