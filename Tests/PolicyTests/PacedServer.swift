@@ -73,10 +73,12 @@ struct PacedServer {
     mutating func run(seconds: Double) {
         let end = now + Int(seconds * 1000)
         while now < end {
-            for index in connections.indices { receive(index) }
+            for index in 0..<connections.count { receive(index) }
             // A record each in turn, as the reactor does.
             for _ in 0..<max(1, streams / 25) {
-                for index in connections.indices { send(index, atMost: 25) }
+                var sent = 0
+                for index in 0..<connections.count { sent += send(index, atMost: 25) }
+                if sent == 0 { break }
             }
             now += 1
         }
@@ -103,11 +105,13 @@ struct PacedServer {
         }
     }
 
-    private mutating func send(_ index: Int, atMost count: Int) {
+    /// Returns the number of requests.
+    private mutating func send(_ index: Int, atMost count: Int) -> Int {
         let room = min(streams, connections[index].pace.limit) - connections[index].inFlight
+        var sent = 0
         for _ in 0..<max(0, min(room, count)) {
             if let demand {
-                guard asked < Double(now) * demand / 1000 else { return }
+                guard asked < Double(now) * demand / 1000 else { return sent }
                 asked += 1
             }
             var due = Double(now) + latency(&random)
@@ -117,7 +121,9 @@ struct PacedServer {
             }
             connections[index].due[max(now + 1, Int(due)) % Self.ringCount].append(now)
             connections[index].inFlight += 1
+            sent += 1
         }
         if room <= count { connections[index].pace.recordFullWindow() }
+        return sent
     }
 }
