@@ -274,7 +274,7 @@ let package = Package(
             [
                 "Library", "Broadside", "Observability", "Engine", "Ledgers", "Lists", "Support",
                 "Hygiene", "LedgerFormat", "Policy", "Payloads", "Rows", "LegacyGateway", "HTTP2",
-                "HPACK", "TLS", "APNs", "Ring", "CNghttp2", "TestSupport",
+                "HPACK", "TLS", "APNs", "Ring", "CNghttp2", "Simulator", "TestSupport",
             ]),
         tests(
             "ObservabilityTests",
@@ -285,8 +285,7 @@ let package = Package(
         tests(
             "SimulatorTests",
             [
-                "Simulator", "Engine", "APNs", "Primitives", "LegacyGateway", "HPACK", "TLS",
-                "Support",
+                "Simulator", "APNs", "Primitives", "LegacyGateway", "HPACK", "TLS", "Support",
             ]),
         tests(
             "SimulationTests",

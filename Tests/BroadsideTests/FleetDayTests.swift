@@ -7,6 +7,13 @@ import Testing
 /// A day of a fleet against the simulator's rules: clocks that differ, restarts, one connection and many.
 struct FleetDayTests {
     private static let day: UInt64 = 1_800_000_000
+    /// Nothing is signed here, so any bytes of a signature's length will do.
+    private static let signature = [UInt8](repeating: 7, count: 64)
+
+    private static func claims(_ issuedAt: UInt64) -> ProviderTokenClaims {
+        ProviderTokenClaims(
+            keyID: "ABC123DEFG", teamID: "DEF123GHIJ", issuedAtUnixSeconds: issuedAt)
+    }
 
     /// A machine of the fleet: its clock, and the token of the process that runs on it.
     private struct Machine {
@@ -24,7 +31,10 @@ struct FleetDayTests {
 
         private func token(_ issuedAt: UInt64) -> ProviderTokenLife.Token {
             .init(
-                value: Array(AuthenticationTests.token("A1", issuedAt: issuedAt).utf8),
+                value: Array("bearer ".utf8)
+                    + ProviderTokenClaims.compactToken(
+                        signingInput: FleetDayTests.claims(issuedAt).signingInput,
+                        signature: FleetDayTests.signature),
                 issuedAt: issuedAt)
         }
 
@@ -41,7 +51,19 @@ struct FleetDayTests {
     }
 
     @Test func `Over a day tokens are never renewed too often and never too old`() throws {
-        var verifier = AuthenticationTests.verifier(["A1"])
+        var verifier = ProviderTokenVerifier(keys: [
+            ProviderKey(keyID: "ABC123DEFG", teamID: "DEF123GHIJ") { $1 == Self.signature }
+        ])
+        func refusal(
+            _ token: ProviderTokenLife.Token, _ credential: inout ConnectionCredential,
+            _ now: UInt64
+        ) -> Reason? {
+            token.value.withUnsafeBytes {
+                credential.refusal(
+                    authorization: RawSpan(_unsafeBytes: $0), verifier: &verifier,
+                    nowUnixSeconds: now)
+            }
+        }
         var machines = [-300, -240, 0, 60, 300].map { Machine(clockOffset: $0, at: Self.day) }
         // All of them over one connection, as through a relay: the strictest view.
         var relay = ConnectionCredential(hasCertificate: false)
@@ -54,11 +76,8 @@ struct FleetDayTests {
                 let token = try #require(machines[index].life.current)
                 dates.insert(token.issuedAt)
                 #expect(token.issuedAt <= time && time < token.issuedAt + 55 * 60)
-                let header = String(decoding: token.value, as: UTF8.self)
-                let later = Int(time) - Int(AuthenticationTests.now)
-                let own = AuthenticationTests.refusal(
-                    header, &machines[index].connection, &verifier, later: later)
-                let common = AuthenticationTests.refusal(header, &relay, &verifier, later: later)
+                let own = refusal(token, &machines[index].connection, time)
+                let common = refusal(token, &relay, time)
                 #expect(own == nil && common == nil)
             }
         }
