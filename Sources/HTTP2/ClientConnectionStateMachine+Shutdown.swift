@@ -11,10 +11,12 @@ extension ClientConnectionStateMachine {
     }
 
     /// Returns the oldest request without a response; nil if none is open. All calls together visit
-    /// each stream once.
-    public mutating func oldestOpenStream() -> (streamID: UInt32, tag: UInt32)? {
+    /// each stream once. A request without its END_STREAM is not complete, so no server can have
+    /// acted on it.
+    public mutating func oldestOpenStream() -> (streamID: UInt32, tag: UInt32, isComplete: Bool)? {
         guard let slot = streams.oldestSlot() else { return nil }
-        return (streams[slot].id, streams[slot].tag)
+        let stream = streams[slot]
+        return (stream.id, stream.tag, stream.sentCount == stream.payloadCount)
     }
 
     /// Calls `body` with the tag of each request without a response, in no particular order. Visits

@@ -125,12 +125,13 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     /// Treats the requests in flight as lost: they are in doubt, except requests that are still in
-    /// the buffer. The server never sees requests in the buffer, because the driver is given
-    /// no more bytes to send on the connection.
+    /// the buffer or wait for room in a flow-control window. The server never sees the end of these
+    /// requests, because the driver is given no more bytes to send on the connection.
     mutating func loseStreams(_ index: Int, now: Now) {
         var lost = 0
         while let request = connections[index].session.takeInFlight() {
-            let isSent = request.number < connections[index].outbox.firstUnsent
+            let isSent =
+                request.isComplete && request.number < connections[index].outbox.firstUnsent
             if isSent { lost += 1 }
             lose(request.tag, isSent: isSent, now: now)
         }

@@ -63,6 +63,14 @@ extension ReactorStateMachine where Records: ~Copyable {
             if connections[index].trust.lastResponse <= sent {
                 replaceUnresponsive(index, "no response comes in time", now: now)
             }
+        case .starved(let tag):
+            let sent = rows.slab[tag].sentNanoseconds
+            rows.endFlight()
+            requeueUncounted(tag)
+            if connections[index].trust.lastResponse <= sent {
+                replaceUnresponsive(
+                    index, "the server's windows leave no room for a payload", now: now)
+            }
         case .pong:
             connections[index].liveness.recordReply()
             connections[index].trust.recordSign()

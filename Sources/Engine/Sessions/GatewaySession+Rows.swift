@@ -43,9 +43,9 @@ extension GatewaySession {
     }
 
     /// Removes and returns the oldest notification in flight; nil if there is none.
-    mutating func takeInFlight() -> (number: UInt32, tag: RowTag)? {
+    mutating func takeInFlight() -> RequestInFlight? {
         let number = firstIdentifier
-        return popOldest().map { (number, $0) }
+        return popOldest().map { RequestInFlight(number: number, tag: $0, isComplete: true) }
     }
 
     /// Returns the next outcome that follows from elapsed time.

@@ -115,13 +115,14 @@ struct HTTP2Session: ~Copyable {
         if let since = times.waitingSince, sent >= since { return nil }
         guard times.now > sent, times.now - sent > times.requestTimeout else { return nil }
         http.cancelStream(oldest.streamID)
-        return .overdue(oldest.tag)
+        return oldest.isComplete ? .overdue(oldest.tag) : .starved(oldest.tag)
     }
 
-    mutating func takeInFlight() -> (number: UInt32, tag: RowTag)? {
+    mutating func takeInFlight() -> RequestInFlight? {
         guard let oldest = http.oldestOpenStream() else { return nil }
         _ = http.takeOpenStream()
-        return (oldest.streamID, oldest.tag)
+        return RequestInFlight(
+            number: oldest.streamID, tag: oldest.tag, isComplete: oldest.isComplete)
     }
 
     func forEachInFlight(_ body: (RowTag) -> Void) { http.forEachOpenStream(body) }

@@ -190,7 +190,7 @@ struct ProtocolSession: ~Copyable {
     mutating func handleUnwritable() -> Bool { gateway?.value.handleUnwritable() ?? false }
 
     /// Removes and returns the oldest request in flight; nil if there is none.
-    mutating func takeInFlight() -> (number: UInt32, tag: RowTag)? {
+    mutating func takeInFlight() -> RequestInFlight? {
         if respondsToEach { return http2?.value.takeInFlight() }
         return gateway?.value.takeInFlight()
     }

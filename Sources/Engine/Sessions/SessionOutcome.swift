@@ -26,6 +26,9 @@ enum SessionOutcome: Equatable {
     case lost(RowTag)
     /// No response came in time, so the request is in doubt.
     case overdue(RowTag)
+    /// The server's flow-control windows left no room for the rest of the payload in time, so the
+    /// server did not act on the request.
+    case starved(RowTag)
     /// The notification was accepted by silence (legacy gateway). Its latency is unknown.
     case confirmed(RowTag)
     /// An error packet names this notification.
@@ -48,6 +51,15 @@ enum SessionOutcome: Equatable {
     case unreadable
     /// The server stopped reading and did not send a reason within `GatewaySession.brokenLimit`.
     case unexplained
+}
+
+/// A request without a response on a connection that ended.
+struct RequestInFlight {
+    /// Number of the request on its connection: requests from `Outbox.firstUnsent` on never left.
+    var number: UInt32
+    var tag: RowTag
+    /// Whether all of it was written. If not, the server did not act on it.
+    var isComplete: Bool
 }
 
 /// Notification that an error packet names.

@@ -131,4 +131,22 @@ struct UnsentRequestTests {
         #expect(run.requests.map(ScriptedRun.row) == Array(0..<10))
         #expect(try run.rows().allSatisfy { $0.state == .unknown && $0.attempts == 1 })
     }
+
+    @Test(arguments: [false, true])
+    func `A request whose payload finds no room in the server's windows is not in doubt`(
+        hangsUp: Bool
+    ) throws {
+        let run = try ScriptedRun(rows: 3) { $0.requestTimeout = 12 * second }
+        run.streamWindow = 4
+        run.run(for: 5 * second)
+        #expect(run.requests.isEmpty && run.links[0].closed == nil)
+        run.streamWindow = nil
+        if hangsUp { run.hangUp(0) }
+        run.run()
+        #expect(run.requests.map(ScriptedRun.row).sorted() == [0, 1, 2])
+        #expect(run.requests.allSatisfy { $0.connection == 1 })
+        let closed = try #require(run.links[0].closed)
+        #expect(hangsUp ? closed < 6 * second : closed >= 12 * second)
+        #expect(try run.rows().allSatisfy { $0.state == .accepted && $0.attempts == 1 })
+    }
 }
