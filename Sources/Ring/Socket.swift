@@ -9,13 +9,19 @@ public enum Socket {
     /// Creates a TCP socket of the address' family, closed on exec, without Nagle's delay.
     ///
     /// Records are filled before they are sent, so delaying small segments only adds latency.
-    public static func stream(for address: SocketAddress) throws(RingError) -> Int32 {
+    ///
+    /// - Parameter unsentLimit: Number of bytes that the kernel may hold without having sent them
+    ///   (TCP_NOTSENT_LOWAT); the last write may exceed it. nil: as many as its buffers take.
+    public static func stream(
+        for address: SocketAddress, unsentLimit: Int32? = nil
+    ) throws(RingError) -> Int32 {
         let descriptor = socket(
             address.family, Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else {
             throw RingError(.socket, code: errno, subject: address.description)
         }
         set(descriptor, Int32(IPPROTO_TCP), TCP_NODELAY)
+        if let unsentLimit { set(descriptor, Int32(IPPROTO_TCP), TCP_NOTSENT_LOWAT, unsentLimit) }
         return descriptor
     }
 
@@ -109,11 +115,13 @@ public enum Socket {
         _ = Glibc.close(descriptor)
     }
 
-    private static func set(_ descriptor: Int32, _ level: Int32, _ option: Int32) {
-        var on: Int32 = 1
+    private static func set(
+        _ descriptor: Int32, _ level: Int32, _ option: Int32, _ value: Int32 = 1
+    ) {
+        var value = value
         // A failure costs speed or delays a restart, but is harmless. SAFETY: the kernel reads the
-        // four bytes of `on`, a local, during the call.
+        // four bytes of `value`, a local, during the call.
         _ = unsafe setsockopt(
-            descriptor, level, option, &on, socklen_t(MemoryLayout<Int32>.size))
+            descriptor, level, option, &value, socklen_t(MemoryLayout<Int32>.size))
     }
 }

@@ -152,6 +152,30 @@ import Testing
         #expect(on != 0 && fcntl(descriptor, F_GETFD) & FD_CLOEXEC != 0)
     }
 
+    @Test func `The kernel takes little more than the limit of unsent bytes from a writer`() throws
+    {
+        func taken(_ limit: Int32?) throws -> Int {
+            let listener = try Socket.listen(on: .loopback(port: 0))
+            let near = try Socket.stream(
+                for: try Socket.localAddress(of: listener), unsentLimit: limit)
+            defer { for descriptor in [near, listener] { Socket.close(descriptor) } }
+            #expect(Socket.connect(near, to: try Socket.localAddress(of: listener)) == 0)
+            _ = fcntl(near, F_SETFL, O_NONBLOCK)
+            // The peer reads nothing, so all that is beyond its buffer stays unsent.
+            let bytes = [UInt8](repeating: 1, count: 8 << 10)
+            var count = 0
+            while count < 64 << 20 {
+                let written = write(near, bytes, bytes.count)
+                if written < 0 { break }
+                count += written
+            }
+            return count
+        }
+        let limited = try taken(64 << 10)
+        let unlimited = try taken(nil)
+        #expect(limited > 64 << 10 && limited < unlimited / 2, "\(limited) of \(unlimited)")
+    }
+
     @Test func `Several listeners share a port only if both asked for it`() throws {
         let first = try Socket.listen(on: .loopback(port: 0), sharedPort: true)
         let address = try Socket.localAddress(of: first)

@@ -311,13 +311,18 @@ internal import Glibc
         }
     }
 
+    /// Number of bytes of a connection that the kernel may hold without having sent them. If the
+    /// server stops reading, the requests in these bytes are in doubt.
+    private static var unsentLimit: Int32 { 64 << 10 }
+
     private mutating func connect(
         _ slot: Int, to address: SocketAddress, machine: inout ReactorStateMachine<Records>,
         now: Now
     ) {
         precondition(sockets[slot].descriptor < 0 && sockets[slot].pending == 0)
         do {
-            sockets[slot].descriptor = try Socket.stream(for: address)
+            sockets[slot].descriptor = try Socket.stream(
+                for: address, unsentLimit: Self.unsentLimit)
         } catch {
             machine.completed(.connected(connection: slot, errno: error.code), now: now)
             return
