@@ -122,9 +122,21 @@ struct LedgerCommandTests {
             #expect(try lines(reasons, ["--state", "rejected", "--state", "remaining"]) == due)
             #expect(try lines(reasons, ["--state", "accepted"]).isEmpty)
         }
-        #expect(try lines(["unregistered"]).isEmpty, "as APNs spells it")
-        let slip = try campaign.ledger("export", ["--reason", "Unregisterd"])
-        #expect(slip.exitCode == 0 && slip.errors.contains("did you mean Unregistered?"))
+        let output = "\(campaign.directory.path)/none.csv"
+        for (name, nearest) in [
+            ("Unregisterd", "Unregistered"), ("unregistered", "Unregistered"),
+            ("TimeOut", "Timeout"),
+        ] {
+            for more in [["--output", output], ["--follow", "--output", output]] {
+                let slip = try campaign.ledger("export", ["--reason", name] + more)
+                #expect(
+                    slip.exitCode == 2
+                        && slip.errors.contains(
+                            "--reason '\(name)' is not a reason of APNs: did you mean \(nearest)?"),
+                    "\(slip.errors)")
+                #expect(!FileManager.default.fileExists(atPath: output), "nothing is written")
+            }
+        }
         let foreign = try campaign.ledger("export", ["--reason", "QuotaOfTheRelay"])
         #expect(
             foreign.exitCode == 0 && foreign.errors.contains("0 rows are exported"),

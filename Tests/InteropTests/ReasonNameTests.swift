@@ -8,6 +8,8 @@ struct ReasonNameTests {
     /// What the server says, and its name; the last one is cut inside a character.
     static let reasons: [(said: String, name: String)] = [
         ("NewReason", "NewReason"),
+        // A relay's own spelling is not a mistake in `--reason`, because the ledger has it.
+        ("UnRegistered", "UnRegistered"),
         (String(repeating: "x", count: 64), String(repeating: "x", count: 64)),
         (String(repeating: "x", count: 65), String(repeating: "x", count: 64)),
         (String(repeating: "Reason", count: 40), "\(String(repeating: "Reason", count: 10))Reas"),

@@ -210,7 +210,7 @@ enum LedgerCommand {
                     : statistics.countsText + (ledger.broadcastText ?? "")
                         + (statistics.doubtAdvice ?? ""))
         case "export":
-            warnOfUnknown(values.reasons)
+            try refuseMisspelt(values.reasons, ledger)
             try export(ledger, values)
         default: printText(try ledger.verify() + "\n")
         }
@@ -255,15 +255,17 @@ enum LedgerCommand {
         return 0
     }
 
-    /// Warns about a reason that resembles one of APNs' reasons, because it is probably misspelt.
-    /// Other unknown reasons may come from a relay.
-    private static func warnOfUnknown(_ reasons: [String]) {
+    /// Refuses a reason that resembles a known one, because it is probably misspelt. Other unknown
+    /// reasons may come from a relay, and so may every reason that the ledger has.
+    private static func refuseMisspelt(
+        _ reasons: [String], _ ledger: LedgerReader
+    ) throws(BroadsideError) {
+        let known = Reason.allCases.map(\.text)
         for name in reasons where Reason(text: name) == nil {
-            let known = Reason.allCases.map(\.text)
-            guard let nearest = nearestName(to: name, among: known) else { continue }
-            standardErrorLine(
-                "broadside: warning: --reason '\(name)' is not a reason of APNs: did you mean "
-                    + "\(nearest)?")
+            guard let error = Reason.unknown(name, option: "reason", among: known),
+                try ledger.statistics().reasons[name] == nil
+            else { continue }
+            throw error
         }
     }
 
@@ -325,8 +327,11 @@ enum LedgerCommand {
     private static func follow(
         _ path: String, _ values: Values
     ) throws(BroadsideError) -> Int32 {
-        warnOfUnknown(values.reasons)
-        (try? LedgerReader(path: path))?.warnIfOldCopy()
+        // The follower reports a ledger that can't be read.
+        if let ledger = try? LedgerReader(path: path) {
+            try refuseMisspelt(values.reasons, ledger)
+            ledger.warnIfOldCopy()
+        }
         var request = LedgerFollower.Request(ledger: path)
         request.tokens = values.tokens
         request.format = values.format

@@ -108,16 +108,27 @@ enum PruneCommand {
         var reasons: Set<Reason> = []
         for name in text.split(separator: ",", omittingEmptySubsequences: false).map(String.init) {
             guard let reason = Reason(text: name), reason.isFromAPNs else {
-                let nearest = nearestName(to: name, among: reasonsOfAPNs)
-                throw .usage(
-                    "reasons",
-                    "'\(name)' is not a reason of APNs: "
-                        + (nearest.map { "did you mean \($0)?" } ?? "write one such as Unregistered")
-                )
+                throw Reason.unknown(name, option: "reasons", among: reasonsOfAPNs)
+                    ?? .usage(
+                        "reasons",
+                        "'\(name)' is not a reason of APNs: write one such as Unregistered")
             }
             reasons.insert(reason)
         }
         return reasons
+    }
+}
+
+extension Reason {
+    /// Returns the error for a name that is probably a misspelt reason; nil if no reason is near.
+    ///
+    /// - Parameter option: The option with the name, without dashes.
+    static func unknown(
+        _ name: String, option: String, among names: [String]
+    ) -> BroadsideError? {
+        nearestName(to: name, among: names).map {
+            .usage(option, "'\(name)' is not a reason of APNs: did you mean \($0)?")
+        }
     }
 }
 
