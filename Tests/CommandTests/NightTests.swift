@@ -398,7 +398,15 @@ struct NightTests {
         let retried = try nights.run(
             ["--date", nights.date(1), "--retry", "unknown"], at: (2, "08:00"))
         #expect(retried.exitCode == 0, "\(retried.errors)")
+        #expect(retried.errors.contains("night of \(nights.date(1)) continues"))
         #expect(try nights.run(at: (2, "08:01")).exitCode == 0)
+        // Nothing is left to retry.
+        for more in [[], ["--dry-run"]] {
+            let finished = try nights.run(
+                ["--date", nights.date(1), "--retry", "failed,unknown"] + more, at: (2, "08:02"))
+            #expect(finished.exitCode == 0, "\(finished.errors)")
+            #expect(!finished.errors.contains("the night of"), "\(finished.errors)")
+        }
     }
 
     @Test

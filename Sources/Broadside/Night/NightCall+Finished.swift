@@ -164,6 +164,20 @@ extension NightCall {
         options.send.opensNoConnection ? "nothing would be sent" : "nothing is sent"
     }
 
+    /// Whether this start may send rows of a night: it is not finished, or `--retry` reopens rows.
+    func sendsRows(
+        _ date: NightDate, _ history: NightHistory
+    ) throws(BroadsideError) -> Bool {
+        guard isOver(date, history) else { return true }
+        let states = options.send.retry
+        guard !states.isEmpty, let reader = try? LedgerReader(path: folder.ledger(date)) else {
+            return false
+        }
+        let open = try reader.openRows()
+        return states.contains(.failed) && open.failed > 0
+            || states.contains(.unknown) && open.unknown > 0
+    }
+
     /// Whether a night is finished, and these options send no further rows of it.
     func isOver(_ date: NightDate, _ history: NightHistory) -> Bool {
         if history[date]?.state == .removed { return true }

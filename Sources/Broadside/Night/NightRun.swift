@@ -183,8 +183,11 @@ struct NightCall {
             send.ledgerUse = .resumeOrBegin
         }
         let isThere = try LedgerDirectory.isBegunLedgerIfThere(ledger)
-        standardErrorLine(
-            "the night of \(date) would \(isThere ? "continue" : "begin") in \(ledger)")
+        let continues = send.preview == nil ? try sendsRows(date, history) : true
+        if continues {
+            standardErrorLine(
+                "the night of \(date) would \(isThere ? "continue" : "begin") in \(ledger)")
+        }
         if !isThere { warnOfBeginning(date) }
         return try CampaignRun.run(send)
     }
@@ -227,7 +230,7 @@ struct NightCall {
         try refuseRehearsal(ledger, date)
         let isThere = try LedgerDirectory.isBegunLedgerIfThere(ledger)
         if !isThere { warnOfBeginning(date) }
-        if date != today || history[date]?.state == .begun {
+        if date != today || history[date]?.state == .begun, try sendsRows(date, history) {
             standardErrorLine(
                 "the night of \(date) \(isThere ? "continues" : "begins") in \(ledger)")
         }
