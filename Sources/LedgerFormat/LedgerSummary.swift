@@ -13,6 +13,8 @@ public struct LedgerSummary: Sendable {
     /// Rows that are invalid because their device was erased from the ledger's list before a run
     /// read them.
     public private(set) var erasedCount: UInt64 = 0
+    /// Failed and unknown rows that the option `--retry` does not send again.
+    public private(set) var unsendable = UnsendableRows()
 
     /// Rows by the raw value of their state.
     private var numbers = [UInt64](repeating: 0, count: RowState.allCases.count)
@@ -76,6 +78,7 @@ public struct LedgerSummary: Sendable {
         }
         goneCount += other.goneCount
         erasedCount += other.erasedCount
+        unsendable.add(other.unsendable)
         arms.add(other.arms)
         topics.add(other.topics)
         assert(numbers.reduce(0, +) == reservedRowCount, "each reserved row has one state")
@@ -105,6 +108,7 @@ public struct LedgerSummary: Sendable {
                 continue
             }
             numbers[Int(state.rawValue)] += 1
+            unsendable.count(rows[place], isBeyondLimit: number >= campaignRows.end)
             if state.isSettled { addReason(verdicts, at: place) }
         }
         assert(beyondLimit <= reserved && accepted <= reserved, "no more rows than the chunk has")

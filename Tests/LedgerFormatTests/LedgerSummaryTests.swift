@@ -32,6 +32,8 @@ import Testing
         let summary = try summary()
         #expect(numbers(summary) == [10, 4, 2, 0, 1, 3, 0, 0, 1, 1, 4])
         #expect(summary.counts.reasons.codes == [7: 4, 8: 1])
+        // Row 8 is beyond the limit, and row 3 is not.
+        #expect(summary.unsendable[.unknown] == 1 && summary.unsendable[.failed] == 0)
     }
 
     @Test func `Every number of two summaries is in their sum`() throws {
@@ -39,6 +41,7 @@ import Testing
         var both = one
         both.add(one)
         #expect(numbers(both) == numbers(one).map { 2 * $0 })
+        #expect(both.unsendable.beyondLimit[.unknown] == 2)
         #expect(both.counts.reasons.codes == [7: 8, 8: 2])
         both.add(LedgerSummary())
         #expect(numbers(both) == numbers(one).map { 2 * $0 })

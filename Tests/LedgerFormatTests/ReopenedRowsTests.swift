@@ -145,6 +145,8 @@ import Testing
             erased.writer.keep([verdict])
         }
         erased.write()
+        let unsendable = try LedgerSummary(testIndex([erased])).unsendable
+        #expect(unsendable.erased[.failed] == 2 && unsendable[.failed] == 2)
         var plan = ResumePlan(
             index: try testIndex([erased]), lostRows: .record, reopens: Self.both)
         let chunk = RowChunk()

@@ -27,6 +27,7 @@ extension NightCall {
             throw LedgerSession.otherCampaign(reader.directory, difference, options.send)
         }
         let open = try reader.openRows()
+        let retryable = try reader.retryableRows()
         if options.send.summary != nil, !options.send.opensNoConnection {
             try reader.statistics().write(to: options.send, nil)
         }
@@ -39,14 +40,21 @@ extension NightCall {
         standardErrorLine(line)
         try warnIfLate(date, history)
         guard open.failed + open.unknown > 0 else { return ExitCode.complete }
-        let states = [("failed", open.failed), ("unknown", open.unknown)].filter { $0.1 > 0 }
+        let states = [("failed", retryable.failed), ("unknown", retryable.unknown)]
+            .filter { $0.1 > 0 }
+        guard !states.isEmpty else {
+            if let text = try reader.statistics().unsendableRowsText {
+                standardErrorLine("broadside: \(text)")
+            }
+            return ExitCode.openRows
+        }
         let counts = states.map { "\(grouped($0.1)) \($0.0)" }.joined(separator: ", ")
         let names = states.map(\.0).joined(separator: ",")
         standardErrorLine(
             "broadside: rows of the night of \(date) need a decision (\(counts)): run "
                 + "the same command with --date \(date) --retry \(names) to send them "
                 + "again"
-                + (open.unknown > 0 ? ", but unknown rows may have arrived already" : ""))
+                + (retryable.unknown > 0 ? ", but unknown rows may have arrived already" : ""))
         return ExitCode.openRows
     }
 
@@ -173,7 +181,7 @@ extension NightCall {
         guard !states.isEmpty, let reader = try? LedgerReader(path: folder.ledger(date)) else {
             return false
         }
-        let open = try reader.openRows()
+        let open = try reader.retryableRows()
         return states.contains(.failed) && open.failed > 0
             || states.contains(.unknown) && open.unknown > 0
     }

@@ -21,6 +21,7 @@ extension LedgerSession {
         summary.split = manifest.identity.split
         summary.acceptsBySilence = manifest.identity.acceptsBySilence
         summary.take(earlier.counts, rows: manifest.rowCount(with: earlier))
+        summary.unsendable = earlier.unsendable
         summary.retries = manifest.counters.retries
         summary.shortened = manifest.counters.shortened
         summary.reconnects = manifest.counters.reconnects
@@ -66,7 +67,9 @@ extension LedgerSession {
             standardErrorLine(warning)
         }
         let what =
-            cause == .complete ? summary.openRowsText : cause.message(endpoint: plan.hostAndPort)
+            cause == .complete
+            ? summary.openRowsText ?? summary.unsendableRowsText
+            : cause.message(endpoint: plan.hostAndPort)
         let message = what.map { $0 + (advice.lastLine.map { ": \($0)" } ?? "") }
         let code =
             if message == nil {

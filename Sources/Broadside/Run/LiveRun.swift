@@ -411,6 +411,8 @@ struct LiveRun {
         summary.take(
             session.kept + statistics.counts,
             rows: session.rowCount(with: session.earlier, upTo: endRow))
+        // This run settles only rows that it may send, so it adds none.
+        summary.unsendable = session.earlier.unsendable
         try takeOpenRows(&summary, stop: stop, endRow: endRow)
         summary.connections = coordinator.connectionTarget?.total ?? plan.shape.connections
         summary.retries = session.manifest.counters.retries + statistics.retries

@@ -131,7 +131,9 @@ struct RunConclusion {
             return "\(grouped(rest)) rows beyond --limit are in doubt: to send them, resume with a "
                 + "higher limit; to record them as unknown, resume with --on-lost record"
         }
-        if cause == .complete, summary.openRowsText == nil { return summary.lengthAdvice }
+        if cause == .complete, summary.openRowsText == nil {
+            return summary.unsendableRowsText ?? summary.lengthAdvice
+        }
         let what =
             cause == .complete
             ? summary.openRowsText : cause.message(endpoint: plan.hostAndPort)

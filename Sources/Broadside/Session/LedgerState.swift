@@ -96,7 +96,7 @@ struct LedgerState {
 
     private static func reopensAny(_ plan: Plan, _ summary: LedgerSummary) -> Bool {
         RowState.settledStates.contains {
-            plan.options.retry.contains($0) && summary.count($0) > 0
+            plan.options.retry.contains($0) && summary.count($0) > summary.unsendable[$0]
         }
     }
 }

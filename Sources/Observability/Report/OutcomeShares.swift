@@ -40,6 +40,8 @@ struct OutcomeShares {
     let all: UInt64
     /// Number of settled rows that were sent: all except skipped and invalid rows.
     let sent: UInt64
+    /// Number of failed and unknown rows that the option `--retry` sends again.
+    private let retryable: UInt64
     private let isInProgress: Bool
 
     /// Highest normal share of bad tokens among the sent rows.
@@ -61,6 +63,7 @@ struct OutcomeShares {
         ]
         all = counts.values.reduce(0, &+)
         sent = summary.counts.sent
+        retryable = summary.retryable(.failed) &+ summary.retryable(.unknown)
         self.isInProgress = isInProgress
         assert(counts.count == Part.allCases.count, "each part has its count")
         assert(dead + bad <= sent, "only rows that were sent have responses")
@@ -85,7 +88,9 @@ struct OutcomeShares {
 
     /// The groups about which the operator has to decide, the largest first.
     var decisions: [(part: Part, count: UInt64)] {
-        Part.allCases.filter { needsDecision($0) && count($0) > 0 }.map { ($0, count($0)) }
+        Part.allCases.filter { needsDecision($0) }
+            .map { ($0, $0 == .undecided ? retryable : count($0)) }
+            .filter { $0.1 > 0 }
             .sorted { $0.count > $1.count }
     }
 }

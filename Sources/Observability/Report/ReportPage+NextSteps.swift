@@ -78,11 +78,13 @@ extension ReportPage {
     /// there are no such rows.
     private var retryable: String? {
         let summary = data.summary
-        let texts = [(summary.failed, "failed"), (summary.unknown, "unknown")].filter { $0.0 > 0 }
+        let unknown = summary.retryable(.unknown)
+        let texts = [(summary.retryable(.failed), "failed"), (unknown, "unknown")]
+            .filter { $0.0 > 0 }
             .map { "\(grouped($0.0)) row\($0.0 == 1 ? "" : "s") ended \($0.1)" }
         guard !texts.isEmpty else { return nil }
         return texts.joined(separator: ", and ") + "."
-            + (summary.unknown > 0
+            + (unknown > 0
                 ? " A row that is unknown may have reached its device already." : "")
     }
 }

@@ -1,6 +1,7 @@
 import BroadsideLedgerFormat
 public import BroadsideLedgers
 import BroadsidePolicy
+import BroadsideRows
 public import BroadsideSupport
 
 extension LedgerReader {
@@ -38,6 +39,7 @@ extension LedgerReader {
         result.acceptsBySilence = manifest.identity.acceptsBySilence
         result.broadcast = broadcast
         result.take(summary.counts, rows: rows)
+        result.unsendable = summary.unsendable
         // The one row of a broadcast is the campaign as a whole.
         if broadcast != nil, result.rejected > 0, result.outcome == .complete {
             result.outcome = .aborted
@@ -69,6 +71,16 @@ extension LedgerReader {
         }
         let summary = try statistics()
         return (summary.failed, summary.unknown)
+    }
+
+    /// In a finished campaign, the number of failed rows and of unknown rows that the option
+    /// `--retry` sends again. Devices may have been erased after the record of the run's end, so the
+    /// rows are counted.
+    package func retryableRows() throws(BroadsideError) -> (failed: UInt64, unknown: UInt64) {
+        let open = try openRows()
+        guard open.failed + open.unknown > 0 else { return open }
+        let summary = try statistics()
+        return (summary.retryable(.failed), summary.retryable(.unknown))
     }
 
     /// Whether the latest run of the ledger, or of a shard or part, did not record its end.

@@ -52,7 +52,12 @@ extension StopAdvice.Circumstances {
 extension Summary {
     /// The states with rows that a resumed run sends again only on request (`--retry`).
     package var openStates: [RowState] {
-        [.failed, .unknown].filter { counts[$0] > 0 }
+        [.failed, .unknown].filter { retryable($0) > 0 }
+    }
+
+    /// Number of rows in a state, failed or unknown, that the option `--retry` sends again.
+    package func retryable(_ state: RowState) -> UInt64 {
+        counts[state] - min(counts[state], unsendable[state])
     }
 
     /// Number of devices that have or may have got the notification.
@@ -188,9 +193,25 @@ extension Summary {
     /// Number of rows per open state, as text; nil if there are none.
     package var openRowsText: String? {
         let texts = openStates.map { state in
-            counts[state] == 1
-                ? "1 row is \(state.name)" : "\(counts[state]) rows are \(state.name)"
+            retryable(state) == 1
+                ? "1 row is \(state.name)" : "\(retryable(state)) rows are \(state.name)"
         }
         return texts.isEmpty ? nil : texts.joined(separator: ", ")
+    }
+
+    /// Number of the failed and unknown rows that the option `--retry` does not send again, as text;
+    /// nil if there are none.
+    package var unsendableRowsText: String? {
+        let texts = [RowState.failed, .unknown].flatMap { state in
+            let erased = unsendable.erased[state]
+            return [
+                (erased, state, "of \(erased == 1 ? "an erased device" : "erased devices")"),
+                (unsendable.beyondLimit[state], state, "beyond --limit"),
+            ]
+        }.filter { $0.0 > 0 }.map { count, state, which in
+            "\(count) \(state.name) row\(count == 1 ? "" : "s") \(which)"
+        }
+        return texts.isEmpty
+            ? nil : "--retry does not send again: " + texts.joined(separator: ", ")
     }
 }

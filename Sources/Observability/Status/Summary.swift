@@ -81,6 +81,8 @@ public struct Summary: Sendable, Encodable {
     public var rows: UInt64?
     /// Row counts by state, over all runs. Of the unsettled states, only `inDoubt` is counted.
     package var counts = RowCounts()
+    /// Failed and unknown rows that the option `--retry` does not send again.
+    package var unsendable = UnsendableRows()
     /// Rows that APNs accepted (200).
     public var accepted: UInt64 { counts[.accepted] }
     /// Rows that APNs refused permanently.

@@ -1,4 +1,5 @@
 import BroadsideAPNs
+import BroadsideLedgerFormat
 import BroadsidePolicy
 import BroadsideRows
 import Testing
@@ -33,6 +34,34 @@ import Testing
         _ reason: Reason?, _ status: UInt16 = 403, isCredential: Bool = true
     ) -> StopCause.Refusal {
         .init(status: status, reason: reason, isCredential: isCredential)
+    }
+
+    @Test func `Rows that a retry does not send are in no advice to retry`() {
+        var counts = RowCounts()
+        (counts[.failed], counts[.unknown]) = (3, 2)
+        var summary = Summary(campaign: 1, outcome: .complete)
+        summary.take(counts, rows: 5)
+        func advice() -> String? {
+            var circumstances = StopAdvice.Circumstances(
+                wasAnswered: true, hasEndpoint: false, environment: "production", isBinary: false,
+                ledger: "tonight")
+            circumstances.take(summary)
+            return StopAdvice(.complete, circumstances).lastLine
+        }
+        #expect(summary.openRowsText == "3 rows are failed, 2 rows are unknown")
+        #expect(advice()?.hasPrefix("--resume --retry failed,unknown sends") == true)
+        #expect(summary.unsendableRowsText == nil)
+        (summary.unsendable.erased[.failed], summary.unsendable.beyondLimit[.unknown]) = (2, 2)
+        #expect(summary.openRowsText == "1 row is failed")
+        #expect(advice() == "--resume --retry failed sends them again")
+        #expect(OutcomeShares(summary, isInProgress: false).decisions.map(\.count) == [1])
+        summary.unsendable.erased[.failed] = 3
+        #expect(summary.openRowsText == nil && advice() == nil)
+        #expect(OutcomeShares(summary, isInProgress: false).decisions.isEmpty)
+        #expect(
+            summary.unsendableRowsText
+                == "--retry does not send again: 3 failed rows of erased devices, "
+                + "2 unknown rows beyond --limit")
     }
 
     /// Causes after which the same command line sends what is left.
