@@ -241,6 +241,9 @@ struct StatusTests {
                 "nights/whole": "complete", "nights/damaged": "unreadable",
             ], "\(found)")
         #expect(try lines(all)["nights/damaged"]?.error != nil)
+        let killed = try Broadside.run(
+            ["ledger", "stats", "--ledger", path("killed")], in: directory)
+        #expect(killed.output.contains(": interrupted\n"), "\(killed.output)")
         for name in ["nights/notes", "nowhere", "nights/whole/manifest.json"] {
             let wrong = try status([name], in: directory)
             #expect(wrong.exitCode == 2 && wrong.errors.contains(name), "\(wrong.errors)")

@@ -139,6 +139,7 @@ extension Summary {
             guard let known = try? reading.statistics() else { return nil }
             summary = known
             summary.outcome = .stopped
+            summary.wasKilled = false
         }
         summary.take(
             use: ProcessUse.now(), statistics: RunStatistics(), latency: LatencyCounts(),

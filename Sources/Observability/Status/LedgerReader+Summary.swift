@@ -31,6 +31,7 @@ extension LedgerReader {
         let telemetry = Telemetry.read(from: directory)
         var result = Summary(
             campaign: manifest.campaignNumber, outcome: outcome(telemetry, isOurs: isOurs))
+        result.wasKilled = wasKilled
         result.name = name
         result.labels = manifest.labels ?? [:]
         if manifest.shards == nil { result.guards = GuardStatus(manifest) }

@@ -77,6 +77,8 @@ public struct Summary: Sendable, Encodable {
     public var labels: [String: String] = [:]
     /// Outcome of the run.
     public var outcome: Outcome
+    /// Whether the latest run did not record its end because it was killed. Not a key of the JSON.
+    package var wasKilled = false
     /// Number of rows in the list; nil if a second signal interrupted their count.
     public var rows: UInt64?
     /// Row counts by state, over all runs. Of the unsettled states, only `inDoubt` is counted.
@@ -318,7 +320,9 @@ public struct Summary: Sendable, Encodable {
 
     /// Human-readable text with the counts.
     public var countsText: String {
-        var text = "campaign \(campaign): \(outcome.rawValue)\n"
+        // `broadside status` and the report use the same word.
+        let word = outcome == .stopped && wasKilled ? Telemetry.interrupted : outcome.rawValue
+        var text = "campaign \(campaign): \(word)\n"
         text += line("rows", rows.map { grouped($0) } ?? "not known before the list is read")
         text += line("accepted", "\(grouped(accepted))\(acceptsBySilence ? ", by silence" : "")")
         if let uniqueID { text += line("unique id", uniqueID) }

@@ -282,6 +282,16 @@ import Testing
     }
 
     /// A short run has one sample, taken before its first request or behind its last response.
+    @Test func `A killed run is interrupted in the text, and stopped in the JSON`() {
+        var summary = Summary(campaign: 1, outcome: .stopped)
+        #expect(summary.countsText.contains(": stopped\n"))
+        summary.wasKilled = true
+        #expect(summary.countsText.contains(": interrupted\n"), "\(summary.countsText)")
+        #expect(String(decoding: summary.json(), as: UTF8.self).contains("\"stopped\""))
+        summary.outcome = .aborted
+        #expect(summary.countsText.contains(": aborted\n"), "\(summary.countsText)")
+    }
+
     @Test func `Rows in doubt are not said to be unsent because few were seen in flight`() {
         var telemetry = Telemetry()
         telemetry.begin(1, atMilliseconds: 1_000_000, settings: [])
