@@ -16,6 +16,11 @@ public enum ForeignFile: Sendable, Equatable, CaseIterable {
     case xml
     /// Statements that fill a table, such as those of `pg_dump` and `mysqldump`.
     case sqlDump
+    /// A private key in PEM (RFC 7468), such as a .p8 file.
+    case privateKey
+    case certificate
+    case certificateRequest
+    case publicKey
     /// UTF-16 with a byte-order mark.
     case utf16
     /// UTF-32 with a byte-order mark.
@@ -40,6 +45,7 @@ public enum ForeignFile: Sendable, Equatable, CaseIterable {
         if isTar(bytes) { return .tar }
         if let unmarked = unmarkedUTF16(bytes) { return unmarked }
         if isSQLDump(bytes) { return .sqlDump }
+        if let kind = pem(bytes, isDelimited: isDelimited) { return kind }
         if let markup = markup(bytes) { return markup }
         if isDelimited { return nil }
         var text = bytes[...]
@@ -71,6 +77,33 @@ public enum ForeignFile: Sendable, Equatable, CaseIterable {
     }
 
     private static let markupByteCount = 1_024
+
+    /// Detects a key or a certificate in PEM by the line before its first block. Other text may come
+    /// before that line, but no device token may: such a file is a list with a line too much.
+    private static func pem(_ bytes: [UInt8], isDelimited: Bool) -> ForeignFile? {
+        let mark = ListFormat.byteOrderMark
+        let text = bytes.dropFirst(bytes.starts(with: mark) ? mark.count : 0).drop { $0 <= 0x20 }
+        // A column of a table may contain certificates.
+        let lines = text.split(separator: UInt8(ascii: "\n"), maxSplits: isDelimited ? 1 : pemLines)
+        for line in lines.prefix(isDelimited ? 1 : pemLines) {
+            var line = line
+            while let last = line.last, last <= 0x20 { line.removeLast() }
+            if ForeignToken.isLongToken(line) { return nil }
+            guard line.starts(with: "-----BEGIN ".utf8) else { continue }
+            let label = String(decoding: line.dropFirst(11), as: UTF8.self)
+            if let found = pemLabels.first(where: { label.hasSuffix($0.0) }) { return found.1 }
+        }
+        return nil
+    }
+
+    /// Number of lines within which the first block in PEM begins. The text of a certificate, as
+    /// OpenSSL writes it before the block, is shorter.
+    private static let pemLines = 1_000
+
+    private static let pemLabels: [(String, ForeignFile)] = [
+        ("PRIVATE KEY-----", .privateKey), ("CERTIFICATE REQUEST-----", .certificateRequest),
+        ("CERTIFICATE-----", .certificate), ("PUBLIC KEY-----", .publicKey),
+    ]
 
     /// Error code in the XML response of a storage service, such as `NoSuchKey` of Amazon S3; nil if
     /// the file is no such response.
@@ -173,6 +206,10 @@ public enum ForeignFile: Sendable, Equatable, CaseIterable {
         case .html: "an HTML page"
         case .xml: "an XML document"
         case .sqlDump: "an SQL dump"
+        case .privateKey: "a private key (PEM)"
+        case .certificate: "a certificate (PEM)"
+        case .certificateRequest: "a certificate request (PEM)"
+        case .publicKey: "a public key (PEM)"
         case .utf16: "UTF-16 text"
         case .utf32: "UTF-32 text"
         case .utf16LittleEndian: "UTF-16 text (little-endian, without a byte-order mark)"
@@ -204,7 +241,8 @@ public enum ForeignFile: Sendable, Equatable, CaseIterable {
         case .bzip2: decompress("bzip2")
         case .sevenZip: "decompress it: \(direct)"
         case .lz4: decompress("lz4")
-        case .pdf: "name a list of tokens"
+        case .pdf, .privateKey, .certificate, .certificateRequest, .publicKey:
+            "name a list of tokens"
         case .html: "is it a login or error page? Download the list again"
         case .xml: "write its device tokens as CSV, or one per line"
         case .sqlDump: "let the database write the list as CSV, as psql --csv does"

@@ -20,6 +20,12 @@ import Testing
         ("copy d (token) from stdin with csv;\n", .sqlDump),
         ("/*!40101 SET x */;\nDROP TABLE d;\nINSERT INTO `d` VALUES (1,'ab');\n", .sqlDump),
         ("INSERT INTO d VALUES ('ab');\n", .sqlDump), ("token\nINSERT INTO d\n", nil),
+        ("-----BEGIN PRIVATE KEY-----\nMIGH\n-----END PRIVATE KEY-----\n", .privateKey),
+        ("\u{feff}\n-----BEGIN EC PRIVATE KEY-----\r\nMHcC\r\n", .privateKey),
+        ("-----BEGIN CERTIFICATE-----\nMIIC\n", .certificate),
+        ("-----BEGIN CERTIFICATE REQUEST-----\nMIIC", .certificateRequest),
+        ("-----BEGIN PUBLIC KEY-----\n", .publicKey),
+        ("-----BEGIN TOKENS-----\nab\n", nil), ("-----BEGIN CERTIFICATE\nab\n", nil),
         ("SET,token\n1,ab\n", nil), ("USE THIS,token\n1,ab\n", nil), ("-- ab\nab\n", nil),
     ]
 
@@ -48,6 +54,18 @@ import Testing
         }
         let code = text.contains("NoSuchKey") ? "NoSuchKey" : nil
         #expect(ForeignFile.storageError(Array(text.utf8)) == code)
+    }
+
+    @Test func `A key after other text is recognized, but not one after a device token`() {
+        let key = "-----BEGIN PRIVATE KEY-----\nMIGH\n"
+        func kind(_ text: String, isDelimited: Bool = false) -> ForeignFile? {
+            ForeignFile.detect(Array(text.utf8), isDelimited: isDelimited)
+        }
+        #expect(kind("Bag Attributes: <No Attributes>\n\n\(key)") == .privateKey)
+        let token = String(repeating: "c6", count: 32)
+        #expect(kind("\(token)\n\(key)") == nil)
+        // A multi-line field of a table.
+        #expect(kind("token,key\n\(token),\"\n\(key)\"\n", isDelimited: true) == nil)
     }
 
     @Test func `What a row has is named without another word for rows`() {
