@@ -32,6 +32,23 @@ public enum Socket {
     public static func listen(
         on address: SocketAddress, backlog: Int32 = 1024, sharedPort: Bool = false
     ) throws(RingError) -> Int32 {
+        let descriptor = try bound(to: address, sharedPort: sharedPort)
+        guard Glibc.listen(descriptor, backlog) == 0 else {
+            let code = errno
+            close(descriptor)
+            throw RingError(.listen, code: code, subject: address.description)
+        }
+        return descriptor
+    }
+
+    /// Checks that a socket could listen on an address. No connection is accepted meanwhile.
+    public static func checkFree(_ address: SocketAddress) throws(RingError) {
+        close(try bound(to: address, sharedPort: false))
+    }
+
+    private static func bound(
+        to address: SocketAddress, sharedPort: Bool
+    ) throws(RingError) -> Int32 {
         let descriptor = try stream(for: address)
         set(descriptor, SOL_SOCKET, SO_REUSEADDR)
         if sharedPort { set(descriptor, SOL_SOCKET, SO_REUSEPORT) }
@@ -40,11 +57,6 @@ public enum Socket {
             let code = errno
             close(descriptor)
             throw RingError(.bind, code: code, subject: address.description)
-        }
-        guard Glibc.listen(descriptor, backlog) == 0 else {
-            let code = errno
-            close(descriptor)
-            throw RingError(.listen, code: code, subject: address.description)
         }
         return descriptor
     }

@@ -78,6 +78,30 @@ import Testing
         #expect(state.keyID.count == 10 && state.teamID.count == 10)
     }
 
+    @Test func `A start on a port that is taken leaves no state directory`() throws {
+        let running = try EndpointHarness()
+        for path in [
+            \SimulatorOptions.binaryListen, \.feedbackListen, \.controlListen,
+        ] {
+            let folder = Folder()
+            var options = SimulatorOptions(state: folder.file("state"))
+            options.listen = "127.0.0.1:0"
+            options.binaryListen = "127.0.0.1:0"
+            options[keyPath: path] = running.endpoint.address
+            #expect(throws: SimulatorError.self) { try ProviderEndpoint(options) }
+            #expect(!FileManager.default.fileExists(atPath: folder.file("state")))
+        }
+        let folder = Folder()
+        var options = SimulatorOptions(state: folder.file("state"))
+        options.listen = running.endpoint.address
+        #expect(throws: SimulatorError.self) { try ProviderEndpoint(options) }
+        #expect(!FileManager.default.fileExists(atPath: folder.file("state")))
+        // The port is free after the check.
+        _ = running.stop()
+        _ = try ProviderEndpoint(options).stop()
+        #expect(FileManager.default.fileExists(atPath: folder.file("state")))
+    }
+
     @Test func `A malformed config.json is exit 2`() throws {
         let folder = Folder()
         _ = try folder.write("config.json", "{\"key_id\": 1}")

@@ -33,6 +33,7 @@ public final class ProviderEndpoint: Sendable {
     public init(_ options: SimulatorOptions) throws(SimulatorError) {
         try options.validate()
         self.options = options
+        try Self.checkAddresses(options)
         if options.raisesProcessLimits { ResourceLimits.raise() }
         let state = try StateDirectory(path: options.state, serverNames: options.serverNames)
         self.state = state
@@ -330,6 +331,24 @@ public final class ProviderEndpoint: Sendable {
 
     private var files: [String] {
         ["--tokens", "TOKENS", "--payload", "PAYLOAD", "--ledger", "LEDGER"]
+    }
+
+    /// Checks that the ports are free, before the state directory is filled. Otherwise, a start with
+    /// a wrong port would leave a new directory.
+    private static func checkAddresses(_ options: SimulatorOptions) throws(SimulatorError) {
+        for (option, listen) in [
+            ("listen", options.listen), ("binary-listen", options.binaryListen),
+            ("feedback-listen", options.feedbackListen),
+            ("control-listen", options.controlListen),
+        ] {
+            guard let listen else { continue }
+            let address = try SimulatorOptions.address(listen, option: option)
+            do throws(RingError) {
+                try Socket.checkFree(address)
+            } catch {
+                throw SimulatorError("--\(option): \(error.description)", exitCode: 1)
+            }
+        }
     }
 
     private static func listen(_ options: SimulatorOptions) throws(SimulatorError) -> [Int32] {
