@@ -100,6 +100,32 @@ import Testing
         }
     }
 
+    @Test(
+        arguments: [
+            (#"aa,{"a":1,"b":2},Rome"#, 1), (#"aa,{x,y},Rome"#, 1), (#"aa,[1,[2,3]],Rome"#, 1),
+            (#"[1,2],{"a":"},{","b":2},"x,y""#, 0), (#"aa,Rome,{"a":"\"x","b":[1,2]}"#, 2),
+            // The braces do not explain the number of fields.
+            (#"aa,{"a":1,"b":2},Rome,more"#, nil), (#"aa,{x},Rome,more"#, nil),
+            (#"aa,{x,Rome,more"#, nil), (#"aa,{x,y}z,Rome"#, nil), (#"aa,"x"y,Rome"#, nil),
+            (#"aa,"open,Rome"#, nil), ("aa,b,c,d", nil),
+        ] as [(String, Int?)])
+    func `An object or array without quotes is found if it explains the number of fields`(
+        row: String, field: Int?
+    ) throws {
+        let layout = try RowLayout(
+            format: .csv, names: ["token"], header: Array("token,meta,city".utf8))
+        let pool = ChunkPool(limit: 2)
+        var splitter = RowSplitter(format: .csv, pool: pool)
+        var reader = RowReader(layout: layout)
+        var found: [Int?] = []
+        cut(&splitter, pool: pool, pieces: [Array("token,meta,city\n\(row)\n".utf8)]) { chunk in
+            reader.open(chunk)
+            while let row = reader.next() { found.append(reader.unquotedBrackets(row)) }
+            _ = reader.close()
+        }
+        #expect(found == [field])
+    }
+
     @Test func `A column that the header lacks is named with the columns there are`() {
         #expect(
             throws: RowLayout.HeaderError.missing("device", columns: ["token", "name"])

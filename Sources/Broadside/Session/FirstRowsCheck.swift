@@ -37,6 +37,9 @@ struct FirstRowsCheck {
         /// Whether the row is malformed and escapes quotes with backslashes instead of doubling
         /// them.
         var escapesQuotes: Bool
+        /// Index of the field of a malformed row that is an object or array without quotes; nil if
+        /// there is none.
+        var bracketedField: Int?
         /// Kind of the description of an NSData in a malformed row; nil if there is none.
         var description: ForeignToken?
     }
@@ -209,6 +212,7 @@ extension FirstRowsCheck.Sample {
         if finding.reason == .malformedRow {
             let start = [UInt8](reader.text(of: row)).prefix(ForeignToken.excerptByteCount)
             description = ForeignToken.description(in: Array(start))
+            bracketedField = reader.unquotedBrackets(row)
         }
         if reader.field(0).form == .unusable {
             jsonProblem = PayloadCheck.syntaxProblem(reader.text(of: row))
@@ -279,6 +283,17 @@ extension FirstRowsCheck.Sample {
                     "the row on line \(line) breaks the rules of its format",
                     "such rows have \(description.content), which are not in quotes: "
                         + "\(description.advice(isColumn: true))."
+                )
+            }
+            if let bracketedField {
+                let names = (try? list.columnNames()) ?? []
+                let name =
+                    names.indices.contains(bracketedField)
+                    ? "column '\(printable(names[bracketedField], limit: 40))'"
+                    : "field \(bracketedField + 1)"
+                return (
+                    "\(name) on line \(line) is an array or object, which is not in quotes",
+                    "put such values in quotes, and write quotes in them twice (\"\")."
                 )
             }
             return (
