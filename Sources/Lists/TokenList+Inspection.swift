@@ -51,6 +51,9 @@ extension TokenList {
         // A table for several platforms may begin with rows of another platform.
         let found = try firstTokenLine()
         guard found.line == nil, found.isComplete else { return }
+        if format == .jsonl, try isWholeLine(first.line) {
+            throw refusal(ofLines: kind, firstLine: first.line)
+        }
         throw refusal(of: kind, firstLine: first.line, text: tokenExcerpt(text))
     }
 
@@ -77,6 +80,34 @@ extension TokenList {
             name,
             " holds \(kind.name(withExample: text))\(column), the first on line \(firstLine): "
                 + kind.remedy(command, isColumn: format != .lines))
+    }
+
+    /// Returns the error for JSON Lines whose lines are texts of the given kind, such as JSON
+    /// strings, and not objects.
+    private func refusal(ofLines kind: ForeignToken, firstLine: UInt64) -> BroadsideError {
+        let option =
+            name.isOf(option: "suppress")
+            ? "let the name of a file with one token per line end in .txt"
+            : "a list with one token per line needs --format lines"
+        return .request(
+            name,
+            " holds \(kind.name), the first on line \(firstLine), but each line of JSON Lines must "
+                + "be an object: \(kind.advice(isColumn: false)); \(option)")
+    }
+
+    /// Whether a line of JSON Lines, among the first rows, is not an object, so that the whole line
+    /// counts as the text of its token.
+    private func isWholeLine(_ line: UInt64) throws(BroadsideError) -> Bool {
+        var isWhole = false
+        try readFirstRows { (row, reader) in
+            guard row.line == line else { return row.line < line }
+            let field = reader.field(0)
+            let text = reader.text(of: row)
+            isWhole =
+                field.form == .unusable && reader.value(field).elementsEqual([UInt8](text))
+            return false
+        }
+        return isWhole
     }
 
     /// Maximum number of rows that are searched for a device token. Reading them takes a few

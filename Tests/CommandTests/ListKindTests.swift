@@ -37,6 +37,17 @@ struct ListKindTests {
             ["base64 in column 'token'", "write that column in hexadecimal"]
         ),
         ("quoted.txt", Array("\"\(token)\"\n'\(token)'\n".utf8), ["in quotes", "line 1"]),
+        (
+            "strings.jsonl", Array("\"\(token)\"\n\"\(token)\"\n".utf8),
+            [
+                "in quotes, the first on line 1, but each line of JSON Lines must be an object: "
+                    + "remove the quotes; ", "one token per line",
+            ]
+        ),
+        (
+            "quoted.jsonl", Array("{\"token\":\"'\(token)'\"}\n".utf8),
+            ["in quotes in column 'token'", "from that column"]
+        ),
         ("prefix.txt", Array("0x\(token)\n".utf8), ["0x"]),
         ("uuid.txt", Array("123E4567-E89B-12D3-A456-426614174000\n".utf8), ["UUID"]),
         (
