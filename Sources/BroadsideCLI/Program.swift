@@ -1,5 +1,6 @@
 import BroadsideCampaigns
 import BroadsideSupport
+import Glibc
 
 /// Command line as a whole: the list of commands, and the selection of one.
 enum Program {
@@ -54,10 +55,7 @@ enum Program {
     /// - Throws: Exit code 1 if the system does not give them. Exit code 2 if one is not valid
     ///   UTF-8, because its text would be the name of another file.
     static func arguments() throws(BroadsideError) -> [String] {
-        guard CommandLine.argc > 0 else {
-            throw BroadsideError(
-                "the arguments can't be read: mount /proc", exitCode: ExitCode.failure)
-        }
+        guard CommandLine.argc > 0 else { throw lackOfArguments }
         let arguments = CommandLine.arguments
         for (number, text) in arguments.enumerated() {
             // SAFETY: the array has as many C strings as there are arguments; nothing changes them.
@@ -69,6 +67,28 @@ enum Program {
                     + "UTF-8")
         }
         return Array(arguments.dropFirst())
+    }
+
+    /// The error for a process whose arguments Swift's runtime did not find. The runtime searches the
+    /// process's stack, whose addresses are in a file of /proc.
+    private static var lackOfArguments: BroadsideError {
+        let map = "/proc/self/maps"
+        let descriptor = SystemCall.open(map, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            return BroadsideError(
+                "the arguments can't be read: \(map): "
+                    + FileFailure.message(
+                        errno: errno, errno == ENOENT ? "mount /proc" : "make it readable"),
+                exitCode: ExitCode.failure)
+        }
+        close(descriptor)
+        let advice =
+            SystemCall.environment("LD_PRELOAD") == nil
+            ? "start the command in another environment"
+            : "is a library in LD_PRELOAD the cause? Start the command without it"
+        return BroadsideError(
+            "the arguments can't be found in this process's memory, although \(map) can be read: "
+                + advice, exitCode: ExitCode.failure)
     }
 
     static func run(_ arguments: [String]) throws(BroadsideError) -> Int32 {

@@ -159,6 +159,35 @@ struct ResourceLimitTests {
             "\(refused.errors)")
     }
 
+    /// Whether this user may mount file systems that no other process sees.
+    private static let canMount =
+        (try? Subprocess.run(
+            "unshare", ["--mount", "mount", "-t", "tmpfs", "none", "/proc"],
+            in: TemporaryDirectory())) != nil
+
+    @Test(
+        .enabled(if: canMount, "mounting is not allowed here"),
+        arguments: [
+            (
+                "mount -t tmpfs none /proc",
+                "read: /proc/self/maps: No such file or directory: mount /proc"
+            ),
+            (
+                "touch empty && mount --bind empty /proc/$$/maps",
+                "in this process's memory, although /proc/self/maps can be read: start"
+            ),
+        ])
+    func `If the arguments can't be found, the message says whether /proc can be read`(
+        mount: String, message: String
+    ) throws {
+        let refused = try Subprocess(
+            "unshare",
+            ["--mount", "bash", "-c", "\(mount) && exec \"$0\" --version", Broadside.path()],
+            in: TemporaryDirectory()
+        ).wait(limit: 60)
+        #expect(refused.exitCode == 1 && refused.errors.contains(message), "\(refused.errors)")
+    }
+
     @Test func `Soft limits of files and locked memory are raised`() throws {
         let server = try Nghttpd(isVerbose: false)
         let campaign = try Campaign(rows: 300)
