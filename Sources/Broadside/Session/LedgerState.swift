@@ -56,12 +56,13 @@ struct LedgerState {
         defer { directory.patience.endsOnSignals = false }
         do throws(LedgerError) {
             var index = try LedgerIndex(segments: segments, manifest: manifest)
-            if !isOver { index.rows.limit = rows.limit }
+            // Rows beyond a limit are counted separately: by this run's limit if it sends any.
+            let earlierLimit = index.rows.limit
+            if !isOver || !plan.options.retry.isEmpty { index.rows.limit = rows.limit }
             var summary = try LedgerSummary(index)
             isFinished = isOver && !Self.reopensAny(plan, summary)
-            if !isFinished, index.rows.limit != rows.limit {
-                // Rows beyond a limit are counted separately, by this run's limit.
-                index.rows.limit = rows.limit
+            if isFinished, index.rows.limit != earlierLimit {
+                index.rows.limit = earlierLimit
                 summary = try LedgerSummary(index)
             }
             keptOfProcess =
