@@ -1,3 +1,4 @@
+public import BroadsidePolicy
 internal import BroadsidePrimitives
 public import BroadsideRows
 internal import CBroadsideDeflate
@@ -205,6 +206,19 @@ public struct Manifest: Codable, Hashable, Sendable {
         epochs[epochs.count - 1].segments = lengths
         epochs[epochs.count - 1].stop = stop
         self.isFinished = isFinished
+    }
+
+    /// Replaces the cause of the latest run's end if exactly one of both causes is that the campaign
+    /// or its list is wrong. Another start has judged the same rows with other options.
+    ///
+    /// - Returns: Whether the manifest has changed. It does not change if that run recorded no
+    ///   cause, or one that this version does not know.
+    public mutating func replaceStop(_ cause: StopCause) -> Bool {
+        guard let last = epochs.last?.stop, let known = last.cause,
+            known.isAbort != cause.isAbort
+        else { return false }
+        epochs[epochs.count - 1].stop = StopRecord(cause, wasAnswered: last.wasAnswered)
+        return true
     }
 
     /// Rows of the list that the campaign covers.

@@ -192,7 +192,9 @@ struct InvalidListTests {
             #expect(again.errors.contains("3,000 of the first 4,000 rows"), "\(again.errors)")
             #expect(again.errors.contains("--max-invalid"), "\(again.errors)")
             #expect(try SendSummary(json: again.output).outcome == "aborted")
-            #expect(try String(contentsOfFile: page, encoding: .utf8).contains("Ended early"))
+            let text = try String(contentsOfFile: page, encoding: .utf8)
+            #expect(text.contains("All 4,000 rows are settled, but 3,000 of the first 4,000 rows"))
+            #expect(text.contains("If the list is right as it is, record the campaign as complete"))
         }
         let wanted = try campaign.send(
             to: server.endpoint,
@@ -205,7 +207,20 @@ struct InvalidListTests {
             wanted.errorLines.count == 1 && wanted.errors.contains("nothing is sent"),
             "\(wanted.errors)")
         #expect(try SendSummary(json: wanted.output).outcome == "complete")
-        #expect(try !String(contentsOfFile: page, encoding: .utf8).contains("Ended early"))
+        #expect(try !String(contentsOfFile: page, encoding: .utf8).contains("are settled, but"))
+        // All commands report the outcome of the latest call.
+        func expectAll(_ outcome: String) throws {
+            #expect(try counts(campaign).outcome == outcome)
+            let status = try Broadside.run(["status", campaign.ledger], in: campaign.directory)
+            #expect(status.output.contains(outcome), "\(status.output)")
+            let report = try Broadside.run(
+                ["report", "--ledger", campaign.ledger], in: campaign.directory)
+            #expect(report.output.contains(">\(outcome), 25.0% accepted"), "\(outcome)")
+        }
+        try expectAll("complete")
+        let plain = try campaign.send(to: server.endpoint, ["--tokens", list, "--resume"])
+        #expect(plain.exitCode == 4, "\(plain.errors)")
+        try expectAll("aborted")
         let others = try campaign.directory.write(
             Self.lines(1_000) { _ in false }, to: "others.txt")
         let unsent = try campaign.send(

@@ -59,6 +59,27 @@ import Testing
         #expect(manifest.rowCount == expected && manifest.rowsLimit == now)
     }
 
+    /// Cause that the latest run recorded, cause that a later start found, recorded cause after it.
+    @Test(
+        arguments: [
+            (invalid, .complete, .complete), (.tooManyBadTokens, .complete, .complete),
+            (.complete, invalid, invalid), (.complete, .complete, .complete),
+            (invalid, .tooManyInvalid(count: 4, rows: 9), invalid), (.signal, .complete, .signal),
+            (nil, .complete, nil), (nil, invalid, nil),
+        ] as [(StopCause?, StopCause, StopCause?)])
+    func `A later start replaces the cause of an end only between an abort and another end`(
+        known: StopCause?, found: StopCause, expected: StopCause?
+    ) {
+        var manifest = manifest()
+        manifest.endEpoch(
+            lengths: [], isFinished: true, stop: known.map { StopRecord($0, wasAnswered: true) })
+        #expect(manifest.replaceStop(found) == (expected != known))
+        #expect(manifest.epochs.last?.stop?.cause == expected && manifest.isFinished)
+        #expect(manifest.epochs.last?.stop?.wasAnswered ?? true)
+    }
+
+    private static let invalid = StopCause.tooManyInvalid(count: 3, rows: 9)
+
     @Test func `A manifest of a newer version is reported as such`() {
         var bytes = manifest().encoded()
         let place = bytes.firstRange(of: Array("\"version\" : 3".utf8))!

@@ -38,6 +38,8 @@ extension LedgerSession {
         // every night sends nothing from the second night on.
         standardErrorLine("the campaign of \(directory.path) is finished: nothing is sent")
         var missing = MissingOutputs()
+        // The report is read from the ledger, so the cause is recorded first.
+        missing.attempt { () throws(BroadsideError) in try record(finished: cause) }
         if let metrics = outlets.metrics {
             let text = MetricsText(finishedSnapshot(), use: ProcessUse.now()).text
             missing.attempt { () throws(BroadsideError) in
@@ -83,6 +85,14 @@ extension LedgerSession {
         if let message { standardErrorLine("broadside: \(message)") }
         try missing.report(code: code, ledger: directory.path)
         return code
+    }
+
+    /// Records the cause that this call found, so that all commands report the outcome of this call.
+    private func record(finished cause: StopCause) throws(BroadsideError) {
+        // The session's manifest has the name and labels of this call, which are not recorded.
+        var manifest = try directory.readManifest()
+        guard manifest.replaceStop(cause) else { return }
+        try directory.save(manifest)
     }
 
     /// Cause of the campaign's end. It is `complete`, unless the list has too many invalid rows for

@@ -124,7 +124,8 @@ package struct ReportData {
 
     /// Cause of a run's early end, without the advice that the run gave.
     private static func cause(_ epoch: Manifest.Epoch, _ run: Telemetry.Run?) -> String? {
-        guard let cause = (epoch.stop ?? run?.stop)?.cause else { return run?.cause }
+        // A later start may have replaced the cause in the manifest.
+        guard let cause = (run?.stop ?? epoch.stop)?.cause else { return run?.cause }
         return cause == .complete ? nil : cause.message
     }
 

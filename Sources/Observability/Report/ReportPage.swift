@@ -96,6 +96,11 @@ package struct ReportPage {
             return "\(word) after \(time): \(left), \(grouped(summary.accepted)) were accepted."
         case .aborted:
             let cause = data.cause?.message ?? "APNs refuses the campaign"
+            if summary.remaining == 0, let rows, settledCount > 1 {
+                return "All \(rows) rows are settled, but \(cause). "
+                    + "\(grouped(summary.accepted)) of them "
+                    + "\(summary.accepted == 1 ? "was" : "were") accepted."
+            }
             return "Ended early: \(cause). \(grouped(summary.accepted)) of "
                 + "\(rows ?? "the") rows were accepted."
         case .error:

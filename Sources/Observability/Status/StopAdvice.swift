@@ -114,9 +114,11 @@ package struct StopAdvice {
             export(
                 "see which rows are invalid and why, or raise --max-invalid",
                 ["--state", "invalid"])
-            resume("if the list is right as it is, continue without this guard") {
-                $0.with("max-invalid", "100")
-            }
+            // Without this guard, a campaign whose rows are all settled is complete.
+            let goal =
+                circumstances.hasRemaining
+                ? "continue without this guard" : "record the campaign as complete"
+            resume("if the list is right as it is, \(goal)") { $0.with("max-invalid", "100") }
         case .canaryRefused(let count, _) where circumstances.isForeign(canary: count):
             afterForeignCanary()
         case .canaryRefused:

@@ -27,6 +27,21 @@ import Testing
         #expect(!cause.message.contains("remain"))
     }
 
+    @Test(arguments: [false, true])
+    func `A wrong list whose rows are all settled is recorded as complete, not continued`(
+        hasRemaining: Bool
+    ) {
+        var circumstances = StopAdvice.Circumstances(
+            wasAnswered: true, hasEndpoint: true, environment: "production", isBinary: false,
+            ledger: "tonight", command: StopAdviceTests.command)
+        circumstances.hasRemaining = hasRemaining
+        let cause = StopCause.tooManyInvalid(count: 5, rows: 9)
+        let step = StopAdvice(cause, circumstances).steps.last
+        #expect(step?.command == StopAdviceTests.resume + " --max-invalid 100")
+        #expect(step?.text.hasSuffix("continue without this guard") == hasRemaining)
+        #expect(step?.text.hasSuffix("record the campaign as complete") == !hasRemaining)
+    }
+
     /// Refusals of a campaign whose canary of 10 rows was refused, and whether they are those of
     /// another environment or app.
     @Test(
