@@ -411,10 +411,11 @@ extension InvalidRowsGuard.Verdict {
     /// Error that refuses a list before anything is sent.
     ///
     /// - Parameters:
-    ///   - sample: First invalid row of the list.
+    ///   - sample: Invalid row that is explained.
     ///   - percent: Value of `--max-invalid`.
+    ///   - reasons: Number of invalid rows by reason, as text; empty if all have one reason.
     func refusal(
-        of list: TokenList, _ sample: FirstRowsCheck.Sample?, _ percent: Double
+        of list: TokenList, _ sample: FirstRowsCheck.Sample?, _ percent: Double, reasons: String
     ) -> BroadsideError {
         let words = sample?.words(list)
         let what = words.map { ", \($0.what)" } ?? ""
@@ -429,11 +430,11 @@ extension InvalidRowsGuard.Verdict {
             let subject =
                 rows == 1 ? "its row is invalid" : "all of its \(grouped(rows)) rows are invalid"
             let fix = advice.hasSuffix(".") ? String(advice.dropLast()) : advice
-            return .request(list.name, ": \(subject)\(what): \(fix)")
+            return .request(list.name, ": \(subject)\(reasons)\(what): \(fix)")
         case .tooMany(let invalid, let rows):
             return .request(
                 list.name,
-                ": \(FirstRowsCheck.share(invalid, of: rows)) rows read are invalid\(what): "
+                ": \(FirstRowsCheck.share(invalid, of: rows)) rows read are invalid\(reasons)\(what): "
                     + "\(advice) If these rows need not be sent, raise --max-invalid, which is "
                     + percentNumber(percent))
         }

@@ -18,6 +18,8 @@ struct InvalidRows {
     private var hasVerdict = false
     /// The invalid rows that are not headers, by reason.
     private var groups: [Reason: Group] = [:]
+    /// `groups` at the row that gave the verdict; nil if no row has.
+    private var verdictGroups: [Reason: Group]?
     /// Headers among the invalid rows.
     private(set) var headers = RepeatedHeaders()
 
@@ -74,7 +76,10 @@ struct InvalidRows {
 
     private mutating func note(isInvalid: Bool) -> InvalidRowsGuard.Verdict? {
         let verdict = rows.note(isInvalid: isInvalid)
-        if verdict != nil { hasVerdict = true }
+        if verdict != nil {
+            hasVerdict = true
+            verdictGroups = groups
+        }
         return verdict
     }
 
@@ -133,16 +138,46 @@ struct InvalidRows {
     func refusal(
         _ verdict: InvalidRowsGuard.Verdict, of list: TokenList, _ percent: Double
     ) -> BroadsideError {
+        func other() -> BroadsideError {
+            verdict.refusal(of: list, mainSample, percent, reasons: reasonCounts(verdict))
+        }
         guard let (kind, found) = kinds.max(by: { $0.value.rows < $1.value.rows }),
             found.rows * 2 > examined
-        else { return verdict.refusal(of: list, sample, percent) }
+        else { return other() }
         switch verdict {
         case .noValidRow:
             return list.refusal(of: kind, firstLine: found.firstLine, text: found.text)
         case .tooMany(let invalid, let count) where invalid == examined:
             return refusal(kind, found, invalid: invalid, of: count, list, percent)
-        case .tooMany, .noRow: return verdict.refusal(of: list, sample, percent)
+        case .tooMany, .noRow: return other()
         }
+    }
+
+    /// The invalid rows of the verdict by reason, the most frequent reason first. Of two equally
+    /// frequent reasons, the one that was found earlier is first.
+    private var sortedGroups: [(reason: Reason, group: Group)] {
+        (verdictGroups ?? groups).map { (reason: $0.key, group: $0.value) }.sorted {
+            ($1.group.rows, $0.group.first.line) < ($0.group.rows, $1.group.first.line)
+        }
+    }
+
+    /// The first row with the most frequent reason; nil if no row is invalid.
+    private var mainSample: FirstRowsCheck.Sample? { sortedGroups.first?.group.first ?? sample }
+
+    /// Text such as ` (50 BadZone, 1 MalformedToken)`; empty if there are no two reasons. Rows of
+    /// earlier runs, and repeated headers, are invalid without a group.
+    private func reasonCounts(_ verdict: InvalidRowsGuard.Verdict) -> String {
+        var counts = sortedGroups.map { "\(grouped($0.group.rows)) \($0.reason.text)" }
+        guard counts.count > 1 else { return "" }
+        let all: UInt64 =
+            switch verdict {
+            case .tooMany(let invalid, _): invalid
+            case .noValidRow(let rows): rows
+            case .noRow: 0
+            }
+        let named = sortedGroups.reduce(0) { $0 + $1.group.rows }
+        if all > named { counts.append("\(grouped(all - named)) other") }
+        return " (\(counts.joined(separator: ", ")))"
     }
 
     private func refusal(
