@@ -15,6 +15,7 @@ extension ReportPage {
         }
         let ledger = shellWord(data.ledgerPath)
         if !data.isInProgress {
+            if let emptyHanded { add(emptyHanded + ".", nil) }
             if let retryable { add(retryable, nil) }
             for step in data.steps {
                 add(step.text.prefix(1).uppercased() + step.text.dropFirst() + ".", step.command)
@@ -41,6 +42,12 @@ extension ReportPage {
             "Export the outcome of each row.",
             "broadside ledger export --ledger \(ledger) --output outcomes.csv")
         return "<h2>What to do next</h2>\n<div class=\"box\">\(html)</div>\n"
+    }
+
+    /// The warning with which a complete campaign ended that reached no device, or almost none; nil
+    /// for any other campaign.
+    var emptyHanded: String? {
+        isComplete && !data.isInProgress ? data.summary.emptyHandedText : nil
     }
 
     /// Command that removes the dead tokens from the list. It includes the options that are needed

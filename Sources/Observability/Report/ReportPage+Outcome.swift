@@ -143,10 +143,10 @@ extension ReportPage {
                 note: !soFar.isEmpty
                     ? "and an unknown number of rows is not sent yet"
                     : decisions.isEmpty
-                        ? "nothing is left to decide"
+                        ? emptyHanded == nil ? "nothing is left to decide" : "see what to do next"
                         : decisions.prefix(3).map { "\(grouped($0.count)) \($0.part.name)" }
                             .joined(separator: ", "),
-                isAlarm: waiting > 0 || !soFar.isEmpty),
+                isAlarm: waiting > 0 || !soFar.isEmpty || emptyHanded != nil),
             Card(
                 value: data.wholeSeconds < Self.shortestSeconds
                     ? "<1 s" : durationText(data.wholeSeconds),

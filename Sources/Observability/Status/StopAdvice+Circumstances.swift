@@ -71,6 +71,14 @@ extension Summary {
             ?? mostSkippedWarning
     }
 
+    /// The text of `emptyHandedWarning`, as a sentence without a period.
+    package var emptyHandedText: String? {
+        emptyHandedWarning.map { warning in
+            let text = warning.dropFirst("broadside: warning: ".count)
+            return text.prefix(1).uppercased() + text.dropFirst()
+        }
+    }
+
     /// Warning: a shard of a short list has no rows. A list without rows is refused.
     package static let noRowsWarning =
         "broadside: warning: no row of the list is in this part, so no device gets it: check --shard"
