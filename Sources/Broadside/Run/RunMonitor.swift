@@ -234,6 +234,7 @@ final class RunMonitor {
         data.identity = session.manifest.identity
         data.cause = cause
         data.steps = advice.steps
+        data.hasLedger = advice.hasLedger
         return ReportPage(data: data).html
     }
 

@@ -68,6 +68,10 @@ package struct ReportData {
     /// Number of merged ledgers that have waves; 0 if the ledger is not merged, or if rows are not
     /// sent in waves.
     var partsWithWaves = 0
+    /// Program that sent the latest run, as it is called here, for the commands of the page.
+    private(set) var program = "broadside"
+    /// Whether the ledger still exists. It is removed if nothing was sent.
+    package var hasLedger = true
     /// What devices reported; nil if the user gave no receipts.
     var receipts: ReceiptFindings?
     var createdAtMilliseconds: UInt64 = 0
@@ -92,6 +96,7 @@ package struct ReportData {
         self.listPath = listPath
         self.createdAtMilliseconds = createdAtMilliseconds
         alert = telemetry.alert
+        program = telemetry.command?.programHere ?? program
         startedAtMilliseconds = epochs.first?.startedAtMilliseconds
         latency = telemetry.latency
         connections = telemetry.connections

@@ -13,7 +13,7 @@ extension ReportPage {
             html += "<p>\(optionsUnbroken(escapedHTML(text)))</p>"
             html += command.map { "<code>\(optionsUnbroken(escapedHTML($0)))</code>\n" } ?? "\n"
         }
-        let ledger = shellWord(data.ledgerPath)
+        let (program, ledger) = (shellWord(data.program), shellWord(data.ledgerPath))
         if !data.isInProgress {
             if let emptyHanded { add(emptyHanded + ".", nil) }
             if let retryable { add(retryable, nil) }
@@ -29,18 +29,20 @@ extension ReportPage {
                 add(
                     "Remove the dead tokens from the list. The ledger keeps no tokens, so prune "
                         + "can't use it. An export finds these tokens in the list that was sent.",
-                    "broadside ledger export --ledger \(ledger)\(reasons) --output dead.csv")
+                    "\(program) ledger export --ledger \(ledger)\(reasons) --output dead.csv")
             }
         }
         if summary.acceptsBySilence {
             add(
                 "A gateway also accepts notifications for apps that were removed. Its feedback service "
                     + "lists those tokens.",
-                "broadside feedback --endpoint HOST --certificate FILE --ledger gone")
+                "\(program) feedback --endpoint HOST --certificate FILE --ledger gone")
         }
-        add(
-            "Export the outcome of each row.",
-            "broadside ledger export --ledger \(ledger) --output outcomes.csv")
+        if data.hasLedger {
+            add(
+                "Export the outcome of each row.",
+                "\(program) ledger export --ledger \(ledger) --output outcomes.csv")
+        }
         return "<h2>What to do next</h2>\n<div class=\"box\">\(html)</div>\n"
     }
 
@@ -63,7 +65,7 @@ extension ReportPage {
             words += ["--token-column", column]
         }
         words += ["--output", prunedName(list, format)]
-        return "broadside prune " + words.map(shellWord).joined(separator: " ")
+        return ([data.program, "prune"] + words).map(shellWord).joined(separator: " ")
     }
 
     /// Name such as `tokens.clean.csv.gz` for a list `/lists/tokens.csv.gz`.

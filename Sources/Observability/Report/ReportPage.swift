@@ -24,8 +24,8 @@ package struct ReportPage {
             + events
         page += """
             <footer>\(escapedHTML(axis.note)) Broadside \(broadsideVersion), \
-            \(escapedHTML(Self.time(data.createdAtMilliseconds))). Ledger: \
-            \(escapedHTML(data.ledgerPath))</footer>
+            \(escapedHTML(Self.time(data.createdAtMilliseconds))). \
+            \(data.hasLedger ? "Ledger: \(escapedHTML(data.ledgerPath))" : "No ledger is left.")</footer>
 
             """
         return Array((page + pageEnd).utf8)

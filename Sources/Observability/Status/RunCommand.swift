@@ -170,6 +170,15 @@ public struct RunCommand: Codable, Hashable, Sendable {
         return copy
     }
 
+    /// Program as it is called from this process's working directory.
+    var programHere: String {
+        let isRelative = program.contains("/") && !program.hasPrefix("/")
+        guard isRelative, !directory.isEmpty, directory != Self.workingDirectory else {
+            return program
+        }
+        return "\(directory)/\(program)"
+    }
+
     /// Returns another command of the same program.
     func calling(_ words: [String]) -> RunCommand {
         var copy = self

@@ -85,6 +85,8 @@ package struct StopAdvice {
     }
 
     let circumstances: Circumstances
+    /// Whether the ledger still exists.
+    package var hasLedger: Bool { circumstances.hasLedger }
     package private(set) var steps: [Step] = []
 
     /// - Returns: Advice without steps if nothing is left to do.

@@ -27,4 +27,39 @@ import Testing
         let sent = ReportPage(data: ReportPageTests.data(accepted: 5)).cards
         #expect(sent.contains("nothing is left to decide"), "\(sent)")
     }
+
+    /// Next steps of a campaign with a dead token that was sent by a program.
+    private static func steps(_ program: String, in directory: String) -> String {
+        var telemetry = Telemetry()
+        telemetry.command = RunCommand(
+            program: program, arguments: ["send"], directory: directory)
+        var data = ReportPageTests.data(accepted: 9, rejected: 1, telemetry: telemetry)
+        data.summary.counts.reasons.add(text: "Unregistered", count: 1)
+        return steps(data)
+    }
+
+    @Test(
+        arguments: [
+            ("broadside", "/run", "broadside"), ("/opt/b/broadside", "/run", "/opt/b/broadside"),
+            ("bin/broadside", "/run", "/run/bin/broadside"), ("bin/broadside", "", "bin/broadside"),
+        ])
+    func `The commands of a page call the program that sent the campaign`(
+        program: String, directory: String, expected: String
+    ) {
+        let steps = Self.steps(program, in: directory)
+        for command in ["prune --ledger tonight ", "ledger export --ledger tonight "] {
+            #expect(steps.contains(".\(expected) \(command)"), "\(steps)")
+        }
+        let here = Self.steps("./broadside", in: RunCommand.workingDirectory)
+        #expect(here.contains("./broadside prune ") && !here.contains("/./"), "\(here)")
+    }
+
+    @Test func `A page without a ledger has no command that reads it`() {
+        var data = ReportPageTests.data(.error, remaining: 3)
+        #expect(Self.steps(data).contains("broadside ledger export"))
+        data.hasLedger = false
+        #expect(!Self.steps(data).contains("broadside"))
+        let page = String(decoding: ReportPage(data: data).html, as: UTF8.self)
+        #expect(page.contains("No ledger is left.</footer>"))
+    }
 }
