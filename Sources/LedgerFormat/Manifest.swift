@@ -301,6 +301,12 @@ public struct Manifest: Codable, Hashable, Sendable {
         return limit.map { $0 > rowsLimit } ?? true
     }
 
+    /// Whether the latest run had a limit, and the list may have rows beyond it.
+    public var mayHaveMoreRows: Bool {
+        guard let rowsLimit else { return false }
+        return rowCount.map { $0 >= rowsLimit } ?? true
+    }
+
     /// Recorded segment lengths by run, for `LedgerIndex`.
     public var recordedLengths: [UInt32: [SegmentLength]] {
         var lengths: [UInt32: [SegmentLength]] = [:]

@@ -18,6 +18,8 @@ package struct Night {
         /// Time during which runs were active, without the gaps between them; nil if no run
         /// recorded it.
         var runningSeconds: Double?
+        /// Whether `--limit` may have ended the latest run before the end of the list.
+        var isLimited = false
         /// Age of the list at the first start; nil if the ledger does not record it.
         var listAgeSeconds: Double?
     }

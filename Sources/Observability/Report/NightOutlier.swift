@@ -35,8 +35,9 @@ extension NightOutlier {
         var earlier: [String: [Night.Figures]] = [:]
         for index in nights.indices.reversed() {
             let night = nights[index]
+            // A test with `--limit` does not count as a night.
             guard night.startedAtMilliseconds != nil, let figures = night.figures,
-                figures.outcome != .running
+                figures.outcome != .running, !figures.isLimited
             else { continue }
             let group = night.group
             found[index] = compare(figures, with: earlier[group, default: []])

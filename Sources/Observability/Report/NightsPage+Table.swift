@@ -99,7 +99,8 @@ extension NightsPage {
             html += escapedHTML(printable(original, limit: Self.problemLimit))
             html += " is counted, and this copy of it is not</p></td>"
         case .figures(let figures):
-            html += "<td>\(Self.badge(figures.outcome))</td>"
+            let limited = figures.isLimited ? ", limited" : ""
+            html += "<td>\(Self.badge(figures.outcome))\(limited)</td>"
             for column in columns {
                 let isAlarm =
                     column.isAlarm && figures.outcome != .running

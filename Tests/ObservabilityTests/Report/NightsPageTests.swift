@@ -226,6 +226,19 @@ import Testing
         #expect(Set(decoded.map { Set($0.keys) }).count == 1)
     }
 
+    @Test func `A night with a limit is shown as limited, and neither judged nor compared with`() {
+        var limited = Self.night(1, rows: 50)
+        var figures = limited.figures!
+        figures.isLimited = true
+        limited.content = .figures(figures)
+        let nights = [Self.night(0, rows: 2_000), limited, Self.night(2, rows: 1_900)]
+        let html = Self.html(nights)
+        #expect(html.contains("<td>complete, limited</td>"))
+        #expect(html.contains("<h1>All are complete.</h1>"))
+        #expect(limited.json([]).object.contains("\"limited\":true"))
+        #expect(nights[0].json([]).object.contains("\"limited\":false"))
+    }
+
     @Test func `Shares and speed are compared from three earlier nights on`() {
         func found(_ count: UInt64, _ last: Night) -> [String] {
             let nights = (0..<count).map { Self.night($0) } + [last]
