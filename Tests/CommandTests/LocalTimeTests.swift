@@ -421,8 +421,11 @@ struct LocalTimeTests {
         let more =
             try ["--deliver-at", "09:00", "--zone-column", "tz", "--on", "2035-06-15"]
             + simulation.credentials()
+        let hook = "\(campaign.directory.path)/hook"
         let sending = try Broadside.start(
-            Self.arguments(campaign, more, endpoint: simulation.endpoint), in: campaign.directory)
+            Self.arguments(
+                campaign, more + ["--hook", "echo $BROADSIDE_EVENT >> '\(hook)'"],
+                endpoint: simulation.endpoint), in: campaign.directory)
         try sending.wait { FileManager.default.fileExists(atPath: "\(campaign.ledger)/control") }
         let status = try Broadside.run(
             ["control", "--ledger", campaign.ledger, "status"], in: campaign.directory)
@@ -437,6 +440,7 @@ struct LocalTimeTests {
         let stopped = try sending.wait(limit: 60)
         #expect(stopped.exitCode == 3, "\(stopped.errors)")
         #expect(try campaign.statistics().remaining == 2)
+        #expect(try String(contentsOfFile: hook, encoding: .utf8) == "stopped\n")
         for (other, difference) in [
             (["--deliver-at", "10:00"], "--deliver-at was 09:00, now it is 10:00"),
             (["--on", "2035-06-16"], "--on was 2035-06-15, now it is 2035-06-16"),

@@ -122,7 +122,8 @@ final class RunMonitor {
     ) -> Telemetry {
         var telemetry = Telemetry.read(from: session.directory) ?? Telemetry()
         telemetry.begin(
-            session.epoch, atMilliseconds: start.wallMilliseconds, settings: plan.settings)
+            session.epoch, atMilliseconds: start.wallMilliseconds, settings: plan.settings,
+            earlierPasses: passes.endedCount)
         telemetry.command = plan.options.command
         if let report = plan.options.report { telemetry.recordReport(report) }
         telemetry.hasEndpoint = plan.options.endpoint != nil
@@ -254,7 +255,11 @@ final class RunMonitor {
             guards: GuardStatus(
                 session.manifest, coordinator, isAssumed: plan.options.assumesCanary), now: now)
         sampler.take(waves: passes.progress(now, isWaiting: isWaiting))
-        if !isWaiting { telemetry.take(sampler.snapshot, sampler.series, report) }
+        if isWaiting {
+            telemetry.wait(untilMilliseconds: now.wallMilliseconds)
+        } else {
+            telemetry.take(sampler.snapshot, sampler.series, report)
+        }
         sampler.take(topics: coordinator.topicReports)
         if let warning = notices.stoppedTopics(sampler.snapshot.topics, now) {
             report(warning, now)

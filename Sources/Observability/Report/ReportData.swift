@@ -32,7 +32,17 @@ package struct ReportData {
         /// The pauses by the operator, milliseconds since 1970.
         var pauses: [Telemetry.Pause] = []
 
-        var endedAtMilliseconds: UInt64 { startedAtMilliseconds + UInt64(elapsed * 1000) }
+        /// Latest time at which the run waited for its wave; nil if it sent.
+        var waitedUntilMilliseconds: UInt64?
+
+        var endedAtMilliseconds: UInt64 {
+            max(startedAtMilliseconds + UInt64(elapsed * 1000), waitedUntilMilliseconds ?? 0)
+        }
+
+        /// Seconds from the start to the end.
+        var tookSeconds: Double {
+            max(elapsed, Double(endedAtMilliseconds - startedAtMilliseconds) / 1000)
+        }
     }
 
     var summary: Summary
@@ -119,7 +129,8 @@ package struct ReportData {
                     number: epoch.number, startedAtMilliseconds: epoch.startedAtMilliseconds,
                     start: axis, elapsed: elapsed, outcome: telemetry.outcome(of: epoch),
                     cause: Self.cause(epoch, run),
-                    retries: run?.retries ?? 0, pauses: run?.pauses ?? []))
+                    retries: run?.retries ?? 0, pauses: run?.pauses ?? [],
+                    waitedUntilMilliseconds: run?.waitedUntilMilliseconds))
             count(run, bins)
             add(run, bins, elapsed: elapsed, at: axis)
             assert(elapsed >= 0 && elapsed.isFinite, "run \(epoch.number) lasted \(elapsed) s")

@@ -57,7 +57,7 @@ extension ReportPage {
             return [
                 "\(run.number)", axis.text(atMilliseconds: run.startedAtMilliseconds),
                 isRunning ? "running" : axis.text(atMilliseconds: run.endedAtMilliseconds),
-                durationText(run.elapsed), data.gap(before: index).map(durationText) ?? "",
+                durationText(run.tookSeconds), data.gap(before: index).map(durationText) ?? "",
                 grouped(run.retries), isRunning ? "running" : run.outcome ?? "not recorded",
                 run.cause ?? "",
             ]

@@ -154,7 +154,9 @@ extension ReportPage {
                 note: data.partsPeriod != nil
                     ? "of all parts"
                     : gap >= 1
-                        ? "\(durationText(data.runningSeconds)) without the gaps between runs"
+                        ? outcome.sent == 0 && outcome.count(.inDoubt) == 0
+                            ? "nothing was sent"
+                            : "\(durationText(data.runningSeconds)) \(withoutGaps)"
                         : data.peakRate > 0
                             ? "\(rateText(data.peakRate)) rows in the best second"
                             : "no gaps between runs"),
@@ -165,6 +167,11 @@ extension ReportPage {
                 + "\(escapedHTML(card.note))</span></li>"
         }
         return "<ul class=\"tiles cards\">\(items.joined())</ul>\n"
+    }
+
+    /// What the running time leaves out.
+    private var withoutGaps: String {
+        data.waves.isEmpty ? "without the gaps between runs" : "without gaps and waits for waves"
     }
 
     // MARK: When

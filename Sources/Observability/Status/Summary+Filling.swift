@@ -15,26 +15,39 @@ extension Summary {
         remaining = rows.map { $0 - min($0, counts.settled) }
     }
 
-    /// Sets the values that the ledger's telemetry recorded about the latest run. Values that it
-    /// lacks stay unknown.
+    /// Sets the values that the ledger's telemetry recorded about the process of the latest run.
+    /// Values that it lacks stay unknown.
     package mutating func take(_ telemetry: Telemetry, run number: UInt32) {
-        guard let run = telemetry.runs.last, run.number == number else { return }
-        elapsedSeconds = run.elapsedSeconds
-        let answers = run.points.reduce(0) { $0 + $1.answers }
+        guard telemetry.runs.last?.number == number, let passes = telemetry.latestPasses else {
+            return
+        }
+        let elapsed = passes.reduce(0) { $0 + $1.elapsedSeconds }
+        elapsedSeconds = elapsed
+        let answers = passes.lazy.flatMap(\.points).reduce(0) { $0 + $1.answers }
         // A run of less than a microsecond is too short for a rate.
-        if run.elapsedSeconds >= 1e-6, answers > 0 {
-            notificationsPerSecond = Double(answers) / run.elapsedSeconds
+        if elapsed >= 1e-6, answers > 0 { notificationsPerSecond = Double(answers) / elapsed }
+        // The telemetry has latencies over all runs. They are the latencies of this process only if
+        // all runs are its passes.
+        if passes.first?.number == 1, passes.count == telemetry.runs.count {
+            latency = Latency(telemetry.latency)
         }
-        // The telemetry has latencies over all runs. They are the latencies of this run only if it
-        // is the only run.
-        if telemetry.runs.count == 1, number == 1 { latency = Latency(telemetry.latency) }
-        let total = run.limited.reduce(0, +)
-        if total > 0, run.limited.count == LimitedBy.allCases.count {
-            limitedBy = [:]
-            for cause in LimitedBy.allCases {
-                limitedBy?[cause.name] = Double(run.limited[cause.rawValue]) / Double(total)
-            }
+        take(limited: passes.map(\.limited))
+    }
+
+    /// Sets the shares of the bottlenecks.
+    ///
+    /// - Parameter limited: Nanoseconds in each state of `LimitedBy`, for each pass.
+    private mutating func take(limited: [[UInt64]]) {
+        let times = LimitedBy.allCases.map { cause in
+            limited.filter { $0.count == LimitedBy.allCases.count }
+                .reduce(0) { $0 + Double($1[cause.rawValue]) }
         }
+        let total = times.reduce(0, +)
+        guard total > 0 else { return }
+        limitedBy = Dictionary(
+            uniqueKeysWithValues: LimitedBy.allCases.map {
+                ($0.name, times[$0.rawValue] / total)
+            })
     }
 
     /// Sets the values that only the process of the run can measure.

@@ -41,6 +41,8 @@ extension Telemetry {
         let pauses = run.pauses ?? []
         return run.startedAtMilliseconds <= millisecondsLimit
             && isPlausible(seconds: run.elapsedSeconds) && run.retries <= countLimit
+            && run.waitedUntilMilliseconds ?? 0 <= millisecondsLimit
+            && (0...slotsLimit).contains(run.earlierPasses ?? 0)
             && run.shortened ?? 0 <= countLimit
             && run.reconnects <= countLimit && areShares(run.limited)
             && run.failed ?? 0 <= countLimit && run.unknown ?? 0 <= countLimit

@@ -21,8 +21,16 @@ package struct Telemetry: Codable, Sendable {
     /// One run of the campaign.
     struct Run: Codable, Sendable {
         var number: UInt32
+        /// The start of sending, or of the wait for a wave if nothing was sent.
         var startedAtMilliseconds: UInt64
+        /// Sending time.
         var elapsedSeconds = 0.0
+        /// Latest time at which the run waited for its wave; nil if it did not wait, or has begun
+        /// to send.
+        var waitedUntilMilliseconds: UInt64?
+        /// Number of passes of the same process before this run, one for each of the runs before
+        /// it; nil if there are none, or if an earlier version wrote the file.
+        var earlierPasses: Int?
         /// Outcome of the run; nil if it was not recorded.
         var outcome: String?
         /// Cause of an early end.
@@ -45,6 +53,12 @@ package struct Telemetry: Codable, Sendable {
         /// Whether the run recorded its end, or the end of the wave that it sent. If not, the run's
         /// latest record counts as its end.
         var hasEnd: Bool { outcome != nil || failed != nil }
+
+        /// Time of the run's end, or of its latest record.
+        var endedAtMilliseconds: UInt64 {
+            let sent = startedAtMilliseconds + UInt64(max(0, wholeNumber(elapsedSeconds * 1000)))
+            return max(sent, waitedUntilMilliseconds ?? 0)
+        }
     }
 
     /// Event of the log that the telemetry keeps.
@@ -149,13 +163,18 @@ package struct Telemetry: Codable, Sendable {
 
     package init() {}
 
-    /// Adds a run for a new process.
-    package mutating func begin(_ number: UInt32, atMilliseconds: UInt64, settings: [Setting]) {
+    /// Adds a run.
+    ///
+    /// - Parameter earlierPasses: Number of passes that the same process has ended.
+    package mutating func begin(
+        _ number: UInt32, atMilliseconds: UInt64, settings: [Setting], earlierPasses: Int = 0
+    ) {
         earlierLatency = latency
         connections = []
         self.settings = settings
         if runs.count == Self.runsLimit { runs.removeFirst() }
         runs.append(Run(number: number, startedAtMilliseconds: atMilliseconds))
+        if earlierPasses > 0 { runs[runs.count - 1].earlierPasses = earlierPasses }
         assert(runs.count <= Self.runsLimit, "the oldest runs are forgotten")
     }
 
@@ -191,10 +210,18 @@ package struct Telemetry: Codable, Sendable {
 
     /// Time of the latest run's end, or of its latest record, in milliseconds since 1970; nil if no
     /// run is recorded.
-    package var endedAtMilliseconds: UInt64? {
-        runs.last.map {
-            $0.startedAtMilliseconds + UInt64(max(0, wholeNumber($0.elapsedSeconds * 1000)))
-        }
+    package var endedAtMilliseconds: UInt64? { runs.last?.endedAtMilliseconds }
+
+    /// The passes of the latest run's process, in order; nil if this file lacks one of them.
+    var latestPasses: ArraySlice<Run>? {
+        guard let last = runs.last else { return nil }
+        let count = (last.earlierPasses ?? 0) + 1
+        let passes = runs.suffix(count)
+        guard passes.count == count,
+            zip(passes, passes.dropFirst()).allSatisfy({ $0.number < $1.number }),
+            passes.first?.earlierPasses == nil
+        else { return nil }
+        return passes
     }
 
     /// Outcome of a run that did not record its end because it was killed. `broadside status` uses
@@ -216,11 +243,19 @@ package struct Telemetry: Codable, Sendable {
         return isKnown ? Self.interrupted : nil
     }
 
+    /// Records that the current run waits for its wave.
+    package mutating func wait(untilMilliseconds: UInt64) {
+        assert(!runs.isEmpty, "a run was begun")
+        assert(runs[runs.count - 1].points.isEmpty, "a run waits before it sends")
+        runs[runs.count - 1].waitedUntilMilliseconds = untilMilliseconds
+    }
+
     /// Records that the current run begins to send after a wait.
     package mutating func restart(atMilliseconds: UInt64) {
         assert(!runs.isEmpty, "a run was begun")
         assert(runs[runs.count - 1].points.isEmpty, "nothing is recorded while a run waits")
         runs[runs.count - 1].startedAtMilliseconds = atMilliseconds
+        runs[runs.count - 1].waitedUntilMilliseconds = nil
     }
 
     /// Updates the current run from the latest sample.
@@ -357,7 +392,8 @@ package struct Telemetry: Codable, Sendable {
             && givenListPath == nil && listModifiedAtMilliseconds == nil && ramp == nil
             && runs.allSatisfy {
                 $0.stop == nil && $0.pauses == nil && $0.failed == nil && $0.unknown == nil
-                    && $0.shortened == nil
+                    && $0.shortened == nil && $0.waitedUntilMilliseconds == nil
+                    && $0.earlierPasses == nil
             }
     }
 

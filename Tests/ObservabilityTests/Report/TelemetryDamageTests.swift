@@ -16,7 +16,9 @@ import Testing
         for number in 1...2 as ClosedRange<UInt32> {
             let began = 1_795_264_562_000 + UInt64(number) * 10_800_000
             telemetry.begin(
-                number, atMilliseconds: began, settings: [.init(name: "rate", value: "none")])
+                number, atMilliseconds: began, settings: [.init(name: "rate", value: "none")],
+                earlierPasses: Int(number) - 1)
+            telemetry.wait(untilMilliseconds: began + 1)
             var snapshot = RunSnapshot()
             snapshot.elapsedSeconds = 90
             var histogram = LatencyHistogram()
@@ -116,6 +118,7 @@ import Testing
         ("eventsLost", "281474976710656"), ("opened", "281474976710656"),
         ("goAways", "281474976710656"), ("failures", "281474976710656"),
         ("startedAtMilliseconds", "253402300799999"), ("endedAtMilliseconds", "253402300799999"),
+        ("waitedUntilMilliseconds", "253402300799999"), ("earlierPasses", "2147483648"),
         ("milliseconds", "253402300799999"), ("latencySumNanoseconds", "1152921504606846976"),
         ("latencyMaximumNanoseconds", "1152921504606846976"),
         ("max", "1152921504606846976"), ("sum", "18446744073709551615"),
