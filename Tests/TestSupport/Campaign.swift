@@ -177,10 +177,21 @@ package struct SendSummary: Decodable, Sendable, Equatable {
     package var unknown: Int
     package var remaining: Int?
     package var reasons: [String: Int]
-    package var retries: Int
-    package var reconnects: Int
+    /// -1 if null.
+    package var retries: Int { knownRetries ?? -1 }
+    /// -1 if null.
+    package var reconnects: Int { knownReconnects ?? -1 }
     package var peak_rss_bytes: Int?
     package var in_doubt: Int?
+    private var knownRetries: Int?
+    private var knownReconnects: Int?
+
+    private enum CodingKeys: String, CodingKey {
+        case campaign, outcome, rows, accepted, rejected, invalid, skipped, failed, unknown
+        case remaining, reasons, peak_rss_bytes, in_doubt
+        case knownRetries = "retries"
+        case knownReconnects = "reconnects"
+    }
 
     package init(json: String) throws {
         self = try JSONDecoder().decode(SendSummary.self, from: Data(json.utf8))

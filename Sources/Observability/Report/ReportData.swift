@@ -24,7 +24,8 @@ package struct ReportData {
         /// The word for the run's end; nil if the ledger does not record the end.
         var outcome: String?
         var cause: String?
-        var retries: UInt64
+        /// Number of requests without the first one of each row; nil if unknown.
+        var retries: UInt64?
         /// Number of rows that the run settled, by outcome.
         var accepted: UInt64 = 0
         var rejected: UInt64 = 0
@@ -129,7 +130,8 @@ package struct ReportData {
                     number: epoch.number, startedAtMilliseconds: epoch.startedAtMilliseconds,
                     start: axis, elapsed: elapsed, outcome: telemetry.outcome(of: epoch),
                     cause: Self.cause(epoch, run),
-                    retries: run?.retries ?? 0, pauses: run?.pauses ?? [],
+                    retries: run.flatMap { $0.hasEnd || $0.isSampled ? $0.retries : nil },
+                    pauses: run?.pauses ?? [],
                     waitedUntilMilliseconds: run?.waitedUntilMilliseconds))
             count(run, bins)
             add(run, bins, elapsed: elapsed, at: axis)

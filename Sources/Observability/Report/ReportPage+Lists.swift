@@ -54,11 +54,14 @@ extension ReportPage {
         let rows = data.runs.indices.suffix(100).map { index in
             let run = data.runs[index]
             let isRunning = data.isInProgress && index == data.runs.count - 1
+            // The latest record of a killed run may be older than its end.
+            let isKilled = !isRunning && run.outcome == Telemetry.interrupted
             return [
                 "\(run.number)", axis.text(atMilliseconds: run.startedAtMilliseconds),
                 isRunning ? "running" : axis.text(atMilliseconds: run.endedAtMilliseconds),
                 durationText(run.tookSeconds), data.gap(before: index).map(durationText) ?? "",
-                grouped(run.retries), isRunning ? "running" : run.outcome ?? "not recorded",
+                isKilled ? "" : run.retries.map { grouped($0) } ?? "",
+                isRunning ? "running" : run.outcome ?? "not recorded",
                 run.cause ?? "",
             ]
         }

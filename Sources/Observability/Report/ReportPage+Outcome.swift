@@ -184,7 +184,7 @@ extension ReportPage {
         if let alert = data.alert {
             items.append((alert.isFirstRows ? "Alert (first row's)" : "Alert", alert.line))
         }
-        if let shortened = data.summary.shortened {
+        if let shortened = data.summary.shortened, data.summary.areRequestsKnown {
             items.append(("Shortened", Summary.shortenedText(shortened)))
         }
         if let start = data.startedAtMilliseconds {

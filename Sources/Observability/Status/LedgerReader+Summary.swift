@@ -48,10 +48,15 @@ extension LedgerReader {
         result.retries = manifest.counters.retries
         result.shortened = manifest.counters.shortened
         result.reconnects = manifest.counters.reconnects
+        // The manifests have these counts only after the end of a run.
+        result.areRequestsKnown = ledgers.allSatisfy {
+            $0.manifest.epochs.last.map { $0.segments != nil } ?? true
+        }
         if let telemetry, let run = manifest.epochs.last {
             result.take(telemetry, run: run.number)
-            // The manifest has these counts only after the run's end.
             if run.segments == nil, let last = telemetry.runs.last, last.number == run.number {
+                result.areRequestsKnown =
+                    last.hasEnd || result.outcome == .running && last.isSampled
                 result.retries += last.retries
                 result.shortened = manifest.counters.shortened(with: last.shortened)
                 result.reconnects += last.reconnects

@@ -18,9 +18,9 @@ extension Summary {
     /// Sets the values that the ledger's telemetry recorded about the process of the latest run.
     /// Values that it lacks stay unknown.
     package mutating func take(_ telemetry: Telemetry, run number: UInt32) {
-        guard telemetry.runs.last?.number == number, let passes = telemetry.latestPasses else {
-            return
-        }
+        guard let run = telemetry.runs.last, run.number == number, run.hasEnd || run.isSampled,
+            let passes = telemetry.latestPasses
+        else { return }
         let elapsed = passes.reduce(0) { $0 + $1.elapsedSeconds }
         elapsedSeconds = elapsed
         let answers = passes.lazy.flatMap(\.points).reduce(0) { $0 + $1.answers }

@@ -107,6 +107,9 @@ public struct Summary: Sendable, Encodable {
     package var isInDoubtKnown = true
     /// Whether the rows were counted. If not, all counts over all runs are null in the JSON.
     package var areCountsKnown = true
+    /// Whether `retries`, `shortened` and `reconnects` include those of the latest run. If not, they
+    /// are null in the JSON.
+    package var areRequestsKnown = true
     /// Rows that are not settled; nil if `rows` is nil.
     public var remaining: UInt64?
     /// Rows that were not accepted, by reason.
@@ -215,11 +218,13 @@ public struct Summary: Sendable, Encodable {
         try container.encode(isInDoubtKnown ? known(inDoubt) : nil, forKey: .inDoubt)
         try container.encode(remaining, forKey: .remaining)
         try container.encode(known(reasons), forKey: .reasons)
-        try container.encode(known(retries), forKey: .retries)
+        try container.encode(areRequestsKnown ? known(retries) : nil, forKey: .retries)
         // This key exists only if a payload shortens a value.
-        if let shortened { try container.encode(shortened, forKey: .shortened) }
+        if let shortened {
+            try container.encode(areRequestsKnown ? shortened : nil, forKey: .shortened)
+        }
         try container.encode(connections, forKey: .connections)
-        try container.encode(known(reconnects), forKey: .reconnects)
+        try container.encode(areRequestsKnown ? known(reconnects) : nil, forKey: .reconnects)
         try container.encode(elapsedSeconds, forKey: .elapsedSeconds)
         try container.encode(notificationsPerSecond, forKey: .notificationsPerSecond)
         try container.encode(
@@ -334,7 +339,9 @@ public struct Summary: Sendable, Encodable {
         for (reason, count) in reasons.sorted(by: { ($0.value, $1.key) > ($1.value, $0.key) }) {
             text += line("  \(reason)", grouped(count))
         }
-        if let shortened { text += line("shortened", Self.shortenedText(shortened)) }
+        if let shortened, areRequestsKnown {
+            text += line("shortened", Self.shortenedText(shortened))
+        }
         for arm in arms?.arms ?? [] { text += line("arm \(arm.name)", arm.words) }
         for topic in topicTotals?.topics ?? [] {
             text += line("topic \(topic.name)", topic.words)

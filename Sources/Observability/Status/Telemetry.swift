@@ -54,6 +54,9 @@ package struct Telemetry: Codable, Sendable {
         /// latest record counts as its end.
         var hasEnd: Bool { outcome != nil || failed != nil }
 
+        /// Whether a sample of the run was recorded. If not, the run's values are unknown.
+        var isSampled: Bool { elapsedSeconds > 0 || waitedUntilMilliseconds != nil }
+
         /// Time of the run's end, or of its latest record.
         var endedAtMilliseconds: UInt64 {
             let sent = startedAtMilliseconds + UInt64(max(0, wholeNumber(elapsedSeconds * 1000)))
