@@ -328,7 +328,15 @@ package struct WavePlan: Sendable {
         let begun = waves.prefix { $0.atMilliseconds <= now }.count
         return WaveProgress(
             waves: waves, current: begun > 0 ? begun - 1 : nil,
-            next: begun < waves.count ? begun : nil, isWaiting: isWaiting)
+            next: begun < waves.count ? begun : nil, isWaiting: isWaiting,
+            quietAtMilliseconds: quietStart(now))
+    }
+
+    /// Time from which quiet hours may delay rows; nil: never. They may delay rows from now on if
+    /// some rows wait for their end, or if waves follow that may meet other quiet hours.
+    private func quietStart(_ now: UInt64) -> UInt64? {
+        guard schedule.quiet != nil else { return nil }
+        return next(after: now) == nil ? nextQuiet(after: now) : now
     }
 }
 

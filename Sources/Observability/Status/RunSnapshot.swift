@@ -183,19 +183,36 @@ package struct RunSnapshot: Sendable {
             .max { limitedNow[$0.rawValue] < limitedNow[$1.rawValue] }
     }
 
-    /// Estimated seconds until all rows are settled at the current pace; nil if there is no
-    /// estimate.
+    /// Estimated seconds until all rows are settled at the current pace, including waits for later
+    /// waves; nil if there is no estimate.
     package var etaSeconds: Double? {
         guard phase == .running, let rows, rateNow > 0 || rateAverage > 0 else { return nil }
-        let left = Double(rows - min(rows, counts.settled))
-        // Average of the current rate and the rate since the start, so that one slow second changes
-        // the estimate only in part.
+        let left = rows - min(rows, counts.settled)
+        let later = left > 0 ? waves?.laterWaves ?? [] : []
+        var sent = Double(left - min(left, later.reduce(0) { $0 + $1.rows }))
+        var seconds = sendingSeconds(of: sent)
+        for wave in later {
+            let wait = wave.atMilliseconds - min(wave.atMilliseconds, wallMilliseconds)
+            let next = sent + Double(wave.rows)
+            seconds =
+                max(seconds, Double(wait) / 1000) + sendingSeconds(of: next)
+                - sendingSeconds(of: sent)
+            sent = next
+        }
+        let quiet = waves?.quietAtMilliseconds ?? .max
+        guard Double(wallMilliseconds) + seconds * 1000 < Double(quiet) else { return nil }
+        return seconds
+    }
+
+    /// Estimated seconds that it takes to send further rows.
+    private func sendingSeconds(of rows: Double) -> Double {
         if let ramp, !ramp.isOver, rateNow > 0, rateNow >= (rateLimit ?? .infinity) * 0.8 {
             // The rate limit is the bottleneck, and it is still rising.
-            return ramp.ramp.seconds(for: left, after: Double(ramp.sentNanoseconds) / 1e9)
+            return ramp.ramp.seconds(for: rows, after: Double(ramp.sentNanoseconds) / 1e9)
         }
-        let rate = rateNow > 0 ? (rateNow + rateAverage) / 2 : rateAverage
-        return left / rate
+        // Average of the current rate and the rate since the start, so that one slow second changes
+        // the estimate only in part.
+        return rows / (rateNow > 0 ? (rateNow + rateAverage) / 2 : rateAverage)
     }
 }
 

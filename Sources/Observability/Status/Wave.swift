@@ -64,8 +64,13 @@ package struct WaveProgress: Sendable, Equatable {
     package let next: Int?
     /// Whether the run is waiting for the wave `next`.
     package let isWaiting: Bool
+    /// Time from which quiet hours may delay rows, in milliseconds since 1970; nil: never.
+    package let quietAtMilliseconds: UInt64?
 
-    package init(waves: [Wave], current: Int?, next: Int?, isWaiting: Bool) {
+    package init(
+        waves: [Wave], current: Int?, next: Int?, isWaiting: Bool,
+        quietAtMilliseconds: UInt64? = nil
+    ) {
         assert(
             [current, next].compactMap(\.self).allSatisfy(waves.indices.contains),
             "both are waves of the campaign")
@@ -74,7 +79,11 @@ package struct WaveProgress: Sendable, Equatable {
         self.current = current
         self.next = next
         self.isWaiting = isWaiting
+        self.quietAtMilliseconds = quietAtMilliseconds
     }
+
+    /// Waves that have not begun.
+    var laterWaves: ArraySlice<Wave> { next.map { waves[$0...] } ?? [] }
 
     /// Human-readable lines, one per wave, at most `linesLimit`.
     package var lines: [String] {

@@ -22,7 +22,7 @@ import Testing
     /// A plan for 09:00 in zones so many hours west of UTC, with so many rows of each.
     private func plan(
         _ zones: [(west: Int, rows: Int)], late: DeliverySchedule.LateRule = .send,
-        startedAt: UInt64 = start
+        quiet: String? = nil, startedAt: UInt64 = start
     ) throws -> WavePlan {
         let numbers = zones.enumerated().flatMap { index, zone in
             Array(repeating: RowZones.firstZone + UInt16(index), count: zone.rows)
@@ -32,7 +32,7 @@ import Testing
             rules: try zones.map { try Self.rules(west: $0.west) },
             DeliverySchedule(
                 deliverAt: TimeOfDay("09:00"), date: CalendarDate("2026-06-01"), zone: .utc,
-                late: late, quiet: nil, startedAt: startedAt))
+                late: late, quiet: quiet.flatMap { DayPeriod($0) }, startedAt: startedAt))
     }
 
     @Test func `A wave whose time is that of the start is sent at once, and one later is not`()
@@ -62,6 +62,16 @@ import Testing
         )
         #expect(before.current == 0 && before.next == 1 && at.current == 1 && at.next == nil)
         #expect(plan.progress(at: Self.start - 1, isWaiting: true).current == nil)
+    }
+
+    @Test func `Quiet hours may delay rows from their start, and at once if waves follow`() throws {
+        let plan = try plan([(0, 1), (1, 1)], quiet: "11:00-08:00")
+        let last = plan.progress(at: Self.start + Self.hour, isWaiting: false)
+        #expect(last.quietAtMilliseconds == Self.start + 2 * Self.hour)
+        let first = plan.progress(at: Self.start, isWaiting: false)
+        #expect(first.quietAtMilliseconds == Self.start)
+        let none = try self.plan([(0, 1)]).progress(at: Self.start, isWaiting: false)
+        #expect(none.quietAtMilliseconds == nil)
     }
 
     @Test func `A wave at the deadline is not sent, and one before it is`() throws {

@@ -214,6 +214,41 @@ import Testing
         #expect(LiveView.plainLine(snapshot).hasSuffix("connections, stopping"))
     }
 
+    @Test func `The time left has the waits for later waves, and is unknown before quiet hours`() {
+        let start: UInt64 = 1_795_264_562_000
+        let waves = ([0, 3_600_000, 3_602_000] as [UInt64]).map { time in
+            var wave = Wave(
+                atMilliseconds: start + time, isAtOnce: time == 0, localText: "2026-11-21 19:00")
+            wave.add("Asia/Tokyo", rows: 500)
+            return wave
+        }
+        var snapshot = RunSnapshot()
+        snapshot.wallMilliseconds = start + 4_000
+        (snapshot.rows, snapshot.rateNow, snapshot.rateAverage) = (1_500, 50, 50)
+        snapshot.counts[.accepted] = 200
+        func progress(next: Int?, quiet: UInt64? = nil) -> WaveProgress {
+            WaveProgress(
+                waves: waves, current: next.map { $0 - 1 } ?? 2, next: next, isWaiting: false,
+                quietAtMilliseconds: quiet)
+        }
+        snapshot.waves = progress(next: 1)
+        // The second wave takes 10 s, so it is still being sent when the third begins.
+        #expect(snapshot.etaSeconds == 3_596 + 10 + 10)
+        #expect(LiveView.plainLine(snapshot).hasSuffix(", 1 h 00 m left"))
+        snapshot.waves = progress(next: 1, quiet: start + 4_000)
+        #expect(snapshot.etaSeconds == nil)
+        // The last wave.
+        snapshot.wallMilliseconds = start + 3_612_000
+        snapshot.counts[.accepted] = 1_000
+        snapshot.waves = progress(next: nil, quiet: start + 3_700_000)
+        #expect(snapshot.etaSeconds == 10)
+        snapshot.waves = progress(next: nil, quiet: start + 3_620_000)
+        #expect(snapshot.etaSeconds == nil)
+        snapshot.counts[.accepted] = 1_500
+        snapshot.waves = progress(next: nil)
+        #expect(snapshot.etaSeconds == 0)
+    }
+
     @Test func `Control characters in a server's text are escaped in the live view`() {
         var snapshot = Self.snapshot()
         snapshot.counts.reasons = ReasonCounts()
