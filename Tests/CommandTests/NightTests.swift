@@ -221,7 +221,7 @@ struct NightTests {
         #expect(try requests(server) == 10)
     }
 
-    @Test func `A night whose ledger is gone is exit 2 on its date, and the next one begins`()
+    @Test func `A night whose ledger is gone is exit 2 on its date, and the next one warns of it`()
         throws
     {
         let server = try RecordingServer()
@@ -239,7 +239,17 @@ struct NightTests {
         try files.createDirectory(atPath: nights.ledger(1), withIntermediateDirectories: false)
         #expect(try nights.run(at: (2, "00:10")).exitCode == 2)
         try files.removeItem(atPath: nights.ledger(1))
-        #expect(try nights.run(at: (2, "23:55")).exitCode == 0)
+        for more in [["--dry-run"], []] {
+            let next = try nights.run(more, at: (2, "23:55"))
+            #expect(next.exitCode == 0, "\(next.errors)")
+            #expect(
+                next.errors.contains(
+                    "warning: the night of \(nights.date(1)) was started, but its ledger "
+                        + "\(nights.ledger(1)) is gone: rows of it may remain unsent, and "
+                        + "--skip-dead lacks its reports: put the ledger back"), "\(next.errors)")
+        }
+        let later = try nights.run(["--dry-run"], at: (3, "23:55"))
+        #expect(later.exitCode == 0 && !later.errors.contains("is gone"), "\(later.errors)")
         try files.moveItem(atPath: nights.ledger(1) + ".elsewhere", toPath: nights.ledger(1))
         #expect(try nights.run(["--date", nights.date(1)], at: (2, "23:58")).exitCode == 0)
         #expect(try requests(server) == 2 * Self.rows)

@@ -131,6 +131,9 @@ struct NightFolder {
 
     func ledger(_ date: NightDate) -> String { "\(path)/\(date)" }
 
+    /// Path to which messages advise to rename the ledger of a night that is not to be continued.
+    private func ended(_ date: NightDate) -> String { "\(ledger(date))-ended" }
+
     // MARK: The other nights
 
     /// Dates for which this folder has a ledger, oldest first.
@@ -258,12 +261,31 @@ struct NightFolder {
             ? ", and with a later --deadline, or without one, because that night's has passed" : ""
         let remedy =
             isOne
-            ? "if it is not to be sent any more, rename \(ledger(last)) to \(ledger(last))-ended"
+            ? "if it is not to be sent any more, rename \(ledger(last)) to \(ended(last))"
             : "if a night is not to be sent any more, rename its ledger, such as \(ledger(last)) to "
-                + "\(ledger(last))-ended"
+                + ended(last)
         return "broadside: warning: the \(words.night) not complete, and \(words.verb) by this "
             + "start: to send the rest of \(words.rest), run the same command with --date "
             + "\(last)\(deadline)\(both); \(remedy), where --skip-dead and --history still find it"
+    }
+
+    /// Warns if the latest night before a new one has no ledger in this folder.
+    ///
+    /// Ledgers of older nights may be archived, so they are not missed.
+    func warnOfMissing(
+        before date: NightDate, _ history: NightHistory, _ options: SendOptions
+    ) throws(BroadsideError) {
+        guard let night = history.latestBegun(before: date), night.state == .begun else { return }
+        for path in [ledger(night.date), ended(night.date)] {
+            if try LedgerDirectory.isBegunLedgerIfThere(path) { return }
+        }
+        let users = options.optionsUsing(ledgersIn: path).joined(separator: " and ")
+        let verb = users.contains(" ") ? "lack" : "lacks"
+        standardErrorLine(
+            "broadside: warning: the night of \(night.date) was started, but its ledger "
+                + "\(ledger(night.date)) is gone: rows of it may remain unsent"
+                + (users.isEmpty ? "" : ", and \(users) \(verb) its reports")
+                + ": put the ledger back, unless you moved it on purpose")
     }
 
     /// Returns a text with the latest dates, and the number of the other dates.

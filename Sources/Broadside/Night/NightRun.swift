@@ -188,7 +188,7 @@ struct NightCall {
             standardErrorLine(
                 "the night of \(date) would \(isThere ? "continue" : "begin") in \(ledger)")
         }
-        if !isThere { warnOfBeginning(date) }
+        if !isThere { try warnOfBeginning(date, history) }
         return try CampaignRun.run(send)
     }
 
@@ -229,7 +229,7 @@ struct NightCall {
         }
         try refuseRehearsal(ledger, date)
         let isThere = try LedgerDirectory.isBegunLedgerIfThere(ledger)
-        if !isThere { warnOfBeginning(date) }
+        if !isThere { try warnOfBeginning(date, history) }
         if date != today || history[date]?.state == .begun, try sendsRows(date, history) {
             standardErrorLine(
                 "the night of \(date) \(isThere ? "continues" : "begins") in \(ledger)")
@@ -329,8 +329,11 @@ struct NightCall {
         }
     }
 
-    /// Warns of options with which a night begins, but which may be mistakes.
-    private func warnOfBeginning(_ date: NightDate) {
+    /// Warns of what may be wrong although a night begins: the night before it, and the options.
+    private func warnOfBeginning(
+        _ date: NightDate, _ history: NightHistory
+    ) throws(BroadsideError) {
+        try folder.warnOfMissing(before: date, history, options.send)
         warnOfDeliveryDate(date)
         warnOfCap()
     }

@@ -165,6 +165,16 @@ struct NightHistory: Sendable {
         return now - start
     }
 
+    /// The latest night that may have sent rows, if a date is after it; nil if the date is not, or if
+    /// there is no such night.
+    func latestBegun(before date: NightDate) -> Night? {
+        let others = nights.filter { $0.state != .intended && $0.date != date }
+        guard let latest = others.max(by: { $0.date < $1.date }), latest.date < date else {
+            return nil
+        }
+        return latest
+    }
+
     // MARK: Starts that may be mistakes
 
     /// Why a start that would begin a night may be a mistake.

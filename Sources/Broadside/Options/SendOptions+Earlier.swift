@@ -120,18 +120,30 @@ extension SendOptions {
     /// Options that use reports from a folder's ledgers up to a maximum age, the option with the
     /// oldest reports first.
     func memory(of folder: String) -> [Memory] {
-        let path = normalizedPath(folder)
-        func asks(_ directories: [String]) -> Bool {
-            directories.contains { Self.isInside(path, $0) }
-        }
         var memory: [Memory] = []
-        if asks(deadDirectories), let deadForMilliseconds {
+        if skipsDead(ofLedgersIn: folder), let deadForMilliseconds {
             memory.append(Memory(option: "--skip-dead", milliseconds: deadForMilliseconds))
         }
-        if let cap, asks(history) {
+        if let cap, countsNotifications(ofLedgersIn: folder) {
             memory.append(Memory(option: "--cap", milliseconds: cap.milliseconds))
         }
         return memory.sorted { $0.milliseconds > $1.milliseconds }
+    }
+
+    /// Options that use reports from a folder's ledgers.
+    func optionsUsing(ledgersIn folder: String) -> [String] {
+        (skipsDead(ofLedgersIn: folder) ? ["--skip-dead"] : [])
+            + (countsNotifications(ofLedgersIn: folder) ? ["--cap"] : [])
+    }
+
+    private func skipsDead(ofLedgersIn folder: String) -> Bool {
+        let path = normalizedPath(folder)
+        return deadDirectories.contains { Self.isInside(path, $0) }
+    }
+
+    private func countsNotifications(ofLedgersIn folder: String) -> Bool {
+        let path = normalizedPath(folder)
+        return cap != nil && history.contains { Self.isInside(path, $0) }
     }
 
     /// Warning about a cap that counts the earlier nights of a folder, and barely reaches one night
@@ -141,9 +153,9 @@ extension SendOptions {
     /// The waves of a campaign have a warning of their own. A cap of a longer period is meant to
     /// skip nights.
     func nightlyCapWarning(of folder: String) -> String? {
-        let path = normalizedPath(folder)
-        guard let cap, !delivery.isUsed, history.contains(where: { Self.isInside(path, $0) })
-        else { return nil }
+        guard let cap, !delivery.isUsed, countsNotifications(ofLedgersIn: folder) else {
+            return nil
+        }
         let (hour, count): (UInt64, UInt64) = (3_600_000, UInt64(cap.count))
         let nights = count * 24 * hour
         guard cap.milliseconds <= nights, cap.milliseconds + hour > nights else { return nil }

@@ -38,6 +38,21 @@ import Testing
         #expect(try night(history, after: 12.06, today: next) == next)
     }
 
+    @Test func `The night before a new one is the latest that began, if no later one did`() {
+        let before = NightDate("2026-11-24")!
+        var history = NightHistory()
+        history.take(.begun, of: before, at: Self.late)
+        history.take(.intended, of: evening, at: Self.late)
+        #expect(history.latestBegun(before: next)?.date == before)
+        #expect(history.latestBegun(before: before) == nil)
+        history.take(.begun, of: evening, at: Self.late)
+        #expect(history.latestBegun(before: next)?.date == evening)
+        // The start of an earlier date repeats a night, or makes up for one.
+        #expect(history.latestBegun(before: evening)?.date == before)
+        history.take(.begun, of: next, at: Self.late)
+        #expect(history.latestBegun(before: evening) == nil)
+    }
+
     @Test func `A finished night ends early for the next date if it began after failed starts`() {
         let length = 12 * Self.hour
         var history = NightHistory()
