@@ -9,15 +9,17 @@ struct NightKillTests {
     private static let rows = 40
     private static let trials = TestSize.isLong ? 1_000 : TestSize.isFull ? 40 : 24
 
-    /// Runs one start, and kills it at a call. A shell is in front (bash: dash tidies up nothing): what is killed leaves behind what libfaketime has
+    /// Runs one start, and kills it at a call, or sends it another signal there. A shell is in front (bash: dash tidies up nothing): what is killed leaves behind what libfaketime has
     /// in shared memory, if it loaded it first, and a later process with its number would lack its arguments.
     private func run(
-        _ nights: Nights, _ more: [String] = [], day: Int, _ clock: String, killAt call: Int
+        _ nights: Nights, _ more: [String] = [], day: Int, _ clock: String, killAt call: Int,
+        signal: Int32 = SIGKILL
     ) throws -> Finished {
         let library = try Shim.compile("kill-at-call", in: nights.campaign.directory)
         var environment = try nights.clock(day, clock)
         environment["KILLER"] = library
         environment["KILL_AT"] = "\(call)"
+        environment["KILL_SIGNAL"] = "\(signal)"
         let script = #"LD_PRELOAD="$KILLER $LD_PRELOAD" "$@"; exit $?"#
         return try Subprocess(
             "bash", ["-c", script, "bash", Broadside.path()] + nights.arguments(more),
@@ -89,6 +91,18 @@ struct NightKillTests {
             }
         }
         #expect(codes[0] ?? 0 > 0)
+    }
+
+    @Test func `A terminal that is closed while a night writes its first files ends no night`()
+        throws
+    {
+        let server = try RecordingServer()
+        for call in 1...8 {
+            let nights = try Nights(rows: 3, endpoint: server.endpoint)
+            let sent = try run(nights, day: 1, "20:00", killAt: call, signal: SIGHUP)
+            #expect(sent.exitCode == 0, "call \(call): \(sent.errors)")
+            #expect(try nights.statistics(1).accepted == 3)
+        }
     }
 
     @Test func `A removal that was killed at any call is finished by the next start`() throws {

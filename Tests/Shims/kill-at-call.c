@@ -1,6 +1,6 @@
-/* Kills a program at one of its calls that change files: loaded with LD_PRELOAD it sends the process SIGKILL in the
- * place of the call with the number that KILL_AT has, from 1. Calls on what is already open count, too: they
- * are writes, and the syncs that make them last. */
+/* Kills a program at one of its calls that change files: loaded with LD_PRELOAD it sends the process SIGKILL, or the
+ * signal with the number that KILL_SIGNAL has, in the place of the call with the number that KILL_AT has, from 1.
+ * Calls on what is already open count, too: they are writes, and the syncs that make them last. */
 #include "calls.h"
 #include <signal.h>
 #include <stdatomic.h>
@@ -12,8 +12,8 @@
 static atomic_long calls;
 
 static void count(void) {
-    const char *at = getenv("KILL_AT");
-    if (at && atomic_fetch_add(&calls, 1) + 1 == atol(at)) raise(SIGKILL);
+    const char *at = getenv("KILL_AT"), *signal = getenv("KILL_SIGNAL");
+    if (at && atomic_fetch_add(&calls, 1) + 1 == atol(at)) raise(signal ? atoi(signal) : SIGKILL);
 }
 
 static void count_if_made(int flags) {

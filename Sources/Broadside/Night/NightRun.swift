@@ -21,6 +21,7 @@ public enum NightRun {
     }
 
     static func run(_ options: NightOptions, now: UInt64) throws(BroadsideError) -> Int32 {
+        CampaignRun.blockHangUp(options.send)
         let call: NightCall
         do throws(BroadsideError) {
             call = try NightCall(options, now: now)

@@ -17,9 +17,7 @@ public enum CampaignRun {
     ///   was sent.
     public static func run(_ options: SendOptions) throws(BroadsideError) -> Int32 {
         defer { if options.host == nil { OutputQueue.standardError.finish() } }
-        // If the terminal is closed while the run starts, the run continues. It takes the signal
-        // when it sends.
-        if options.host == nil, !options.opensNoConnection { SignalSet([SIGHUP]).block() }
+        blockHangUp(options)
         var stage = Stage()
         do throws(BroadsideError) {
             return try run(options, &stage)
@@ -29,6 +27,12 @@ public enum CampaignRun {
             }
             throw error
         }
+    }
+
+    /// Makes a run continue if the terminal is closed while the run starts. It takes the signal when
+    /// it sends.
+    static func blockHangUp(_ options: SendOptions) {
+        if options.host == nil, !options.opensNoConnection { SignalSet([SIGHUP]).block() }
     }
 
     /// Writes the summary of a run that did not begin, because its options are wrong.
