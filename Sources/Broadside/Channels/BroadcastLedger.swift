@@ -192,9 +192,21 @@ final class BroadcastLedger {
     /// Records the outcome durably.
     ///
     /// - Parameter uniqueID: Value of apns-unique-id; nil if there is none.
+    /// - Throws: Exit code 5. The message also has the outcome.
     func settle(
         _ state: RowState, status: UInt16, reason: Reason?, reasonText: String? = nil,
         uniqueID: String? = nil, _ now: Now
+    ) throws(BroadsideError) {
+        do throws(BroadsideError) {
+            try recordOutcome(state, status, reason, reasonText, uniqueID, now)
+        } catch {
+            throw unrecorded(state, error)
+        }
+    }
+
+    private func recordOutcome(
+        _ state: RowState, _ status: UInt16, _ reason: Reason?, _ reasonText: String?,
+        _ uniqueID: String?, _ now: Now
     ) throws(BroadsideError) {
         precondition(outcome.state == .inDoubt, "only a reserved row has an outcome")
         // An earlier start that was killed may have sent a request without counting it.
@@ -248,12 +260,36 @@ final class BroadcastLedger {
     func release(_ now: Now) throws(BroadsideError) {
         precondition(outcome.state == .inDoubt, "only a reserved row is released")
         guard !mayHaveBeenSent else { return try settleUnknown(now) }
-        writer?.release(
-            row: 0, count: 1, attempts: Int(outcome.attempts),
-            nowMilliseconds: now.wallMilliseconds)
-        try write()
-        outcome = Outcome(state: .remaining, attempts: outcome.attempts)
-        try end()
+        do throws(BroadsideError) {
+            writer?.release(
+                row: 0, count: 1, attempts: Int(outcome.attempts),
+                nowMilliseconds: now.wallMilliseconds)
+            try write()
+            outcome = Outcome(state: .remaining, attempts: outcome.attempts)
+            try end()
+        } catch {
+            throw unrecorded(.remaining, error)
+        }
+    }
+
+    /// Returns the error of a ledger that failed after a request. The ledger may not show the
+    /// outcome, so only this message can keep the caller from sending the broadcast twice.
+    private func unrecorded(_ state: RowState, _ failure: BroadsideError) -> BroadsideError {
+        let found =
+            switch state {
+            case .accepted: "APNs accepted the broadcast"
+            case .rejected: "APNs refused the broadcast"
+            case .failed, .remaining: "APNs did not process the broadcast"
+            default: "devices may have received the broadcast"
+            }
+        var error = failure
+        error.message = "\(found), but its ledger can't record this: \(failure.message)"
+        guard state == .accepted || state == .unknown else { return error }
+        error.message +=
+            (try? directory.hasManifest) == true
+            ? "; with the same --ledger, only --retry unknown could send the broadcast again"
+            : "; a start without this ledger sends the broadcast again"
+        return error
     }
 
     /// Records the run's end in the manifest.
@@ -272,9 +308,7 @@ final class BroadcastLedger {
 
     private func write() throws(BroadsideError) {
         guard writer?.writePending(to: descriptor) == true, fsync(descriptor) == 0 else {
-            throw BroadsideError(
-                option: "ledger", "\(directory.path): \(describe(errno: errno))",
-                exitCode: ExitCode.disk)
+            throw directory.failure(LedgerFormat.segmentName(epoch: epoch, reactor: 0))
         }
         if let position = writer?.writtenPosition { writer?.syncCompleted(upTo: position) }
     }
