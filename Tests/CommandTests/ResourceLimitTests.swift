@@ -40,8 +40,8 @@ struct ResourceLimitTests {
             "--metrics", "127.0.0.1:0", "--control", "\(campaign.directory.path)/control",
         ]
         let refused = try send("ulimit -n 82", campaign, to: server.endpoint, outlets)
-        #expect(refused.exitCode == 2, "\(refused.errors)")
-        #expect(refused.errors.contains("--connections 1 needs 83 open files"))
+        #expect(refused.exitCode == 1, "\(refused.errors)")
+        #expect(refused.errors.contains("broadside: a run needs 83 open files"))
         #expect(!FileManager.default.fileExists(atPath: campaign.ledger))
         let sent = try send("ulimit -n 83", campaign, to: server.endpoint, outlets)
         #expect(sent.exitCode == 0, "\(sent.errors)")

@@ -32,15 +32,7 @@ enum DoctorMachine {
             report.add("io_uring", .failed, "\(error)", advice: "no run can start without io_uring")
             canRun = false
         }
-        let (files, needed) = (
-            ResourceLimits.openFiles, RunShape.descriptors(connections, reactors: reactors)
-        )
-        let isEnough = files >= UInt64(needed)
-        report.add(
-            "open files", isEnough ? .ok : .warning,
-            "\(grouped(files)) allowed, \(connections) connections need \(needed)",
-            advice: isEnough
-                ? nil : "raise the limit: ulimit -n \(needed), or LimitNOFILE= in a unit")
+        canRun = examineOpenFiles(&report, allowed: ResourceLimits.openFiles) && canRun
         report.add(
             "memory lock", .ok,
             ResourceLimits.lockedMemory.map { "\(byteCountText($0)) allowed" } ?? "unlimited")
@@ -49,6 +41,25 @@ enum DoctorMachine {
         report.add("encryption", .ok, encryption.detail, advice: encryption.advice)
         if let ledger { canRun = examineDisk(&report, of: ledger) && canRun }
         return canRun
+    }
+
+    /// Checks the limit on open files.
+    ///
+    /// - Parameter allowed: Limit on the process's open files.
+    /// - Returns: False if not even one connection is possible.
+    static func examineOpenFiles(_ report: inout DoctorReport, allowed: UInt64) -> Bool {
+        let needed = RunShape.descriptors(connections, reactors: reactors)
+        let least = RunShape.descriptors(1, reactors: 1)
+        let (isEnough, isPossible) = (allowed >= UInt64(needed), allowed >= UInt64(least))
+        report.add(
+            "open files", isEnough ? .ok : isPossible ? .warning : .failed,
+            "\(grouped(allowed)) allowed, "
+                + (isPossible
+                    ? "\(connections) connections need \(needed)"
+                    : "even one connection needs \(least)"),
+            advice: isEnough
+                ? nil : "raise the limit: ulimit -n \(needed), or LimitNOFILE= in a unit")
+        return isPossible
     }
 
     /// Checks the free space and speed of the disk on which a ledger would be, without leaving

@@ -74,6 +74,28 @@ struct RunShape: Equatable {
             + (hasEndpoint ? MetricsEndpoint.descriptorsLimit : 0)
     }
 
+    /// Checks that the process may open the files that a run needs.
+    ///
+    /// - Parameter allowed: Limit on the process's open files.
+    /// - Throws: Exit code 2 if the options set a number of connections and fewer would fit. If not,
+    ///   the machine is the cause, not the request: exit code 1.
+    func checkOpenFiles(_ options: SendOptions, allowed: UInt64) throws(BroadsideError) {
+        let outlets = Self.outletDescriptors(options)
+        let needed = Self.descriptors(connections, reactors: reactors) + outlets
+        guard allowed < UInt64(needed) else { return }
+        let least = Self.descriptors(1, reactors: 1) + outlets
+        let isPossible = allowed >= UInt64(least)
+        let problem =
+            "needs \(needed) open files, but only \(allowed) are allowed here: raise the limit "
+            + "(ulimit -n \(needed))"
+        if isPossible, let chosen = options.connections {
+            throw .usage("connections", "\(chosen) \(problem) or use fewer connections")
+        }
+        throw BroadsideError(
+            "a run \(problem)" + (isPossible ? ", or add --connections 1" : ""),
+            exitCode: ExitCode.failure)
+    }
+
     /// Address space that a run needs, bytes. Most of it is never used: the C library reserves a
     /// range for the memory of each thread.
     static func addressSpace(reactors: Int) -> UInt64 { (512 + 128 * UInt64(reactors)) << 20 }

@@ -327,18 +327,9 @@ public enum CampaignRun {
     private static func checkLimits(_ plan: Plan) throws(BroadsideError) {
         let host = plan.options.host
         if host?.raisesLimits ?? true { ResourceLimits.raise() }
-        let connections = plan.shape.connections
-        let needed =
-            RunShape.descriptors(connections, reactors: plan.shape.reactors)
-            + RunShape.outletDescriptors(plan.options)
-        let allowed = host == nil ? ResourceLimits.openFiles : ResourceLimits.openFilesNow
-        guard allowed >= UInt64(needed) else {
-            throw .usage(
-                "connections",
-                "\(connections) needs \(needed) open files, but only \(allowed) "
-                    + "are allowed here: raise the limit (ulimit -n \(needed)) or use "
-                    + "fewer connections")
-        }
+        try plan.shape.checkOpenFiles(
+            plan.options,
+            allowed: host == nil ? ResourceLimits.openFiles : ResourceLimits.openFilesNow)
         let space = RunShape.addressSpace(reactors: plan.shape.reactors)
         if host == nil, let allowed = SystemCall.addressSpaceLimit, allowed < space {
             throw BroadsideError(

@@ -1,5 +1,6 @@
 import BroadsideHygiene
 import BroadsidePolicy
+import BroadsideSupport
 import Testing
 
 @testable import BroadsideCampaigns
@@ -52,6 +53,46 @@ import Testing
             }
             #expect(slow.reactors == most, "\(rate)")
         }
+    }
+
+    /// Number of connections that the options set, whether the options name outlets, the limit on
+    /// open files, the exit code and the message's end; 0: the run may begin.
+    @Test(
+        arguments: [
+            (nil, false, 36, 1, "(ulimit -n 37)"), (nil, false, 37, 0, ""),
+            (1, false, 36, 1, "(ulimit -n 37)"), (1, false, 37, 0, ""),
+            (4, false, 36, 1, "(ulimit -n 52)"),
+            (4, false, 51, 2, "(ulimit -n 52) or use fewer connections"), (4, false, 52, 0, ""),
+            (nil, true, 82, 1, "(ulimit -n 83)"), (nil, true, 83, 0, ""),
+        ] as [(Int?, Bool, UInt64, Int32, String)])
+    func `Too few open files are the request's fault only if it asks for more connections than fit`(
+        _ connections: Int?, _ hasOutlets: Bool, _ allowed: UInt64, _ code: Int32, _ end: String
+    ) {
+        var options = SendOptions()
+        (options.connections, options.reactors) = (connections, connections)
+        if hasOutlets { (options.control, options.metrics) = ("control", "127.0.0.1:0") }
+        let shape = RunShape(options, listByteCount: 650, cores: 8, descriptors: allowed)
+        var found: BroadsideError?
+        do throws(BroadsideError) {
+            try shape.checkOpenFiles(options, allowed: allowed)
+        } catch {
+            found = error
+        }
+        #expect((found?.exitCode ?? 0) == code)
+        #expect((found?.message ?? "").hasSuffix(end), "\(found?.message ?? "")")
+        #expect(found?.message.contains("--connections") ?? false == (code == 2))
+    }
+
+    @Test func `A number of connections that the run chose is not blamed on an option`() throws {
+        let chosen = shape(descriptors: 38)
+        #expect(chosen.connections == 4 && chosen.reactors == 1)
+        let error = #expect(throws: BroadsideError.self) {
+            try chosen.checkOpenFiles(SendOptions(), allowed: 38)
+        }
+        #expect(error?.exitCode == 1 && error?.option == nil)
+        #expect(
+            error?.message == "a run needs 40 open files, but only 38 are allowed here: raise the "
+                + "limit (ulimit -n 40), or add --connections 1")
     }
 
     @Test func `New connections go to the reactors with the fewest`() {
