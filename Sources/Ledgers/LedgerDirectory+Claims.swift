@@ -319,10 +319,10 @@ extension LedgerDirectory {
     }
 
     func oldCopy(_ claims: ClaimFolder, _ number: UInt32) -> BroadsideError {
-        BroadsideError(
+        let copy = OldCopy(of: path, claims, number)
+        return BroadsideError(
             option: "ledger",
-            "\(OldCopy(of: path, claims, number).problem), so a resume here would send rows again: "
-                + "resume the newer copy",
+            "\(copy.problem), so a resume here would send rows again: \(copy.resumeAdvice)",
             exitCode: ExitCode.inUse)
     }
 

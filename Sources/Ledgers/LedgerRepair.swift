@@ -14,7 +14,8 @@ public enum LedgerRepair {
     ///   - path: The damaged ledger's directory, which is not changed.
     ///   - output: The new directory.
     ///   - tokens: Path of the list that was sent; nil: the path from which the run read it.
-    /// - Returns: A human-readable description of what was kept and what was lost.
+    /// - Returns: A human-readable description of what was kept and what was lost. A warning about
+    ///   an old copy is printed.
     public static func run(
         _ path: String, output: String, tokens: String?
     ) throws(BroadsideError) -> String {
@@ -23,6 +24,7 @@ public enum LedgerRepair {
         }
         let (directory, manifest) = try LedgerDirectory.openToRepair(path)
         try refuseMerged(directory, manifest)
+        let copy = directory.oldCopy(manifest)
         let (segments, unreadable) = try directory.damagedSegments()
         var salvage: LedgerSalvage
         do {
@@ -33,6 +35,9 @@ public enum LedgerRepair {
             throw LedgerReader.unreadable(error, directory)
         }
         let repair = Repair(directory: directory, output: output, tokens: tokens)
+        defer {
+            if let copy { standardErrorLine("broadside: warning: \(copy.warning)") }
+        }
         do throws(BroadsideError) {
             return try repair.write(salvage, unreadable: unreadable)
         } catch {

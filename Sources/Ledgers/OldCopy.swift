@@ -36,6 +36,15 @@ package struct OldCopy {
             : newer == nil ? "put the newest copy back, if it still exists" : "read the newer copy"
         return "\(problem), so rows that it sent are missing here: \(advice)"
     }
+
+    /// What to do instead of a resume of the old copy.
+    var resumeAdvice: String {
+        newer != nil
+            ? "resume the newer copy"
+            : "resume the newer copy; if that copy is lost, each row that is not settled here may "
+                + "have been sent: do not send these rows, or send them in a new campaign, in "
+                + "which some devices get the notification twice"
+    }
 }
 
 extension LedgerDirectory {
@@ -48,8 +57,10 @@ extension LedgerDirectory {
         guard manifest.shards == nil else { return nil }
         return try? withFolder { () throws(BroadsideError) -> OldCopy? in
             let isMerged = try origin() != nil
-            guard let (claims, number) = try newerClaim(manifest, isMerged: isMerged), !isInUse
+            guard let (claims, number) = try newerClaim(manifest, isMerged: isMerged)
             else { return nil }
+            // If this process has the lock, the ledger would seem to be in use.
+            guard lockDescriptor >= 0 || !isInUse else { return nil }
             return OldCopy(of: path, claims, number, isMerged: isMerged)
         }
     }

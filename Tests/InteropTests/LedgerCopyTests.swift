@@ -128,6 +128,7 @@ struct LedgerCopyTests {
         try files.moveItem(atPath: backup, toPath: campaign.ledger)
         let refused = try send(60, exitCode: 7)
         #expect(refused.errors.contains("started in another copy of it"), "\(refused.errors)")
+        #expect(refused.errors.contains("if that copy is lost, each row"), "\(refused.errors)")
         #expect(refused.errorLines.count == 1, "\(refused.errors)")
         #expect(try server.tally(campaign.tokens).isExact)
     }
@@ -139,6 +140,9 @@ struct LedgerCopyTests {
         try files.removeItem(atPath: ledger)
         try files.moveItem(atPath: "\(place)/backup", toPath: ledger)
         try expectOldCopy(ledger, named: ledger)
+        let repaired = try campaign.ledger("repair", ["--output", "\(place)/repaired"])
+        #expect(repaired.exitCode == 0 && repaired.errorLines.count == 1, "\(repaired.errors)")
+        #expect(repaired.errors.contains("warning: \(ledger) is an old copy: "))
         let next = ["--ledger", "\(place)/next"]
         let sent = try campaign.send(to: server.endpoint, next + ["--skip-dead", ledger])
         #expect(sent.exitCode == 0, "\(sent.errors)")

@@ -104,6 +104,7 @@ struct ClaimTests {
             #expect(found.newer?.hasSuffix("/one/ledger") == true, "\(found)")
             #expect(found.warning.hasPrefix("\(directory.path)/\(name) is an old copy: "))
             #expect(found.warning.hasSuffix("missing here: read the newer copy"), "\(found)")
+            #expect(found.resumeAdvice == "resume the newer copy")
         }
         #expect(try oldCopy("one/ledger")?.problem == nil)
         try files.removeItem(atPath: "\(directory.path)/one/ledger")
@@ -112,6 +113,9 @@ struct ClaimTests {
         let found = try #require(try oldCopy("one/ledger"))
         #expect(found.problem.contains(" started in another copy of it ("), "\(found)")
         #expect(found.newer == nil && found.warning.hasSuffix("if it still exists"), "\(found)")
+        #expect(found.resumeAdvice.contains("if that copy is lost"), "\(found.resumeAdvice)")
+        let (locked, known) = try LedgerDirectory.openToRepair("\(directory.path)/one/ledger")
+        #expect(locked.oldCopy(known)?.warning == found.warning)
     }
 
     @Test(arguments: ["repaired", "copy-of"])
