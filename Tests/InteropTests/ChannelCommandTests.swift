@@ -340,15 +340,14 @@ struct ChannelCommandTests {
     }
 
     @Test(arguments: [SIGINT, SIGTERM])
-    func `A signal before the response says how to continue, and so does the ledger`(
+    func `A second signal before the response says how to continue, and so does the ledger`(
         signal: Int32
     ) throws {
         let caller = try ChannelCaller()
         let (started, silent) = try Self.startBroadcastWithoutResponse(caller)
         defer { withExtendedLifetime(silent) {} }
-        started.send(signal: signal)
-        let ended = try started.wait(limit: 60)
-        #expect(ended.exitCode == -signal && ended.errorLines.count == 1, "\(ended.errors)")
+        let ended = try InterruptedRequestTests.stopAtOnce(started, with: signal)
+        #expect(ended.exitCode == 6 && ended.errorLines.count == 2, "\(ended.errors)")
         #expect(ended.errors.contains("stopped by a signal: the broadcast may have been sent"))
         for words in [["ledger", "stats"], ["report"]] {
             let finished = try Broadside.run(

@@ -6,17 +6,20 @@
 
 An ANSWER is what the next request gets, the last one for all that follow: `STATUS`, `STATUS:REASON`, `STATUS/NAME=VALUE`
 (a header field of the response), `list:N` (N channels), `raw:BODY`, `close` (no response), `refuse` (REFUSED_STREAM),
-`goaway` or `goaway:REASON` (GOAWAY without the stream, then close), `silent-channel` (no response, the connection stays) or `check` (success as the documents describe it).
+`goaway` or `goaway:REASON` (GOAWAY without the stream, then close), `silent-channel` (no response, the connection stays), `check` (success as the documents describe it)
+or `held` (the same, once a file exists whose name is that of `--record` with `.go`).
 After its first SETTINGS, the server sends one more for each of `--settings`, as soon as the one before is acknowledged.
 The first of them comes at once.
 Prints `listening on PORT`. Writes a JSON line for each request, with what is wrong about it in `problems`.
 """
 import argparse
 import json
+import os
 import re
 import socket
 import ssl
 import threading
+import time
 
 import h2.config
 import h2.connection
@@ -135,6 +138,11 @@ class Server:
             reason = json.dumps({"reason": answer[7:]}).encode() if answer[7:] else None
             connection.close_connection(last_stream_id=0, additional_data=reason)
             return False
+        while answer == "held":
+            if os.path.exists(self.options.record + ".go"):
+                answer = "check"
+            else:
+                time.sleep(0.01)
         status, headers, content = 200, [], b""
         if problems:
             status, content = 400, json.dumps({"reason": "BadRequestParams", "problems": problems}).encode()

@@ -16,8 +16,8 @@ public enum BroadcastRun {
     /// - Returns: 0 if APNs accepted the broadcast in this start or an earlier one, 3 if it remains
     ///   and a later start can send it, 4 if APNs refuses it, 6 if it failed or its outcome is
     ///   unknown.
-    /// - Throws: Exit code 1 if APNs can't be reached, 2 if the request is wrong, 5 if the ledger
-    ///   can't be written.
+    /// - Throws: Exit code 1 if APNs can't be reached, 2 if the request is wrong, 3 or 6 if a signal
+    ///   came before a repeat, 5 if the ledger can't be written.
     public static func run(_ options: BroadcastOptions) throws(BroadsideError) -> Int32 {
         let broadcast = try Broadcast(options)
         for warning in broadcast.warnings { standardErrorLine("broadside: warning: \(warning)") }
@@ -86,7 +86,8 @@ public enum BroadcastRun {
             throw error
         }
         try ledger.begin(Clock.now())
-        BroadcastInterruption.note()
+        RequestInterruption.handle(.broadcast)
+        RequestInterruption.beginFlight()
         try ledger.reserve(reopening: options.retry, Clock.now())
         try attempt(broadcast, ledger, options, over: first)
         return broadcast.report(ledger)
@@ -188,10 +189,8 @@ public enum BroadcastRun {
         _ options: BroadcastOptions
     ) throws(BroadsideError) -> BlockingConnection? {
         let isReleased = !ledger.mayHaveBeenSent
-        if isReleased {
-            try ledger.release(Clock.now())
-            BroadcastInterruption.mayBeSent.store(false, ordering: .relaxed)
-        }
+        if isReleased { try ledger.release(Clock.now()) }
+        try RequestInterruption.endFlight(isReleased ? .notProcessed : .unknown)
         RepeatDelay.wait(seconds: seconds)
         let connection: BlockingConnection
         do throws(BroadsideError) {
@@ -203,9 +202,9 @@ public enum BroadcastRun {
                 + "again later with \(ledger.nextOptions)"
             return nil
         }
+        if isReleased { try ledger.begin(Clock.now()) }
+        RequestInterruption.beginFlight()
         guard isReleased else { return connection }
-        try ledger.begin(Clock.now())
-        BroadcastInterruption.mayBeSent.store(true, ordering: .relaxed)
         try ledger.reserve(reopening: options.retry, Clock.now())
         return connection
     }

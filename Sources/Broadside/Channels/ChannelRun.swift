@@ -12,7 +12,7 @@ public enum ChannelRun {
     ///
     /// - Returns: 0.
     /// - Throws: Exit code 1 if APNs can't be reached or is overloaded, 2 if the request is wrong,
-    ///   4 if APNs refuses it, 6 if it is unknown whether a channel was created.
+    ///   4 if APNs refuses it, 6 if it is unknown whether a channel was created or deleted.
     public static func run(_ options: ChannelOptions) throws(BroadsideError) -> Int32 {
         let app = try options.request.checkedApp()
         let needsChannel = options.action == .read || options.action == .delete
@@ -68,10 +68,16 @@ public enum ChannelRun {
         _ call: ChannelCall
     ) throws(BroadsideError) -> BlockingConnection.Response? {
         var wasLost = false
+        switch call.action {
+        case .create: RequestInterruption.handle(.create)
+        case .delete: RequestInterruption.handle(.delete)
+        case .read, .list: break
+        }
         for attempt in 1...attemptsMax {
             let isLast = attempt == attemptsMax
             let connection = try call.server.connect()
             var retryAfter: UInt64?
+            RequestInterruption.beginFlight()
             switch try call.server.exchange(call.request, over: connection) {
             case .response(let response):
                 if call.isSuccess(response) {
@@ -90,6 +96,7 @@ public enum ChannelRun {
                 guard
                     let seconds = RepeatDelay.seconds(after: attempt, retryAfter: retryAfter)
                 else { throw call.refusal(response, exitCode: ExitCode.failure) }
+                try RequestInterruption.endFlight(wasLost ? .unknown : .notProcessed)
                 RepeatDelay.wait(seconds: seconds)
                 continue
             case .notProcessed(let refusal, let cause):
@@ -115,6 +122,7 @@ public enum ChannelRun {
                 }
                 wasLost = true
             }
+            try RequestInterruption.endFlight(wasLost ? .unknown : .notProcessed)
             if let seconds = RepeatDelay.seconds(after: attempt, retryAfter: nil) {
                 RepeatDelay.wait(seconds: seconds)
             }
@@ -136,7 +144,7 @@ public enum ChannelRun {
     /// Error for a `create` without a response. It reports how many channels exist now.
     private static func orphan(_ call: ChannelCall, _ cause: String) -> BroadsideError {
         var count = ""
-        if let connection = try? call.server.connect(),
+        if !RequestInterruption.isStopRequested, let connection = try? call.server.connect(),
             case .response(let response)? = try? call.server.exchange(
                 call.list, over: connection), response.status == 200, !connection.bodyIsTooLong,
             let channels = try? ChannelCall.channels(in: response)

@@ -21,7 +21,7 @@ enum ChannelCommand {
             If --endpoint HOST has no port, the port is 2196, and 2195 with --environment development.
 
             Exit codes: 0 done; 1 APNs can't be reached, or is overloaded; 2 the request is wrong; 4 APNs
-            refuses the request; 6 it is unknown whether a channel was created.
+            refuses the request; 6 it is unknown whether a channel was created or deleted.
             """,
         sections: [
             group.section.adding([CampaignOptions.file("credential, environment and endpoint")])

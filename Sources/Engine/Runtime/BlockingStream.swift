@@ -93,6 +93,13 @@ package final class BlockingStream {
         }
     }
 
+    /// Limits the wait that follows an interrupted one, which would otherwise last as long again.
+    private func limitWaitsToDeadline() {
+        let now = Clock.now().nanoseconds
+        guard deadline != .max, now < deadline else { return }
+        limitWaits(seconds: Int((deadline - now) / second) + 1)
+    }
+
     deinit {
         Glibc.close(descriptor)
     }
@@ -165,7 +172,10 @@ package final class BlockingStream {
             guard Clock.now().nanoseconds < deadline else { throw .network("no response in time") }
             let count = SystemCall.read(descriptor, &room)
             if count >= 0 { return Array(room[..<count]) }
-            if errno == EINTR { continue }
+            if errno == EINTR {
+                limitWaitsToDeadline()
+                continue
+            }
             throw .network(errno == EAGAIN ? "no response in time" : describe(errno: errno))
         }
     }
