@@ -19,10 +19,9 @@ public enum LedgerErasure {
     ///   - report: Receives a line about each ledger once its erasure is durable, and a final line
     ///     about all ledgers.
     /// - Throws: Exit code 2 if the list or a directory is wrong or the person does not confirm, 5
-    ///   if a disk fails, 7 if another process uses a ledger. In each case, the erasure from the
-    ///   ledgers before the failing one is complete, and a second call completes the rest. Exit code
-    ///   5 also if this user has no permission to read a ledger; the erasure from all other ledgers
-    ///   is complete then.
+    ///   if a disk fails, a ledger is damaged or this user has no permission to read it, 7 if another
+    ///   process uses a ledger. If a ledger is the cause, the erasure from all other ledgers is
+    ///   complete, and the error names all ledgers from which devices were not erased.
     public static func run(
         tokens: TokenSource, tokenColumn: String? = nil, ledgers directories: [String],
         isDryRun: Bool = false, isConfirmed: Bool = true, report: (String) -> Void
@@ -33,31 +32,63 @@ public enum LedgerErasure {
         collection.warn(option: "ledger")
         let closed = collection.closedLedgers + collection.paths.filter(LedgerDirectory.isClosed)
         let paths = collection.paths.filter { !closed.contains($0) }
-        let scope = closed.isEmpty ? "" : " in the ledgers that this user may read"
         let asks = !isConfirmed && isatty(STDIN_FILENO) == 1
+        var failures = ErasureFailures()
         if isDryRun || asks {
-            let affectedCount = try preview(paths, &devices) { line in
+            let affectedCount = try preview(paths, &devices, &failures) { line in
                 if isDryRun { report(line) } else { standardError(line) }
             }
             guard !isDryRun else {
                 report(
                     "\(found(devices)) in \(Erasure.counted(affectedCount, "ledger")); "
                         + "dry run: nothing was changed")
-                try refuseClosed(closed)
+                try finish(failures, closed)
                 return
             }
             if affectedCount > 0 { try confirm(devices, affectedCount) }
         }
-        for path in paths {
-            try SignalWatch.stopIfRequested()
-            devices.beginLedger()
-            let erasure = try Erasure(path, &devices)
-            report("\(path): \(try erasure.write(&devices))")
+        for path in paths where !failures.contains(path) {
+            try eachLedger(path, of: paths, &failures) { () throws(BroadsideError) in
+                devices.beginLedger()
+                let erasure = try Erasure(path, &devices)
+                report("\(path): \(try erasure.write(&devices))")
+            }
         }
+        let scope = closed.isEmpty ? "" : " in the ledgers that this user may read"
         report(
-            "\(found(devices))\(scope); lists, exports, summaries and backups elsewhere are "
+            "\(found(devices))\(failures.isEmpty ? scope : " in the other ledgers"); lists, exports, summaries and backups elsewhere are "
                 + "unchanged")
-        try refuseClosed(closed)
+        try finish(failures, closed)
+    }
+
+    /// Does something with one of several ledgers. If it fails, the other ledgers follow.
+    private static func eachLedger(
+        _ path: String, of paths: [String], _ failures: inout ErasureFailures,
+        _ body: () throws(BroadsideError) -> Void
+    ) throws(BroadsideError) {
+        try SignalWatch.stopIfRequested()
+        do throws(BroadsideError) {
+            try body()
+        } catch {
+            guard paths.count > 1 else { throw error }
+            try failures.add(error, path)
+        }
+    }
+
+    /// Reports the ledgers from which devices were not erased.
+    private static func finish(
+        _ failures: ErasureFailures, _ closed: [String]
+    ) throws(BroadsideError) {
+        guard !failures.isEmpty, !closed.isEmpty else {
+            try failures.finish()
+            return try refuseClosed(closed)
+        }
+        do throws(BroadsideError) {
+            try refuseClosed(closed)
+        } catch {
+            standardErrorLine("broadside: \(error.message)")
+        }
+        try failures.finish()
     }
 
     /// Reports ledgers from which nothing was erased, because this user has no permission to read
@@ -84,15 +115,17 @@ public enum LedgerErasure {
     /// - Parameter report: Receives a line about each ledger.
     /// - Returns: Number of ledgers that would change.
     private static func preview(
-        _ paths: [String], _ devices: inout DeviceSet, report: (String) -> Void
+        _ paths: [String], _ devices: inout DeviceSet, _ failures: inout ErasureFailures,
+        report: (String) -> Void
     ) throws(BroadsideError) -> Int {
         var affectedCount = 0
         for path in paths {
-            try SignalWatch.stopIfRequested()
-            devices.beginLedger()
-            let erasure = try Erasure(path, &devices)
-            if erasure.isAffected { affectedCount += 1 }
-            report("\(path): \(erasure.preview(devices))")
+            try eachLedger(path, of: paths, &failures) { () throws(BroadsideError) in
+                devices.beginLedger()
+                let erasure = try Erasure(path, &devices)
+                if erasure.isAffected { affectedCount += 1 }
+                report("\(path): \(erasure.preview(devices))")
+            }
         }
         return affectedCount
     }

@@ -27,10 +27,10 @@ enum LedgerCommand {
                     hash with a random key, and discards the key. Counts and states stay. Exports show
                     forgotten- and the hash. prune, --skip-dead, --cap and find do not find the
                     devices. At a terminal, forget asks first. DIR may have ledgers up to three
-                    levels below it. If a ledger is in use, the exit code is 7. If you have no
-                    permission to read a ledger, it is named, the devices are erased from the other
-                    ledgers, and the exit code is 5. Lists, exports, summaries and backups elsewhere
-                    stay unchanged
+                    levels below it. If devices can't be erased from a ledger, a message names it,
+                    they are erased from the other ledgers, and the exit code is 7 if the ledger is
+                    in use, otherwise 5 or 2. Lists, exports, summaries and backups elsewhere stay
+                    unchanged
 
             The list is read from where the run read it, or from --tokens. If that file is missing or is
             another list, an export prints a warning, and lacks line numbers and the tokens of accepted
