@@ -67,6 +67,15 @@ struct NightsReportTests {
             ["ledger", "find", "--ledger", nights, "--token", String(repeating: "ab", count: 32)])
         #expect(missing.exitCode == 1 && missing.errors.contains("in these ledgers"))
 
+        // A directory without a ledger is reported, and the others are searched.
+        let partly = try run(
+            [
+                "ledger", "find", "--ledger", "\(nights)/notes", "--ledger", "\(nights)/news",
+                "--token", campaign.tokens.token(7),
+            ])
+        #expect(partly.exitCode == 2 && partly.errors.contains("notes is neither a ledger nor"))
+        #expect(partly.output.split(separator: "\n").count == 2, "\(partly.output)")
+
         var pruned: [String] = []
         for ledgers in [[nights], folders.map { "\(nights)/\($0)" }] {
             let output = campaign.directory.fresh("pruned")

@@ -355,10 +355,11 @@ enum LedgerCommand {
             throw .request("find needs either --apns-id ID or --token TOKEN")
         }
         var rows: [FoundRow] = []
-        let ledgers = try LedgerCollection(values.ledgers, option: "ledger")
-        ledgers.warn(option: "ledger")
         // Exit code of an incomplete search; 0 if all ledgers were searched.
-        var failure: Int32 = ledgers.closedLedgers.isEmpty ? 0 : ExitCode.disk
+        var failure: Int32 = 0
+        let ledgers = try searchable(values.ledgers, &failure)
+        ledgers.warn(option: "ledger")
+        if !ledgers.closedLedgers.isEmpty { failure = max(failure, ExitCode.disk) }
         for path in ledgers.paths {
             do throws(BroadsideError) {
                 let ledger = try LedgerReader(path: path)
@@ -368,7 +369,8 @@ enum LedgerCommand {
                     tokens: values.tokens)
             } catch {
                 // If one of several ledgers can't be searched, the others are still searched.
-                guard ledgers.paths.count > 1, error.exitCode == 5 || error.option == "ledger"
+                guard values.ledgers.count > 1 || ledgers.paths.count > 1,
+                    error.exitCode == 5 || error.option == "ledger"
                 else { throw error }
                 standardErrorLine("broadside: \(error.message)")
                 failure = max(failure, error.exitCode)
@@ -391,6 +393,35 @@ enum LedgerCommand {
                     + (otherPart(values.notificationID).map { " \($0)" } ?? ""))
         }
         return failure != 0 ? failure : rows.isEmpty ? 1 : 0
+    }
+
+    /// Returns the ledgers in the named directories. If some of several directories can't be
+    /// searched, they are reported, and the ledgers in the others are returned.
+    ///
+    /// - Parameter failure: Raised to the exit code of a directory that can't be searched.
+    private static func searchable(
+        _ directories: [String], _ failure: inout Int32
+    ) throws(BroadsideError) -> LedgerCollection {
+        do throws(BroadsideError) {
+            return try LedgerCollection(directories, option: "ledger")
+        } catch {
+            var usable: [String] = []
+            var problems: [BroadsideError] = []
+            for directory in directories {
+                do throws(BroadsideError) {
+                    _ = try LedgerCollection([directory], option: "ledger")
+                    usable.append(directory)
+                } catch {
+                    problems.append(error)
+                }
+            }
+            guard !usable.isEmpty, !problems.isEmpty else { throw error }
+            for problem in problems {
+                standardErrorLine("broadside: \(problem.message)")
+                failure = max(failure, problem.exitCode)
+            }
+            return try LedgerCollection(usable, option: "ledger")
+        }
     }
 
     /// Advice for an apns-id that belongs to another part of a campaign; nil for any other text.
