@@ -143,13 +143,19 @@ package struct ReceiptFindings: Sendable {
 
     /// Text about ignored receipts; nil if no receipt is ignored.
     var leftOutText: String? {
-        let parts = [
-            (repeated, "are later receipts of a device"),
-            (foreign, "belong to no row that was accepted or held out"),
-            (early, "came before the notification"),
-            (unreadable, "have no readable ID or time"),
-        ].filter { $0.0 > 0 }.map { "\(grouped($0.0)) \($0.1)" }
-        return parts.isEmpty ? nil : parts.joined(separator: ", ")
+        let parts: [(count: UInt64, one: String, more: String)] = [
+            (repeated, "is a later receipt of a device", "are later receipts of a device"),
+            (
+                foreign, "belongs to no row that was accepted or held out",
+                "belong to no row that was accepted or held out"
+            ),
+            (early, "came before the notification", "came before the notification"),
+            (unreadable, "has no readable ID or time", "have no readable ID or time"),
+        ]
+        let texts = parts.filter { $0.count > 0 }.map {
+            "\(grouped($0.count)) \($0.count == 1 ? $0.one : $0.more)"
+        }
+        return texts.isEmpty ? nil : texts.joined(separator: ", ")
     }
 
     /// Reasons to doubt the figures, one line each.
@@ -157,18 +163,25 @@ package struct ReceiptFindings: Sendable {
         var lines: [String] = []
         if let firstUnreadable {
             lines.append(
-                "\(grouped(unreadable)) of \(grouped(receipts)) receipts can't be read and are "
-                    + "ignored: the first: \(firstUnreadable)")
+                "\(grouped(unreadable)) of \(grouped(receipts)) receipts can't be read and "
+                    + "\(unreadable == 1 ? "is" : "are") ignored: the first: \(firstUnreadable)")
         }
         let matched = arms.reduce(repeated + early) { $0 + $1.opened }
         if receipts > unreadable, matched == 0 {
             lines.append(
-                "none of the \(grouped(receipts)) receipts belongs to a row that was accepted or held "
-                    + "out: do they belong to another campaign?")
+                receipts == 1
+                    ? "the only receipt does not belong to a row that was accepted or held out: does "
+                        + "it belong to another campaign?"
+                    : "none of the \(grouped(receipts)) receipts belongs to a row that was accepted "
+                        + "or held out: do they belong to another campaign?")
         } else if early > 0, early == matched {
             lines.append(
-                "all \(grouped(early)) receipts of this campaign's devices are earlier than their "
-                    + "notifications: are the times in UTC, or in the zone that they name?")
+                early == 1
+                    ? "the only receipt of this campaign's devices is earlier than its notification: "
+                        + "is its time in UTC, or in the zone that it names?"
+                    : "all \(grouped(early)) receipts of this campaign's devices are earlier than "
+                        + "their notifications: are the times in UTC, or in the zone that they name?"
+            )
         }
         return lines
     }
