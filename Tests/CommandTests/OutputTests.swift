@@ -266,6 +266,10 @@ struct OutputTests {
             #expect(failed["outcome"] as? String == "error" && failed["campaign"] is NSNull)
             #expect(failed["accepted"] as? Int == accepted, "\(more)")
             #expect(failed["name"] as? String == "evening")
+            // A refused list has rows that were not counted.
+            for key in ["rows", "invalid", "skipped", "reasons"] {
+                #expect(failed[key] is NSNull, "\(key): \(more)")
+            }
         }
         let printed = try campaign.send(
             to: server.endpoint, ["--summary", "-", "--tokens", "nowhere.txt"])

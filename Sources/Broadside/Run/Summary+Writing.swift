@@ -52,6 +52,8 @@ extension Summary {
         summary.name = options.name
         summary.labels = options.labels
         summary.areCountsKnown = isNew
+        // The list may have been read, and may have invalid rows.
+        summary.areUnsentCountsKnown = false
         summary.take(
             use: ProcessUse.now(), statistics: RunStatistics(), latency: LatencyCounts(),
             elapsed: 0, requests: 0)

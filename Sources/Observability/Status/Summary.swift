@@ -110,6 +110,9 @@ public struct Summary: Sendable, Encodable {
     /// Whether `retries`, `shortened` and `reconnects` include those of the latest run. If not, they
     /// are null in the JSON.
     package var areRequestsKnown = true
+    /// Whether the rows that were not sent were counted. If not, the invalid and skipped rows, and
+    /// the reasons, are null in the JSON.
+    package var areUnsentCountsKnown = true
     /// Rows that are not settled; nil if `rows` is nil.
     public var remaining: UInt64?
     /// Rows that were not accepted, by reason.
@@ -211,13 +214,13 @@ public struct Summary: Sendable, Encodable {
         func known<Value>(_ count: Value) -> Value? { areCountsKnown ? count : nil }
         try container.encode(known(accepted), forKey: .accepted)
         try container.encode(known(rejected), forKey: .rejected)
-        try container.encode(known(invalid), forKey: .invalid)
-        try container.encode(known(skipped), forKey: .skipped)
+        try container.encode(areUnsentCountsKnown ? known(invalid) : nil, forKey: .invalid)
+        try container.encode(areUnsentCountsKnown ? known(skipped) : nil, forKey: .skipped)
         try container.encode(known(failed), forKey: .failed)
         try container.encode(known(unknown), forKey: .unknown)
         try container.encode(isInDoubtKnown ? known(inDoubt) : nil, forKey: .inDoubt)
         try container.encode(remaining, forKey: .remaining)
-        try container.encode(known(reasons), forKey: .reasons)
+        try container.encode(areUnsentCountsKnown ? known(reasons) : nil, forKey: .reasons)
         try container.encode(areRequestsKnown ? known(retries) : nil, forKey: .retries)
         // This key exists only if a payload shortens a value.
         if let shortened {
