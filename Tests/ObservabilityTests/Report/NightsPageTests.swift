@@ -227,11 +227,14 @@ import Testing
     }
 
     @Test func `A night with a limit is shown as limited, and neither judged nor compared with`() {
-        var limited = Self.night(1, rows: 50)
+        var limited = Self.night(1, title: "Evening", rows: 50)
         var figures = limited.figures!
         figures.isLimited = true
         limited.content = .figures(figures)
-        let nights = [Self.night(0, rows: 2_000), limited, Self.night(2, rows: 1_900)]
+        let nights = [
+            Self.night(0, title: "Evening", rows: 2_000), limited,
+            Self.night(2, title: "Evening", rows: 1_900),
+        ]
         let html = Self.html(nights)
         #expect(html.contains("<td>complete, limited</td>"))
         #expect(html.contains("<h1>All are complete.</h1>"))
