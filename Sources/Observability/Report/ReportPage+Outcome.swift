@@ -144,7 +144,7 @@ extension ReportPage {
                     ? "and an unknown number of rows is not sent yet"
                     : decisions.isEmpty
                         ? emptyHanded == nil ? "nothing is left to decide" : "see what to do next"
-                        : decisions.prefix(3).map { "\(grouped($0.count)) \($0.part.name)" }
+                        : decisions.map { "\(grouped($0.count)) \($0.part.name)" }
                             .joined(separator: ", "),
                 isAlarm: waiting > 0 || !soFar.isEmpty || emptyHanded != nil),
             Card(

@@ -81,8 +81,14 @@ package struct ReportPage {
             text += summary.acceptsBySilence ? "the gateway accepted " : "APNs accepted "
             text += grouped(summary.accepted)
             text += summary.rejected > 0 ? " and rejected \(grouped(summary.rejected))." : "."
+            if summary.skipped > 0 {
+                text +=
+                    " \(grouped(summary.skipped)) \(summary.skipped == 1 ? "was" : "were") skipped."
+            }
             if summary.invalid > 0 {
-                text += " \(grouped(summary.invalid)) were invalid and not sent."
+                text +=
+                    " \(grouped(summary.invalid)) \(summary.invalid == 1 ? "was" : "were")"
+                    + " invalid and not sent."
             }
             if summary.failed + summary.unknown > 0 {
                 text += " \(grouped(summary.failed + summary.unknown)) ended failed or unknown."

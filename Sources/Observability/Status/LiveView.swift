@@ -178,7 +178,7 @@ struct LiveView {
             guard let cause = snapshot.limitedBy else {
                 return [Segment(text: "bottleneck: not known yet", emphasis: .faint)]
             }
-            let share = percentText(snapshot.limitedNow[cause.rawValue])
+            let share = LimitedBy.shareText(snapshot.limitedNow[cause.rawValue])
             let name = cause.words(acceptsBySilence: snapshot.acceptsBySilence)
             return [
                 Segment(text: "bottleneck: \(name) (\(share))"),

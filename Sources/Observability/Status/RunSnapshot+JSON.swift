@@ -36,7 +36,7 @@ extension RunSnapshot {
         line.add("limited_by", limitedBy?.name)
         line.add("eta_seconds", etaSeconds, places: 0)
         line.addRaw("guards", guards?.json.object ?? "null")
-        if let waves { line.add("waves", waves.position) }
+        if let waves { line.add("waves", waves.position(hasEnded: phase == .finished)) }
         if let topics { line.add("topics", TopicReport.json(topics)) }
         if let arms { line.add("arms", arms.json) }
         return line

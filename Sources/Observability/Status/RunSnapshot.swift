@@ -247,6 +247,11 @@ extension LimitedBy {
         }
     }
 
+    /// A share as whole percent, rounded. Only a complete share is `100%`.
+    static func shareText(_ share: Double) -> String {
+        share >= 1 ? "100%" : "\(min(99, wholeNumber(share * 100)))%"
+    }
+
     /// Text with the three largest shares; nil if the run was too short to determine them.
     ///
     /// - Parameter shares: Shares by `name`, with a sum of 1.
@@ -258,7 +263,7 @@ extension LimitedBy {
             .sorted { $0.1 > $1.1 }.prefix(3)
         guard !largest.isEmpty else { return nil }
         return largest.map { cause, share in
-            "\(cause.words(acceptsBySilence: acceptsBySilence)) \(percentText(share))"
+            "\(cause.words(acceptsBySilence: acceptsBySilence)) \(shareText(share))"
         }.joined(separator: ", ")
     }
 }

@@ -115,14 +115,16 @@ package struct WaveProgress: Sendable, Equatable {
     }
 
     /// JSON object about the current and the next wave, for progress and status.
-    package var position: JSONLine {
+    ///
+    /// - Parameter hasEnded: Whether the run has ended, so that it waits no longer.
+    func position(hasEnded: Bool) -> JSONLine {
         var line = JSONLine()
         line.add("count", waves.count)
         line.add("current", current.map { UInt64($0 + 1) })
         line.add("next", next.map { UInt64($0 + 1) })
         line.add("next_at", next.map { universalTime(waves[$0].atMilliseconds) })
         line.add("next_rows", next.map { waves[$0].rows })
-        line.add("waiting", isWaiting)
+        line.add("waiting", isWaiting && !hasEnded)
         return line
     }
 }

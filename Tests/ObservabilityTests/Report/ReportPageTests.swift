@@ -524,6 +524,22 @@ import Testing
         #expect(page.contains("&lt;b&gt;20,000&lt;/b&gt;"))
     }
 
+    @Test func `The counts of the outcome and of the decisions add up`() {
+        let whole = ReportPage(
+            data: Self.data(accepted: 769, rejected: 74, invalid: 1, skipped: 1_088, unknown: 20))
+        #expect(
+            whole.sentence.hasSuffix(
+                "APNs accepted 769 and rejected 74. 1,088 were skipped. 1 was invalid and not sent. "
+                    + "20 ended failed or unknown."), "\(whole.sentence)")
+        var data = Self.data(.stopped, accepted: 9, rejected: 10, unknown: 11, remaining: 1_829)
+        data.summary.counts[.inDoubt] = 3
+        data.summary.counts.reasons.add(text: "BadDeviceToken", count: 8)
+        #expect(
+            ReportPage(data: data).cards.contains(
+                "1,826 remaining, 11 failed or unknown, 8 bad token, 3 in doubt, "
+                    + "2 otherwise rejected"))
+    }
+
     @Test func `A bottleneck is named from two seconds on`() {
         #expect(ReportPage(data: Self.nights(seconds: 0.9)).limits.isEmpty)
         let shares = ReportPage(data: Self.nights(seconds: 2)).limits
@@ -532,10 +548,11 @@ import Testing
         #expect(snapshot.limitedBy == .streams)
         snapshot.elapsedSeconds = 1.9
         #expect(snapshot.limitedBy == nil)
-        let all = ["connecting": 0.7, "retry": 0.295, "cpu": 0.005]
+        let all = ["connecting": 0.7, "retry": 0.297, "cpu": 0.003]
         #expect(LimitedBy.text(all, seconds: 1.9) == nil)
         #expect(LimitedBy.text(nil, seconds: 60) == nil)
-        #expect(LimitedBy.text(all, seconds: 2) == "connecting 70%, backoff 29%")
+        #expect(LimitedBy.text(all, seconds: 2) == "connecting 70%, backoff 30%")
+        #expect(LimitedBy.text(["rate": 0.999, "cpu": 0.001], seconds: 2) == "the rate limit 99%")
     }
 
     @Test func `Telemetry of version 0.1.0 is read, and each cause has its own number`()

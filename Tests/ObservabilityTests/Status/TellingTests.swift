@@ -106,6 +106,10 @@ import Testing
         #expect(sampler.snapshot.sendingSeconds == 10 && sampler.snapshot.rateAverage == 6)
         #expect(sampler.snapshot.startedAtMilliseconds == 0)
         #expect(sampler.snapshot.json.object.contains("\"elapsed_seconds\":10"))
+        #expect(sampler.snapshot.json.object.contains("\"waiting\":true"))
+        var ended = sampler.snapshot
+        ended.phase = .finished
+        #expect(ended.json.object.contains("\"waiting\":false") && ended.sendingSeconds == 10)
         let text = MetricsText(
             sampler.snapshot, use: ProcessUse(cpuMicroseconds: 1, peakResidentBytes: 2)
         ).text
