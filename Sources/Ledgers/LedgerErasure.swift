@@ -40,7 +40,7 @@ public enum LedgerErasure {
             }
             guard !isDryRun else {
                 report(
-                    "\(found(devices)) in \(Erasure.counted(affectedCount, "ledger")); "
+                    "\(found(devices)) in \(counted(affectedCount, "ledger")); "
                         + "dry run: nothing was changed")
                 try finish(failures, closed)
                 return
@@ -107,7 +107,7 @@ public enum LedgerErasure {
 
     private static func found(_ devices: borrowing DeviceSet) -> String {
         "\(grouped(devices.foundAnywhereCount)) of "
-            + "\(Erasure.counted(devices.count, "device")) found"
+            + "\(counted(devices.count, "device")) found"
     }
 
     /// Reads all ledgers, and describes what an erasure would change.
@@ -135,7 +135,7 @@ public enum LedgerErasure {
         _ devices: borrowing DeviceSet, _ ledgerCount: Int
     ) throws(BroadsideError) {
         standardError(
-            "\(found(devices)) in \(Erasure.counted(ledgerCount, "ledger")). Erased devices can't be "
+            "\(found(devices)) in \(counted(ledgerCount, "ledger")). Erased devices can't be "
                 + "restored. Type yes to erase them:")
         guard readLine() == "yes" else {
             throw .request("not confirmed: nothing was erased; in a script, confirm with --yes")
@@ -462,10 +462,6 @@ private final class Erasure {
 
     // MARK: Messages
 
-    static func counted(_ count: Int, _ name: String) -> String {
-        "\(grouped(count)) \(name)\(count == 1 ? "" : "s")"
-    }
-
     private func description(_ foundCount: Int) -> String {
         var rows = RowCounts()
         var files: Set<String> = []
@@ -475,13 +471,13 @@ private final class Erasure {
         for text in texts { files.insert(text.name) }
         let states = RowState.settledStates.filter { rows[$0] > 0 }
             .map { "\(grouped(rows[$0])) \($0.name)" }
-        var words = "\(Self.counted(foundCount, "device"))"
+        var words = "\(counted(foundCount, "device"))"
         if rows.settled > 0 {
             words +=
-                ", \(Self.counted(Int(rows.settled), "verdict")) (\(states.joined(separator: ", ")))"
+                ", \(counted(Int(rows.settled), "verdict")) (\(states.joined(separator: ", ")))"
         }
         let spooled = spools.reduce(0) { $0 + $1.erasure.rowCount }
-        if spooled > 0 { words += ", \(Self.counted(spooled, "row")) of its list" }
+        if spooled > 0 { words += ", \(counted(spooled, "row")) of its list" }
         if hasManifestText { words += ", texts in manifest.json" }
         for name in files.sorted() { words += ", \(name)" }
         return words

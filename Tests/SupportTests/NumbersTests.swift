@@ -55,6 +55,10 @@ import Testing
     @Test func `Only a complete count is shown as 100 percent`() {
         #expect(percentText(0.99999) == "99%" && percentText(1) == "100%")
         #expect(percentText(0) == "0%" && percentText(0.5) == "50%")
+        #expect(
+            ([0, 1, 2_000] as [UInt64]).map { counted($0, "row") } == [
+                "0 rows", "1 row", "2,000 rows",
+            ])
     }
 
     @Test func `A duration is too long only if its nanoseconds exceed 64 bits`() {

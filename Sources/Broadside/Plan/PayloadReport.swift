@@ -194,9 +194,6 @@ public struct PayloadReport: Sendable {
             if !isBroadcast { text += Self.legacyText(minifiedByteCount) }
         }
         text += "result    \(problems.isEmpty ? "can be sent" : "must not be sent"): "
-        func counted(_ count: Int, _ name: String) -> String {
-            "\(count) \(name)\(count == 1 ? "" : "s")"
-        }
         return text + counted(problems.count, "error") + ", "
             + counted(warnings.count, "warning") + "\n"
     }

@@ -78,7 +78,7 @@ struct GrowthWatch {
                 + "flow-control windows are the bottleneck"
         case .settled(let reason):
             self.reason = reason
-            return "\(target.total) connections (\(words))"
+            return "\(counted(target.total, "connection")) (\(words))"
         }
     }
 

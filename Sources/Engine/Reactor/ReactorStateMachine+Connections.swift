@@ -184,7 +184,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     mutating func flush(_ index: Int, now: Now) {
         log(
             .connectionClosed, .info, connection: index,
-            "\(connections.peer(index)): closed after \(connections[index].responses) responses",
+            "\(connections.peer(index)): closed after \(counted(connections[index].responses, "response"))",
             now: now)
         connections[index].session.shutDown()
         connections.addresses.releaseTrial(index)
@@ -275,8 +275,9 @@ extension ReactorStateMachine where Records: ~Copyable {
         where connections[index].phase == .open && connections[index].session.nextRequest > 1 {
             log(
                 .connectionDrained, .notice, connection: index,
-                "\(connections.peer(index)): drained after \(connections[index].responses) responses "
-                    + "because the provider token is of another key", now: now)
+                "\(connections.peer(index)): drained after "
+                    + "\(counted(connections[index].responses, "response")) because the provider token is of another key",
+                now: now)
             drain(index, now: now)
         }
     }

@@ -84,8 +84,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         guard connections[index].phase == .open else { return }
         log(
             .connectionDrained, .notice, connection: index,
-            "\(connections.peer(index)): drained after \(connections[index].responses) responses because of "
-                + "\(status) \(reason?.text ?? "without a known reason")",
+            "\(connections.peer(index)): drained after \(counted(connections[index].responses, "response")) "
+                + "because of \(status) \(reason?.text ?? "without a known reason")",
             status: status, reason: reason?.text, now: now)
     }
 

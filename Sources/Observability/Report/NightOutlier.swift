@@ -54,7 +54,7 @@ extension NightOutlier {
         var found: [NightOutlier] = []
         let lists = earlier.compactMap(\.rows).map { Double($0) }
         if let rows = night.rows, let usual = NightsPage.median(lists), usual > 0 {
-            let text = "\(grouped(rows)) rows from \(grouped(wholeNumber(usual)))"
+            let text = "\(counted(rows, "row")) from \(grouped(wholeNumber(usual)))"
             if Double(rows) < 0.7 * usual {
                 found.append(NightOutlier(figure: .list, text: "the list fell to \(text)"))
             } else if Double(rows) > 1.5 * usual {

@@ -129,7 +129,7 @@ extension ReportPage {
                 value: Self.percent(accepted, of: outcome.all),
                 name: data.summary.acceptsBySilence ? "accepted, by silence" : "accepted",
                 note: soFar.isEmpty
-                    ? "\(grouped(accepted)) of \(grouped(outcome.all)) rows"
+                    ? "\(grouped(accepted)) of \(counted(outcome.all, "row"))"
                     : "\(grouped(accepted))\(soFar)"),
             Card(
                 value: Self.percent(dead, of: outcome.sent), name: "dead tokens",

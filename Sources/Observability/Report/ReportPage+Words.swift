@@ -39,6 +39,8 @@ extension ReportPage {
         case "FrequencyCap": "earlier campaigns reached the device often enough: never sent"
         case "PayloadTooLarge": "the payload is larger than APNs accepts"
         case "InvalidTokenSize": "not the length of a token"
+        case "BadTopic": "not a topic of an app: see --topic"
+        case "MalformedRow": "not a row of the list's format: never sent"
         case "MissingTopic", "InvalidTopicSize": "the credential does not name the app"
         case "ProcessingError", "UnknownError": "trouble at the gateway"
         case "ProtocolError": "the gateway could not read the notification"

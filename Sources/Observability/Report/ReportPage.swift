@@ -77,7 +77,9 @@ package struct ReportPage {
         switch summary.outcome {
         case .complete:
             if settledCount == 0 { return "The list has no rows: nothing was sent." }
-            var text = "All \(rows ?? grouped(settledCount)) rows are settled after \(time): "
+            let all = summary.rows ?? settledCount
+            var text = all == 1 ? "The row is settled" : "All \(grouped(all)) rows are settled"
+            text += " after \(time): "
             text += summary.acceptsBySilence ? "the gateway accepted " : "APNs accepted "
             text += grouped(summary.accepted)
             text += summary.rejected > 0 ? " and rejected \(grouped(summary.rejected))." : "."

@@ -12,6 +12,17 @@ package func grouped(_ value: UInt64) -> String {
 
 package func grouped(_ value: Int) -> String { grouped(UInt64(max(0, value))) }
 
+/// Returns a number with a noun, such as `1 row` and `2,000 rows`.
+///
+/// - Parameter noun: Noun whose plural ends in s.
+package func counted(_ count: UInt64, _ noun: String) -> String {
+    "\(grouped(count)) \(noun)\(count == 1 ? "" : "s")"
+}
+
+package func counted(_ count: Int, _ noun: String) -> String {
+    counted(UInt64(max(0, count)), noun)
+}
+
 /// Returns a rate with a precision that fits its magnitude.
 package func rateText(_ rate: Double) -> String {
     rate < 10 && rate > 0 ? decimal(rate, places: 1) : grouped(wholeNumber(rate))

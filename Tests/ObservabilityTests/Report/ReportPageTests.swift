@@ -540,6 +540,15 @@ import Testing
                     + "2 otherwise rejected"))
     }
 
+    @Test func `A page about one row has no plurals, and says what its reason means`() {
+        let page = ReportPage(data: Self.data(accepted: 1))
+        #expect(page.sentence.hasPrefix("The row is settled after "), "\(page.sentence)")
+        #expect(page.cards.contains("1 of 1 row<"), "\(page.cards)")
+        for reason in ["BadTopic", "MalformedRow"] {
+            #expect(!ReportPage.meaning(of: reason).isEmpty, "\(reason)")
+        }
+    }
+
     @Test func `A bottleneck is named from two seconds on`() {
         #expect(ReportPage(data: Self.nights(seconds: 0.9)).limits.isEmpty)
         let shares = ReportPage(data: Self.nights(seconds: 2)).limits
