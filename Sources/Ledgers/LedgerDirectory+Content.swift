@@ -135,6 +135,7 @@ extension LedgerDirectory {
             throw noLedger(path)
         }
         guard resumes else { throw try existing(path, canResume: true) }
+        if leadsNowhere(path) { throw brokenLink(path) }
         var refusal: BroadsideError?
         for _ in 0..<openingsLimit {
             do throws(BroadsideError) {
@@ -176,11 +177,27 @@ extension LedgerDirectory {
                 + "campaign with --resume-or-begin")
     }
 
+    /// Whether a path is a symbolic link without a target.
+    private static func leadsNowhere(_ path: String) -> Bool {
+        guard let link = SystemCall.linkStatus(path), link.st_mode & S_IFMT == S_IFLNK,
+            SystemCall.status(path) == nil
+        else { return false }
+        return errno == ENOENT || errno == ELOOP
+    }
+
+    private static func brokenLink(_ path: String) -> BroadsideError {
+        .usage(
+            "ledger",
+            "\(path) is a symbolic link that leads nowhere: put its target back, or name another "
+                + "directory")
+    }
+
     /// Returns the error for a path that exists, although it must be new.
     static func existing(
         _ path: String, canResume: Bool
     ) throws(BroadsideError) -> BroadsideError {
         guard try isDirectoryPath(path) else {
+            if leadsNowhere(path) { return brokenLink(path) }
             return .usage("ledger", "\(path) is a file: name a directory that does not exist yet")
         }
         let directory = unlocked(path)

@@ -14,7 +14,8 @@ public final class OutputFile {
     /// Whether the temporary file has a name. It gets one at the end if the file system permits.
     private var isNamed = false
     private var isSettled = false
-    private var isFinished = false
+    /// Whether the file has its final name.
+    package private(set) var isFinished = false
     private var compressor: ListCompressor?
     /// Whether writing throws an error once the reader of a pipe has gone. Otherwise further output
     /// is discarded.

@@ -63,6 +63,32 @@ struct ChangingInputTests {
         #expect(taken.count == expected && Set(taken).count == expected)
     }
 
+    @Test(arguments: ["tokens dedupe", "prune"])
+    func `A command that only reads a list advises to repeat it`(words: String) throws {
+        let campaign = try Campaign(rows: 9000)
+        if words == "prune" {
+            let server = try LocalAPNs()
+            let sent = try campaign.send(to: server.endpoint)
+            #expect(sent.exitCode == 0, "\(sent.errors)")
+        }
+        let library = try Shim.compile("stop-at-read", in: campaign.directory)
+        let arguments =
+            words.split(separator: " ").map(String.init) + [
+                "--tokens", campaign.list, "--output", "\(campaign.directory.path)/out.txt",
+            ] + (words == "prune" ? ["--ledger", campaign.ledger] : [])
+        let process = try Broadside.start(
+            arguments, in: campaign.directory,
+            environment: ["LD_PRELOAD": library, "STOP_FILE": try Self.resolved(campaign.list)])
+        try process.wait { try Self.isStopped(process.identifier) }
+        try Self.change(campaign.list, .longer)
+        process.send(signal: SIGCONT)
+        let ended = try process.wait(limit: 120)
+        #expect(ended.exitCode == 5, "\(ended.errors)")
+        #expect(ended.errors.hasSuffix("run the command again when no program writes to it\n"))
+        let again = try Broadside.run(arguments, in: campaign.directory)
+        #expect(again.exitCode == 0, "\(again.errors)")
+    }
+
     /// The options of a run with that input, and the file.
     private func write(_ input: Input, _ campaign: Campaign) throws -> (String, [String]) {
         let path = campaign.directory.path

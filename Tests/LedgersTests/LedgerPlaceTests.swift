@@ -1,3 +1,4 @@
+import BroadsideSupport
 import BroadsideTestSupport
 import Foundation
 import Testing
@@ -17,6 +18,29 @@ struct LedgerPlaceTests {
             atPath: "\(directory.path)/folder", withIntermediateDirectories: false)
         let ledger = try LedgerDirectory.create(path)
         return (ledger, ledger.location)
+    }
+
+    @Test(arguments: [false, true])
+    func `A link without a target is named as one, and a file as a file`(resumes: Bool) throws {
+        let (link, file) = ("\(directory.path)/link", "\(directory.path)/file")
+        try FileManager.default.createSymbolicLink(
+            atPath: link, withDestinationPath: "\(directory.path)/nothing")
+        try directory.write("", to: "file")
+        func refusal(_ path: String) -> BroadsideError? {
+            do throws(BroadsideError) {
+                try LedgerDirectory.checkForRun(path, resumes: resumes, begins: true)
+                return nil
+            } catch {
+                return error
+            }
+        }
+        let broken = try #require(refusal(link))
+        #expect(broken.exitCode == 2)
+        #expect(broken.message.contains("\(link) is a symbolic link that leads nowhere: put its"))
+        #expect(refusal(file)?.message.contains("leads nowhere") == false)
+        try FileManager.default.createDirectory(
+            atPath: "\(directory.path)/nothing", withIntermediateDirectories: false)
+        #expect(refusal(link)?.message.contains("leads nowhere") != true)
     }
 
     @Test func `A ledger directory that stays is found`() throws {

@@ -42,6 +42,20 @@ import Testing
         #expect(advice.hasPrefix("\(describe(errno: number)): ") && advice.contains(step))
     }
 
+    @Test func `A file that changed is to be restored only if something depends on it`() {
+        let changed = BroadsideError.changed(
+            InputName("list.txt", option: "tokens"), "it is longer")
+        #expect(changed.message.hasSuffix("(it is longer): restore it"))
+        let repeatable = changed.ofRepeatableCommand
+        #expect(
+            repeatable.message
+                == "--tokens list.txt has changed while it was read (it is longer): run the command "
+                + "again when no program writes to it")
+        #expect(repeatable.exitCode == 5 && repeatable.isChange && repeatable.option == "tokens")
+        let other = BroadsideError("restore it", exitCode: 5)
+        #expect(other.ofRepeatableCommand.message == other.message)
+    }
+
     @Test func `A file is there, missing or an error`() throws {
         let directory = try TemporaryDirectory()
         let file = try directory.write("", to: "file")

@@ -22,6 +22,20 @@ import Testing
         #expect(seen == nil && thread.hasEnded)
     }
 
+    @Test func `Limits on memory are named only if there are any`() {
+        let processes = "processes (ulimit -u, a container's pids limit)"
+        #expect(WorkerThread.limits(addressSpace: nil, data: nil) == processes)
+        #expect(
+            WorkerThread.limits(addressSpace: 1, data: nil)
+                == "memory (ulimit -v) or on \(processes)")
+        #expect(
+            WorkerThread.limits(addressSpace: nil, data: 1)
+                == "memory (ulimit -d, LimitDATA= in a unit) or on \(processes)")
+        #expect(
+            WorkerThread.limits(addressSpace: 1, data: 1)
+                == "memory (ulimit -v, ulimit -d, LimitDATA= in a unit) or on \(processes)")
+    }
+
     @Test func `A thread that was joined and released is none of the process's any more`() throws {
         for _ in 0..<300 {
             let numbers = BoundedQueue<Int?>(limit: 1)

@@ -60,10 +60,28 @@ public enum PruneRun {
         try checkShare(counts, options)
         // The list may have been moved to the output's path in the meantime.
         try PruneFiles.check(options, list: list)
+        try finish(output, removed: removed, options)
+        return summary(counts, options, hasSilence: hasSilence)
+    }
+
+    /// Gives both files their final names. The removed rows come first, so that they are not lost
+    /// if the second file fails.
+    static func finish(
+        _ output: OutputFile, removed: OutputFile?, _ options: PruneOptions
+    ) throws(BroadsideError) {
         try output.settle()
         try removed?.finish()
-        try output.finish()
-        return summary(counts, options, hasSilence: hasSilence)
+        do throws(BroadsideError) {
+            try output.finish()
+        } catch {
+            guard let path = options.removed, removed?.isFinished == true, !output.isFinished else {
+                throw error
+            }
+            var error = error
+            error.message +=
+                ": \(path) is written, but this list is not: run the command again"
+            throw error
+        }
     }
 
     /// Refuses a list that has no device token, or no time in the registration column.

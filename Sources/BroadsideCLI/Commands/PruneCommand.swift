@@ -50,7 +50,12 @@ enum PruneCommand {
         ],
         campaignKeys: ["tokens", "format", "token-column", "topic", "ledger"],
         run: { (arguments) throws(BroadsideError) in
-            standardError(try PruneRun.run(options(from: arguments)))
+            let values = try options(from: arguments)
+            do throws(BroadsideError) {
+                standardError(try PruneRun.run(values))
+            } catch {
+                throw error.ofRepeatableCommand
+            }
             return 0
         })
 

@@ -43,18 +43,26 @@ enum TokensCommand {
             try arguments.require(word == "dedupe" ? [.list, .output] : [.list])
             var values = Values()
             try group.read(arguments, into: &values)
-            if word == "dedupe" {
-                standardError(
-                    try TokensDedupe.run(
-                        values.list, output: values.output ?? "-", rule: try values.rule()))
-                return 0
+            do throws(BroadsideError) {
+                if word == "dedupe" { try dedupe(values) } else { try check(values) }
+            } catch {
+                throw error.ofRepeatableCommand
             }
-            let check = try TokensCheck(values.list, countsDuplicates: values.countsDuplicates)
-            let report = check.report
-            print(values.isJSON ? report.json : report.text, terminator: "")
-            if let refusal = check.refusal { throw refusal }
             return 0
         })
+
+    private static func dedupe(_ values: Values) throws(BroadsideError) {
+        standardError(
+            try TokensDedupe.run(
+                values.list, output: values.output ?? "-", rule: try values.rule()))
+    }
+
+    private static func check(_ values: Values) throws(BroadsideError) {
+        let check = try TokensCheck(values.list, countsDuplicates: values.countsDuplicates)
+        let report = check.report
+        print(values.isJSON ? report.json : report.text, terminator: "")
+        if let refusal = check.refusal { throw refusal }
+    }
 
     /// The values of the command's options.
     private struct Values: ListValues {

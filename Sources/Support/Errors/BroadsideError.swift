@@ -83,9 +83,21 @@ public struct BroadsideError: Error, Sendable {
     /// Returns an error for a file that changed while it was read.
     package static func changed(_ name: InputName, _ how: String) -> BroadsideError {
         var error = BroadsideError(
-            name, " has changed while it was read (\(how)): restore it",
+            name, " has changed while it was read (\(how)): \(restoreAdvice)",
             exitCode: ExitCode.disk)
         error.isChange = true
+        return error
+    }
+
+    private static let restoreAdvice = "restore it"
+
+    /// Returns the error of a command that has sent nothing and that accepts a changed file.
+    package var ofRepeatableCommand: BroadsideError {
+        guard isChange, message.hasSuffix(Self.restoreAdvice) else { return self }
+        var error = self
+        error.message =
+            String(message.dropLast(Self.restoreAdvice.count))
+            + "run the command again when no program writes to it"
         return error
     }
 

@@ -159,10 +159,16 @@ package enum SystemCall {
     }
 
     /// `getrlimit(2)`: the address space that this process may use, in bytes; nil if unlimited.
-    package static var addressSpaceLimit: UInt64? {
+    package static var addressSpaceLimit: UInt64? { limit(RLIMIT_AS) }
+
+    /// `getrlimit(2)`: the size of this process's data, which includes the stacks of its threads,
+    /// in bytes; nil if unlimited.
+    static var dataLimit: UInt64? { limit(RLIMIT_DATA) }
+
+    private static func limit(_ resource: __rlimit_resource) -> UInt64? {
         var limit = rlimit()
         // SAFETY: `limit` is a local variable that getrlimit writes during the call.
-        let result = unsafe getrlimit(__rlimit_resource_t(RLIMIT_AS.rawValue), &limit)
+        let result = unsafe getrlimit(__rlimit_resource_t(resource.rawValue), &limit)
         return result == 0 && limit.rlim_cur != .max ? UInt64(limit.rlim_cur) : nil
     }
 

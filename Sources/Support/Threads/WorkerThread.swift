@@ -58,12 +58,25 @@ package final class WorkerThread: @unchecked Sendable {
         guard error == 0 else {
             unsafe retained.release()
             isJoined = true
-            let memory = SystemCall.addressSpaceLimit == nil ? "" : "memory (ulimit -v) or on "
+            let limits = Self.limits(
+                addressSpace: SystemCall.addressSpaceLimit, data: SystemCall.dataLimit)
             throw BroadsideError(
                 "a thread can't be started: \(describe(errno: error)): raise the limit on "
-                    + "\(memory)processes (ulimit -u, a container's pids limit), or use fewer "
-                    + "--\(option)", exitCode: 1)
+                    + "\(limits), or use fewer --\(option)", exitCode: 1)
         }
+    }
+
+    /// Returns the limits that may keep a thread from starting, for messages.
+    ///
+    /// - Parameters:
+    ///   - addressSpace: Limit on address space, bytes; nil if there is none.
+    ///   - data: Limit on data, bytes; nil if there is none.
+    static func limits(addressSpace: UInt64?, data: UInt64?) -> String {
+        let ofMemory =
+            (addressSpace == nil ? [] : ["ulimit -v"])
+            + (data == nil ? [] : ["ulimit -d, LimitDATA= in a unit"])
+        return (ofMemory.isEmpty ? "" : "memory (\(ofMemory.joined(separator: ", "))) or on ")
+            + "processes (ulimit -u, a container's pids limit)"
     }
 
     deinit {

@@ -77,6 +77,30 @@ import Testing
         #expect(place.read("out") == lines(0..<5))
     }
 
+    @Test func `A pruned list that fails behind its removed rows is named, and these as well`()
+        throws
+    {
+        let place = try Place(deadCount: 2)
+        var options = place.options(place.path + "/list", place.path + "/out")
+        options.removed = place.path + "/gone"
+        let output = try OutputFile(options.output)
+        let removed = try OutputFile(options.removed)
+        // No file can replace a directory.
+        try FileManager.default.createDirectory(
+            atPath: options.output, withIntermediateDirectories: false)
+        var found: BroadsideError?
+        do throws(BroadsideError) {
+            try PruneRun.finish(output, removed: removed, options)
+        } catch {
+            found = error
+        }
+        #expect(
+            found?.message
+                == "\(options.output): Is a directory: \(place.path)/gone is written, but this list "
+                + "is not: run the command again")
+        #expect(place.read("gone") == "")
+    }
+
     @Test(arguments: ["list", "symbolic", "hard", "../self/list"])
     func `prune never writes over its input under another name`(name: String) throws {
         let place = try Place(deadCount: 2)
