@@ -95,10 +95,10 @@ extension ClientConnectionStateMachine {
         case .open(let slot):
             // On a stream, an increment of 0 and a window that is too large are stream errors
             // (sections 6.9 and 6.9.1).
-            guard increment > 0 else { return resetStream(slot, .protocolError) }
+            guard increment > 0 else { return resetStream(slot, .emptyIncrement) }
             let delta = Int(streams[slot].windowDelta) + increment
             guard Int(settings.initialWindowSize) + delta <= FlowControlWindow.limit else {
-                return resetStream(slot, .flowControlError)
+                return resetStream(slot, .windowOverflow)
             }
             streams[slot].windowDelta = Int32(delta)
             largestWindowDelta = max(largestWindowDelta, Int32(delta))
@@ -146,7 +146,7 @@ extension ClientConnectionStateMachine {
             return fail(.protocolError, "PRIORITY on stream 0")
         }
         if header.length != 5, case .open(let slot) = streams.lookUp(header.streamID) {
-            return resetStream(slot, .frameSizeError)
+            return resetStream(slot, .prioritySize)
         }
         return countIdleFrame()
     }

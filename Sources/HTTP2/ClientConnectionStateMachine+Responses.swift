@@ -4,18 +4,20 @@ extension ClientConnectionStateMachine {
     mutating func receiveResponse(
         _ start: ResponseStart, slot: Int, endsStream: Bool
     ) -> Event? {
-        if start.isMalformed { return resetMalformed(slot) }
+        if let error = start.error { return resetStream(slot, error) }
         if streams[slot].status != 0 {
             // Trailers: they end the stream and have no pseudo-header fields (section 8.1).
-            guard endsStream, start.status == 0 else { return resetMalformed(slot) }
+            guard endsStream, start.status == 0 else {
+                return resetStream(slot, .invalidTrailers)
+            }
             return finish(slot)
         }
         guard start.status >= 200 else {
             // A final response follows an interim one. 101 has no meaning in HTTP/2 (section 8.6),
             // and a response needs a status.
-            guard start.status >= 100, start.status != 101, !endsStream else {
-                return resetMalformed(slot)
-            }
+            guard start.status >= 100 else { return resetStream(slot, .missingStatus) }
+            guard start.status != 101 else { return resetStream(slot, .switchingProtocols) }
+            guard !endsStream else { return resetStream(slot, .onlyInterim) }
             streams[slot].isBegun = true
             return countIdleFrame()
         }
@@ -63,11 +65,13 @@ extension ClientConnectionStateMachine {
     private mutating func receiveBody(
         _ body: RawSpan, frameCount: Int, slot: Int, endsStream: Bool
     ) -> Event? {
-        guard streams[slot].status != 0 else { return resetMalformed(slot) }
+        guard streams[slot].status != 0 else { return resetStream(slot, .bodyBeforeHeaders) }
         let used = Int(streams[slot].receiveUsed) + frameCount
         let received = Int(streams[slot].receivedCount) + body.byteCount
         let announced = Int(streams[slot].contentLength)
-        guard announced < 0 || received <= announced else { return resetMalformed(slot) }
+        guard announced < 0 || received <= announced else {
+            return resetStream(slot, .wrongLength)
+        }
         streams[slot].receivedCount = Int32(clamping: received)
         if endsStream {
             if streams[slot].bodySlot == BodyPool.none {
@@ -145,7 +149,7 @@ extension ClientConnectionStateMachine {
         if stream.contentLength >= 0, stream.contentLength != stream.receivedCount,
             stream.status != 204, stream.status != 304
         {
-            return resetMalformed(slot)
+            return resetStream(slot, .wrongLength)
         }
         if !responseIsKept { responseByteCount = 0 }
         if stream.bodySlot != BodyPool.none {
@@ -184,17 +188,13 @@ extension ClientConnectionStateMachine {
         streams.close(slot: slot, state)
     }
 
-    /// Resets a stream with PROTOCOL_ERROR: "For malformed responses the client MUST NOT accept
-    /// them" (section 8.1.1).
-    private mutating func resetMalformed(_ slot: Int) -> Event? {
-        resetStream(slot, .protocolError)
-    }
-
-    /// Resets a stream after a stream error (section 5.4.2); the request is in doubt.
-    mutating func resetStream(_ slot: Int, _ code: ErrorCode) -> Event? {
+    /// Resets a stream after a stream error (section 5.4.2); the request is in doubt. "Clients MUST
+    /// NOT accept a malformed response" (section 8.1.1).
+    @inline(never)
+    mutating func resetStream(_ slot: Int, _ error: StreamError) -> Event? {
         let tag = streams[slot].tag
-        queueReset(streamID: streams[slot].id, code)
+        queueReset(streamID: streams[slot].id, error.code)
         close(slot, .closedByUs)
-        return .reset(tag: tag, code)
+        return .streamError(tag: tag, error)
     }
 }

@@ -13,7 +13,8 @@ internal import Synchronization
 ///     openStream ----------> sent --- HEADERS ---> response  --- END_STREAM ---> response
 ///     openPartialStream       |                       |
 ///        | nextContinuation   +-- RST_STREAM ---------+--> notProcessed, or reset: in doubt
-///        +----> sent          +-- GOAWAY below its id ---> notProcessed
+///        +----> sent          +-- malformed response -----> streamError: in doubt
+///                             +-- GOAWAY below its id ---> notProcessed
 ///                             +-- cancelStream, takeOpenStream --> forgotten
 ///
 /// The caller writes a request, HEADERS and DATA, right after `openStream`. Control frames of the
@@ -69,9 +70,12 @@ internal import Synchronization
         case response(tag: UInt32, status: UInt16)
         /// The server did not act on the request `tag` (RFC 9113 section 8.7).
         case notProcessed(tag: UInt32)
-        /// The stream of `tag` ended without a complete, valid response, so the request is in
-        /// doubt.
+        /// The server reset the stream of `tag` before its response was complete, so the request is
+        /// in doubt.
         case reset(tag: UInt32, ErrorCode)
+        /// The server violated the protocol on the stream of `tag`, so we reset the stream; the
+        /// request is in doubt.
+        case streamError(tag: UInt32, StreamError)
         /// The server accepts no more streams. For open streams above `lastStreamID`,
         /// `notProcessed` follows. `goAwayDebugData` returns the debug data of this GOAWAY.
         case goAway(ErrorCode, lastStreamID: UInt32)

@@ -84,7 +84,7 @@
     mutating func remember(_ block: RawSpan, _ headers: ResponseHeaders) {
         let byteCount = block.byteCount
         // Each response has a different apns-unique-id.
-        guard Self.byteCounts.contains(byteCount), !headers.isMalformed, headers.uniqueID == nil
+        guard Self.byteCounts.contains(byteCount), headers.error == nil, headers.uniqueID == nil
         else { return }
         let index = byteCount & (Self.entryCount - 1)
         assert(

@@ -10,8 +10,8 @@ struct ResponseStart: Equatable {
     let contentLength: Int32
     /// `retry-after`.
     let retryAfter: RetryAfter
-    /// Whether the response is a stream error, see `ResponseHeaders`.
-    let isMalformed: Bool
+    /// Cause for which the response is a stream error, see `ResponseHeaders`; nil if it is none.
+    let error: StreamError?
 
     init(_ headers: ResponseHeaders) {
         status =
@@ -19,7 +19,7 @@ struct ResponseStart: Equatable {
             ? Stream.identifiedStatus : headers.status
         contentLength = headers.contentLength
         retryAfter = headers.retryAfter
-        isMalformed = headers.isMalformed
+        error = headers.error
     }
 }
 
@@ -37,9 +37,9 @@ struct ResponseHeaders {
     private(set) var retryAfter = RetryAfter.none
     /// `apns-unique-id`; nil if there is none.
     private(set) var uniqueID: UniqueID?
-    /// Whether the response "MUST be treated as a stream error of type PROTOCOL_ERROR" (section
-    /// 8.1.1).
-    private(set) var isMalformed = false
+    /// First cause for which the response "MUST be treated as a stream error of type
+    /// PROTOCOL_ERROR" (section 8.1.1); nil if there is none.
+    private(set) var error: StreamError?
     var sawRegularField = false
     /// Range of the apns-id value in the block; nil if the block has no apns-id, or was not
     /// searched for it. If the value is Huffman-coded, `isIdentifierHuffman` is true.
@@ -100,7 +100,8 @@ struct ResponseHeaders {
         case 13: takeStatus(404)
         case 14: takeStatus(500)
         // The pseudo-header fields of requests, and transfer-encoding.
-        case 1...7, 57: isMalformed = true
+        case 1...7: fail(.foreignPseudoHeader)
+        case 57: fail(.connectionField)
         default: sawRegularField = true
         }
     }
@@ -118,8 +119,10 @@ struct ResponseHeaders {
         case 53:
             sawRegularField = true
             try takeRetryAfter(value, isHuffman: isHuffman)
-        case 1...7, 57:
-            isMalformed = true
+        case 1...7:
+            fail(.foreignPseudoHeader)
+        case 57:
+            fail(.connectionField)
         default:
             sawRegularField = true
             if !isHuffman { checkValue(value) }
@@ -166,7 +169,8 @@ struct ResponseHeaders {
         }
         sawRegularField = true
         guard Self.isValidName(name) else {
-            isMalformed = true
+            let isPseudo = name.byteCount > 1 && name.byte(at: 0) == UInt8(ascii: ":")
+            fail(isPseudo ? .foreignPseudoHeader : .invalidName)
             return
         }
         if name.matches("content-length") {
@@ -181,13 +185,18 @@ struct ResponseHeaders {
         {
             // "Any message containing connection-specific header fields MUST be treated as
             // malformed" (section 8.2.2).
-            isMalformed = true
+            fail(.connectionField)
         }
+    }
+
+    /// Records a cause for which the response is malformed.
+    private mutating func fail(_ cause: StreamError) {
+        if error == nil { error = cause }
     }
 
     private mutating func takeStatus(_ number: UInt32?) {
         guard let number, number >= 100 else {
-            isMalformed = true
+            fail(.invalidStatus)
             return
         }
         takeStatus(UInt16(number))
@@ -197,13 +206,17 @@ struct ResponseHeaders {
         assert((100...999).contains(value), "a status has three digits")
         // `:status` may occur only once, and "all pseudo-header fields MUST appear in a field block
         // before all regular field lines" (section 8.3).
-        if status != 0 || sawRegularField { isMalformed = true }
+        if status != 0 {
+            fail(.repeatedStatus)
+        } else if sawRegularField {
+            fail(.lateStatus)
+        }
         status = value
     }
 
     private mutating func takeContentLength(_ number: UInt32?) {
         guard let number, number <= Int32.max, contentLength < 0 || contentLength == number else {
-            isMalformed = true
+            fail(.invalidContentLength)
             return
         }
         contentLength = Int32(number)
@@ -246,7 +259,7 @@ struct ResponseHeaders {
                 if byte == 0x00 || byte == 0x0a || byte == 0x0d { found = 1 }
             }
         }
-        if found != 0 { isMalformed = true }
+        if found != 0 { fail(.invalidValue) }
     }
 
     /// Nonzero if and only if a byte of `word` must not occur in a field value.

@@ -1,6 +1,6 @@
 import BroadsideSupport
 
-/// Ledgers from which `ledger forget` could not erase devices, while it went on with the others.
+/// Ledgers from which `ledger forget` could not erase devices; it continues with the others.
 struct ErasureFailures {
     private var paths: [String] = []
     /// Exit code of the first failure.

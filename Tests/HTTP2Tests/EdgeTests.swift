@@ -40,7 +40,7 @@ import Testing
     @Test func `A stream's window may be 2^31-1 and not more`() {
         let peer = peer()
         #expect(peer.receive(.windowUpdate(1, 0x7fff_ffff - 65_535)) == [])
-        #expect(peer.receive(.windowUpdate(1, 1)) == [.reset(tag: 10, .flowControlError)])
+        #expect(peer.receive(.windowUpdate(1, 1)) == [.streamError(tag: 10, .windowOverflow)])
     }
 
     @Test func `A server that announces no stream limit gets a thousand`() {
@@ -128,7 +128,7 @@ import Testing
         peer.receive(
             .headers(1, [0x88] + ResponseTests.literal("content-length", "0"), end: false))
         #expect(
-            peer.receive(.data(1, "x", end: false)) == [.reset(tag: 10, .protocolError)])
+            peer.receive(.data(1, "x", end: false)) == [.streamError(tag: 10, .wrongLength)])
     }
 
     // MARK: Streams

@@ -65,7 +65,7 @@ import Testing
             let tags = heard.compactMap { heard -> UInt32? in
                 switch heard.event {
                 case .response(let tag, _), .notProcessed(let tag),
-                    .reset(let tag, _):
+                    .reset(let tag, _), .streamError(let tag, _):
                     tag
                 default: nil
                 }
@@ -102,7 +102,7 @@ import Testing
             #expect(own.status == theirs.status)
             #expect(own.contentLength == theirs.contentLength)
             #expect(own.retryAfter == theirs.retryAfter)
-            if !theirs.isMalformed { #expect(!own.isMalformed) }
+            if theirs.error == nil { #expect(own.error == nil) }
         }
         #expect(taken > 50)
     }

@@ -132,7 +132,7 @@ import Testing
         for (tag, heard) in answers.enumerated() {
             let expected =
                 tag == 10
-                ? ClientConnectionStateMachine.Event.reset(tag: 10, .protocolError)
+                ? ClientConnectionStateMachine.Event.streamError(tag: 10, .invalidValue)
                 : .response(tag: UInt32(tag), status: 200)
             #expect(heard.event == expected)
         }

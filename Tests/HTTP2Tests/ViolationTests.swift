@@ -133,74 +133,94 @@ struct Violation: Sendable, CustomTestStringConvertible {
             .continuation(1, [UInt8](repeating: 0x88, count: 16_384), end: false),
             .continuation(1, [0x88])),
     ]
+}
+
+/// An error of stream 1 alone, in the state of the connection above.
+struct StreamViolation: Sendable, CustomTestStringConvertible {
+    var name: String
+    var error: StreamError
+    var frames: [Frame]
+    var testDescription: String { name }
+
+    init(_ name: String, _ error: StreamError, _ frames: Frame...) {
+        self.name = name
+        self.error = error
+        self.frames = frames
+    }
 
     private static func header(_ name: String, _ value: String = "x") -> [UInt8] {
         [0x88] + ResponseTests.literal(name, value)
     }
 
-    /// The same, with an error of stream 1 alone.
-    static let ofAStream: [Violation] = [
-        Violation("no status", .protocolError, .headers(1, ResponseTests.literal("a", "b"))),
-        Violation("an empty block", .protocolError, .headers(1, [])),
-        Violation("two statuses", .protocolError, .headers(1, [0x88, 0x88])),
-        Violation(
-            "a status behind a field", .protocolError,
+    static let all: [StreamViolation] = [
+        StreamViolation("no status", .missingStatus, .headers(1, ResponseTests.literal("a", "b"))),
+        StreamViolation("an empty block", .missingStatus, .headers(1, [])),
+        StreamViolation("two statuses", .repeatedStatus, .headers(1, [0x88, 0x88])),
+        StreamViolation(
+            "a status behind a field", .lateStatus,
             .headers(1, ResponseTests.literal("a", "b") + [0x88])),
-        Violation("a status without digits", .protocolError, .headers(1, [0x08, 0])),
-        Violation("a status with a sign", .protocolError, .headers(1, [0x08, 3, 43, 50, 48])),
-        Violation("a status with a blank", .protocolError, .headers(1, [0x08, 3, 50, 48, 32])),
-        Violation("a status of 2 digits", .protocolError, .headers(1, [0x08, 2, 50, 48])),
-        Violation("a status of 4 digits", .protocolError, .headers(1, [0x08, 4, 48, 50, 48, 48])),
-        Violation("a status of letters", .protocolError, .headers(1, [0x08, 3, 50, 48, 97])),
-        Violation("a status of 099", .protocolError, .headers(1, [0x08, 3, 48, 57, 57])),
-        Violation("a path in a response", .protocolError, .headers(1, [0x88, 0x84])),
-        Violation("a method by name index", .protocolError, .headers(1, [0x88, 0x02, 1, 65])),
-        Violation(
-            "an unknown pseudo-header field", .protocolError, .headers(1, header(":status2"))),
-        Violation("an upper-case name", .protocolError, .headers(1, header("Apns-id"))),
-        Violation("a name with a blank", .protocolError, .headers(1, header("apns id"))),
-        Violation("a name without bytes", .protocolError, .headers(1, header(""))),
-        Violation("a line feed in a value", .protocolError, .headers(1, header("a", "x\ny"))),
-        Violation(
-            "a return in a long value", .protocolError,
+        StreamViolation("a status without digits", .invalidStatus, .headers(1, [0x08, 0])),
+        StreamViolation(
+            "a status with a sign", .invalidStatus, .headers(1, [0x08, 3, 43, 50, 48])),
+        StreamViolation(
+            "a status with a blank", .invalidStatus, .headers(1, [0x08, 3, 50, 48, 32])),
+        StreamViolation("a status of 2 digits", .invalidStatus, .headers(1, [0x08, 2, 50, 48])),
+        StreamViolation(
+            "a status of 4 digits", .invalidStatus, .headers(1, [0x08, 4, 48, 50, 48, 48])),
+        StreamViolation("a status of letters", .invalidStatus, .headers(1, [0x08, 3, 50, 48, 97])),
+        StreamViolation("a status of 099", .invalidStatus, .headers(1, [0x08, 3, 48, 57, 57])),
+        StreamViolation("a path in a response", .foreignPseudoHeader, .headers(1, [0x88, 0x84])),
+        StreamViolation(
+            "a method by name index", .foreignPseudoHeader, .headers(1, [0x88, 0x02, 1, 65])),
+        StreamViolation(
+            "an unknown pseudo-header field", .foreignPseudoHeader, .headers(1, header(":status2"))),
+        StreamViolation("an upper-case name", .invalidName, .headers(1, header("Apns-id"))),
+        StreamViolation("a name with a blank", .invalidName, .headers(1, header("apns id"))),
+        StreamViolation("a name without bytes", .invalidName, .headers(1, header(""))),
+        StreamViolation("a line feed in a value", .invalidValue, .headers(1, header("a", "x\ny"))),
+        StreamViolation(
+            "a return in a long value", .invalidValue,
             .headers(1, header("apns-id", "0123456789abcde\r0123456789"))),
-        Violation("a zero in a value", .protocolError, .headers(1, header("a", "x\0y"))),
-        Violation("connection", .protocolError, .headers(1, header("connection", "close"))),
-        Violation("keep-alive", .protocolError, .headers(1, header("keep-alive"))),
-        Violation("upgrade", .protocolError, .headers(1, header("upgrade"))),
-        Violation("transfer-encoding", .protocolError, .headers(1, header("transfer-encoding"))),
-        Violation(
-            "transfer-encoding by index", .protocolError, .headers(1, [0x88, 0x0f, 0x2a, 1, 65])),
-        Violation("101", .protocolError, .headers(1, [0x08, 3, 49, 48, 49], end: false)),
-        Violation("100 that ends", .protocolError, .headers(1, [0x08, 3, 49, 48, 48])),
-        Violation("DATA before HEADERS", .protocolError, .data(1, "x")),
-        Violation(
-            "trailers that do not end", .protocolError,
+        StreamViolation("a zero in a value", .invalidValue, .headers(1, header("a", "x\0y"))),
+        StreamViolation("connection", .connectionField, .headers(1, header("connection", "close"))),
+        StreamViolation("keep-alive", .connectionField, .headers(1, header("keep-alive"))),
+        StreamViolation("upgrade", .connectionField, .headers(1, header("upgrade"))),
+        StreamViolation(
+            "transfer-encoding", .connectionField, .headers(1, header("transfer-encoding"))),
+        StreamViolation(
+            "transfer-encoding by index", .connectionField, .headers(1, [0x88, 0x0f, 0x2a, 1, 65])),
+        StreamViolation(
+            "101", .switchingProtocols, .headers(1, [0x08, 3, 49, 48, 49], end: false)),
+        StreamViolation("100 that ends", .onlyInterim, .headers(1, [0x08, 3, 49, 48, 48])),
+        StreamViolation("DATA before HEADERS", .bodyBeforeHeaders, .data(1, "x")),
+        StreamViolation(
+            "trailers that do not end", .invalidTrailers,
             .headers(1, [0x88], end: false), .headers(1, [], end: false)),
-        Violation(
-            "trailers with a status", .protocolError,
+        StreamViolation(
+            "trailers with a status", .invalidTrailers,
             .headers(1, [0x88], end: false), .headers(1, [0x88])),
-        Violation(
-            "less content than announced", .protocolError,
+        StreamViolation(
+            "less content than announced", .wrongLength,
             .headers(1, header("content-length", "3"), end: false), .data(1, "ab")),
-        Violation(
-            "more content than announced", .protocolError,
+        StreamViolation(
+            "more content than announced", .wrongLength,
             .headers(1, header("content-length", "3"), end: false), .data(1, "abcd", end: false)),
-        Violation(
-            "content announced, none sent", .protocolError,
+        StreamViolation(
+            "content announced, none sent", .wrongLength,
             .headers(1, header("content-length", "3"))),
-        Violation(
-            "content-length of letters", .protocolError, .headers(1, header("content-length"))),
-        Violation(
-            "two different content-lengths", .protocolError,
+        StreamViolation(
+            "content-length of letters", .invalidContentLength,
+            .headers(1, header("content-length"))),
+        StreamViolation(
+            "two different content-lengths", .invalidContentLength,
             .headers(
                 1, header("content-length", "4") + ResponseTests.literal("content-length", "3"),
                 end: false), .data(1, "abc")),
-        Violation("WINDOW_UPDATE by 0", .protocolError, .windowUpdate(1, 0)),
-        Violation(
-            "WINDOW_UPDATE beyond 2^31-1", .flowControlError, .windowUpdate(1, 0x7fff_ffff)),
-        Violation(
-            "PRIORITY of 4 bytes", .frameSizeError,
+        StreamViolation("WINDOW_UPDATE by 0", .emptyIncrement, .windowUpdate(1, 0)),
+        StreamViolation(
+            "WINDOW_UPDATE beyond 2^31-1", .windowOverflow, .windowUpdate(1, 0x7fff_ffff)),
+        StreamViolation(
+            "PRIORITY of 4 bytes", .prioritySize,
             Frame(type: .priority, stream: 1, payload: [0, 0, 0, 0])),
     ]
 }
@@ -244,12 +264,12 @@ struct Violation: Sendable, CustomTestStringConvertible {
         #expect(peer.oldest == nil)
     }
 
-    @Test(arguments: Violation.ofAStream, Tearing.allCases)
-    func `Each stream error resets its stream alone`(violation: Violation, tearing: Tearing) {
+    @Test(arguments: StreamViolation.all, Tearing.allCases)
+    func `Each stream error resets its stream alone`(violation: StreamViolation, tearing: Tearing) {
         let peer = peer(tearing)
         let events = peer.receive(violation.frames.flatMap(\.bytes))
-        #expect(events == [.reset(tag: 10, violation.code)])
-        #expect(peer.takeFrames() == [.reset(1, violation.code)])
+        #expect(events == [.streamError(tag: 10, violation.error)])
+        #expect(peer.takeFrames() == [.reset(1, violation.error.code)])
         // The connection goes on, and what the server had under way for the stream is ignored.
         #expect(peer.receive(.data(1, "x"), .headers(1, [0x88]), .windowUpdate(1, 5)) == [])
         #expect(peer.receive(.headers(3, [0x88])) == [.response(tag: 11, status: 200)])

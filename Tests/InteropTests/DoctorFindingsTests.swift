@@ -73,6 +73,16 @@ struct DoctorFindingsTests {
         #expect(words.contains("after the request was sent"), "\(words)")
     }
 
+    @Test func `doctor names the rule that a malformed response breaks`() throws {
+        let server = try RecordingServer("status-twice", script: "hostile.py")
+        let found = try doctor(server.endpoint)
+        #expect(found.exitCode == 1, "\(found.output)")
+        let words = try failure(found)
+        #expect(
+            words.contains("the response is malformed: it has more than one :status"), "\(words)")
+        #expect(!words.contains("the server reset"), "\(words)")
+    }
+
     @Test
     func `doctor reports provider tokens that change too often, and not an overload`() throws {
         let server = try RecordingServer(

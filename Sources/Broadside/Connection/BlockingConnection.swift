@@ -231,6 +231,8 @@ import BroadsideTLS
                 if response == nil { throw .notProcessed(refusal) }
             case .reset:
                 if response == nil { throw .http2("the server reset the stream") }
+            case .streamError(_, let error):
+                if response == nil { throw .http2(error.description) }
             case .failed(let error):
                 throw .http2("the server broke HTTP/2: \(error.message)")
             case .settingsChanged, .pong: break

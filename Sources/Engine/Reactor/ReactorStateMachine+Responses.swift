@@ -50,11 +50,11 @@ extension ReactorStateMachine where Records: ~Copyable {
         case .discarded(let tag):
             rows.endFlight()
             requeueUncounted(tag)
-        case .lost(let tag):
+        case .lost(let tag, let end):
             rows.endFlight()
             lose(tag, reason: .connectionLost, now: now)
             if connections[index].trust.recordLoss() {
-                replaceUnresponsive(index, "requests are reset one after the other", now: now)
+                replaceUnresponsive(index, end.repeatedText, now: now)
             }
         case .overdue(let tag):
             let sent = rows.slab[tag].sentNanoseconds
@@ -363,5 +363,15 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
         connections.addresses.releaseTrial(index)
         connections[index].enter(.flushing, now: now.nanoseconds)
+    }
+}
+
+extension StreamEnd {
+    /// Text about a connection whose requests all end in this way.
+    fileprivate var repeatedText: String {
+        switch self {
+        case .reset(let code): "requests are reset one after the other (\(code))"
+        case .violation(let error): "requests fail one after the other: \(error)"
+        }
     }
 }

@@ -91,7 +91,8 @@ struct HTTP2Session: ~Copyable {
                 return .ready(streams: http.streamLimit)
             case .settingsChanged: applySettings()
             case .notProcessed(let tag): return .notProcessed(tag)
-            case .reset(let tag, _): return .lost(tag)
+            case .reset(let tag, let code): return .lost(tag, .reset(code))
+            case .streamError(let tag, let error): return .lost(tag, .violation(error))
             case .goAway(let code, _): return .goAway(code)
             case .pong: return .pong
             case .failed(let error): return .violation(error)

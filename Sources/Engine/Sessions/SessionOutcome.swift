@@ -23,7 +23,7 @@ enum SessionOutcome: Equatable {
     /// on this request.
     case discarded(RowTag)
     /// The request ended without a response, so it is in doubt.
-    case lost(RowTag)
+    case lost(RowTag, StreamEnd)
     /// No response came in time, so the request is in doubt.
     case overdue(RowTag)
     /// The server's flow-control windows left no room for the rest of the payload in time, so the
@@ -60,6 +60,14 @@ struct RequestInFlight {
     var tag: RowTag
     /// Whether all of it was written. If not, the server did not act on it.
     var isComplete: Bool
+}
+
+/// Cause for which a stream ended without a response.
+enum StreamEnd: Equatable {
+    /// The server reset the stream.
+    case reset(ErrorCode)
+    /// The server violated the protocol on the stream.
+    case violation(StreamError)
 }
 
 /// Notification that an error packet names.

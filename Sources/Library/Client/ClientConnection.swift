@@ -439,7 +439,7 @@ internal import Glibc
                 // A GOAWAY refuses no push in particular.
                 if hasGoAway { request.attempts -= 1 }
                 outcomes.append(.notProcessed(request))
-            case .reset(let tag, _):
+            case .reset(let tag, _), .streamError(let tag, _):
                 guard let request = requests.removeValue(forKey: tag) else { continue }
                 outcomes.append(.lost(request))
             case .goAway:

@@ -299,6 +299,27 @@ struct ServerTroubleTests {
         #expect(tally.failures == 1 && tally.lastFailure == told.first?.message)
     }
 
+    @Test(
+        arguments: [
+            (nil, "one after the other (INTERNAL_ERROR)"),
+            ([0x88, 0x88], "the response is malformed: it has more than one :status"),
+        ] as [([UInt8]?, String)])
+    func `A connection whose requests all end without a response fails with the cause`(
+        block: [UInt8]?, words: String
+    ) throws {
+        let run = try ScriptedRun(rows: 300)
+        run.reply = { request in
+            guard let block else { return .reset }
+            run.say(
+                ScriptedServer.frame(type: 1, flags: 5, stream: request.stream, block),
+                on: request.connection)
+            return .silence
+        }
+        run.run { run.failures > 0 }
+        let told = try #require(run.events.first { $0.kind == .connectionLost })
+        #expect(told.message.contains(words), "\(told.message)")
+    }
+
     @Test(arguments: [1, 2])
     func `Three connections that break the protocol in a row end the run`(reactors: Int) throws {
         let run = try ScriptedRun(rows: 5000, reactors: reactors, connections: 1)

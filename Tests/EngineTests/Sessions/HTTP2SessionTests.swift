@@ -99,7 +99,7 @@ import Testing
         #expect(
             outcomes == [
                 .accepted(tags[0]), .response(tags[1], status: 404), .notProcessed(tags[2]),
-                .lost(tags[3]), .pong, .goAway(.noError), .notProcessed(tags[5]),
+                .lost(tags[3], .reset(.cancel)), .pong, .goAway(.noError), .notProcessed(tags[5]),
             ])
         let (isDraining, left) = (bench.session.isDraining, bench.session.takeInFlight()?.tag)
         let none = bench.session.takeInFlight()?.tag

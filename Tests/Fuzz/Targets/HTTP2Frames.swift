@@ -81,7 +81,7 @@ struct Conversation {
                     "status \(status)")
                 outcome.settled.append(tag)
                 outcome.bodies.append(machine.responseBody.withUnsafeBytes { Array($0) })
-            case .notProcessed(let tag), .reset(let tag, _):
+            case .notProcessed(let tag), .reset(let tag, _), .streamError(let tag, _):
                 outcome.settled.append(tag)
             case .goAway:
                 outcome.bodies.append(machine.goAwayDebugData.withUnsafeBytes { Array($0) })
