@@ -18,6 +18,8 @@ struct SharedResources: Sendable {
     let headerNotice = SingleNotice()
     /// The event that a row is a header with the same columns as the list's header.
     let sameHeaderNotice = SingleNotice()
+    /// The causes of streams' ends without a response, by `StreamEnd.number`.
+    let streamEndNotices = NoticeSet()
 }
 
 /// Event that only one reactor of a run records, and only once.
@@ -29,6 +31,22 @@ final class SingleNotice: Sendable {
 
     /// Whether the caller must record the event; true only for the first call.
     func take() -> Bool { !taken.exchange(true, ordering: .relaxed) }
+}
+
+/// Numbered events, each of which only one reactor of a run records, and only once.
+final class NoticeSet: Sendable {
+    private let taken = Atomic<UInt64>(0)
+
+    /// Whether the caller must record an event; true only for the first call with its number.
+    ///
+    /// - Parameter number: Number of the event, below 64.
+    func take(_ number: Int) -> Bool {
+        precondition((0..<64).contains(number), "an event has one of 64 bits")
+        let bit: UInt64 = 1 << UInt64(number)
+        // Without a write, because each lost request makes this call.
+        guard taken.load(ordering: .relaxed) & bit == 0 else { return false }
+        return taken.bitwiseOr(bit, ordering: .relaxed).oldValue & bit == 0
+    }
 }
 
 /// Counter of the rows that the reactors of a run read, for `--max-invalid`.

@@ -53,6 +53,9 @@ extension ReactorStateMachine where Records: ~Copyable {
         case .lost(let tag, let end):
             rows.endFlight()
             lose(tag, reason: .connectionLost, now: now)
+            if run.resources.streamEndNotices.take(end.number) {
+                recordStreamEnd(end, index, now: now)
+            }
             if connections[index].trust.recordLoss() {
                 replaceUnresponsive(index, end.repeatedText, now: now)
             }
@@ -100,6 +103,15 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
         connections.addresses.ready(connections[index].address)
         run.markReady()
+    }
+
+    /// Records the first request of the run that ended in this way without a response.
+    @inline(never)
+    private mutating func recordStreamEnd(_ end: StreamEnd, _ index: Int, now: Now) {
+        metrics.events.append(
+            RunEvent(
+                .requestsLost, .warning, "\(connections.peer(index)): \(end.firstText)",
+                milliseconds: now.wallMilliseconds))
     }
 
     // MARK: Responses other than 200
@@ -367,6 +379,16 @@ extension ReactorStateMachine where Records: ~Copyable {
 }
 
 extension StreamEnd {
+    /// Text about the first request of a run that ends in this way.
+    fileprivate var firstText: String {
+        switch self {
+        case .reset(let code):
+            "requests are reset with \(code), so it is unknown whether they were processed"
+        case .violation(let error):
+            "\(error); it is unknown whether the request was processed"
+        }
+    }
+
     /// Text about a connection whose requests all end in this way.
     fileprivate var repeatedText: String {
         switch self {

@@ -33,6 +33,7 @@ package struct RunEvent: Sendable, Equatable {
         case tokenRenewed = "token-renewed"
         case tokenHeld = "token-held"
         case topicStopped = "topic-stopped"
+        case requestsLost = "requests-lost"
         case listSilent = "list-silent"
         case listHeader = "list-header"
         case retries

@@ -68,6 +68,14 @@ enum StreamEnd: Equatable {
     case reset(ErrorCode)
     /// The server violated the protocol on the stream.
     case violation(StreamError)
+
+    /// Number of the cause, below 64. All codes unknown to RFC 9113 have the same number.
+    var number: Int {
+        switch self {
+        case .reset(let code): Int(min(code.rawValue, 15))
+        case .violation(let error): 16 + Int(error.rawValue)
+        }
+    }
 }
 
 /// Notification that an error packet names.

@@ -321,6 +321,30 @@ struct ServerTroubleTests {
     }
 
     @Test(arguments: [1, 2])
+    func `Each cause of lost requests is logged once per run, over all reactors`(
+        reactors: Int
+    ) throws {
+        let run = try ScriptedRun(rows: 400, reactors: reactors, connections: 2)
+        run.reply = { request in
+            switch ScriptedRun.row(request) % 10 {
+            case 0: return .reset
+            case 5:
+                run.say(
+                    ScriptedServer.frame(type: 1, flags: 5, stream: request.stream, []),
+                    on: request.connection)
+                return .silence
+            default: return .status(200)
+            }
+        }
+        run.run()
+        #expect(try run.rows().count { $0.state == .unknown } == 80)
+        let told = run.events.filter { $0.kind == .requestsLost }
+        #expect(told.count == 2 && told.allSatisfy { $0.level == .warning }, "\(told)")
+        #expect(told.contains { $0.message.contains("requests are reset with INTERNAL_ERROR") })
+        #expect(told.contains { $0.message.contains("malformed: it has no :status") })
+    }
+
+    @Test(arguments: [1, 2])
     func `Three connections that break the protocol in a row end the run`(reactors: Int) throws {
         let run = try ScriptedRun(rows: 5000, reactors: reactors, connections: 1)
         run.reply = { request in
