@@ -75,7 +75,11 @@ extension ReactorStateMachine where Records: ~Copyable {
         case .idle, .closing:
             return
         case .connecting, .handshaking:
-            if age > Self.connectLimit { failSilent(index, "no connection within 15 s", now: now) }
+            guard age > Self.connectLimit else { return }
+            let problem = Self.openingProblem(
+                connections[index].phase,
+                awaitsTunnel: connections[index].records?.closedEarly != nil)
+            failSilent(index, problem, now: now)
         case .flushing:
             if age > Self.flushLimit { beginClose(index, now: now) }
         case .open where connections[index].outbox.failedAt != nil,
@@ -95,6 +99,14 @@ extension ReactorStateMachine where Records: ~Copyable {
             checkRoom(index, now: now)
             checkLiveness(index, now: now)
         }
+    }
+
+    /// Text about a connection that is not open within `connectLimit`.
+    ///
+    /// - Parameter awaitsTunnel: Whether the peer is a proxy that has not opened its tunnel.
+    static func openingProblem(_ phase: Connection<Records>.Phase, awaitsTunnel: Bool) -> String {
+        if phase == .connecting { return "no connection within 15 s" }
+        return awaitsTunnel ? "no tunnel within 15 s" : "no TLS handshake within 15 s"
     }
 
     mutating func failSilent(_ index: Int, _ what: String, now: Now) {

@@ -36,6 +36,16 @@ struct TimeLimitTests {
         #expect(closed >= 30 * second && closed <= 30 * second + Self.scan, "\(closed)")
     }
 
+    @Test func `A connection that does not open in time is described by its step`() {
+        typealias Machine = ReactorStateMachine<TransparentRecords>
+        #expect(
+            Machine.openingProblem(.connecting, awaitsTunnel: true) == "no connection within 15 s")
+        #expect(Machine.openingProblem(.handshaking, awaitsTunnel: true) == "no tunnel within 15 s")
+        #expect(
+            Machine.openingProblem(.handshaking, awaitsTunnel: false)
+                == "no TLS handshake within 15 s")
+    }
+
     @Test func `A server has ten seconds to make room for a request`() throws {
         let run = try run(rows: 1)
         run.maxStreams = 0
