@@ -24,6 +24,8 @@ extension ClientConnectionStateMachine {
             case .nothing:
                 assert(offset == bytes.byteCount, "the rest of a frame is kept")
                 return nil
+            case .tooLarge(let header) where phase == .awaitingSettings && header.isHTTP1:
+                event = fail(.protocolError, "it speaks HTTP/1.1")
             case .tooLarge:
                 // "An endpoint MUST send an error code of FRAME_SIZE_ERROR if a frame exceeds the
                 // size defined in SETTINGS_MAX_FRAME_SIZE" (section 4.2).
@@ -128,7 +130,9 @@ extension ClientConnectionStateMachine {
 
     private mutating func collect(_ fragment: RawSpan) -> Event? {
         guard fragments.append(fragment) else {
-            return fail(.enhanceYourCalm, "a header block is too large")
+            return fragments.hasTooManyFrames
+                ? fail(.enhanceYourCalm, "a header block has more than 16 frames")
+                : fail(.enhanceYourCalm, "a header block is larger than 32 KiB")
         }
         return nil
     }

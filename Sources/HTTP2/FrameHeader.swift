@@ -76,6 +76,13 @@ public struct FrameHeader: Equatable, Sendable {
         self.streamID = streamID
     }
 
+    /// Whether the nine bytes begin a response of HTTP/1: they are `HTTP/1.` and a digit. As a
+    /// header of HTTP/2, they announce a frame of more than 4 MiB.
+    var isHTTP1: Bool {
+        length == 0x48_5454 && type.rawValue == UInt8(ascii: "P")
+            && flags.rawValue == UInt8(ascii: "/") && streamID >> 16 == 0x312e  // "1."
+    }
+
     /// The nine bytes.
     public var bytes: [UInt8] {
         precondition(length >= 0 && length < 1 << 24, "a length has 24 bits")

@@ -30,6 +30,9 @@
         unsafe storage.map { UnsafeRawPointer($0) }
     }
 
+    /// Whether the block has more than `frameLimit` frames.
+    var hasTooManyFrames: Bool { frameCount > Self.frameLimit }
+
     mutating func begin(streamID: UInt32, endsStream: Bool) {
         assert(self.streamID == 0 && streamID != 0, "one header block at a time")
         // SAFETY: allocated once for the life of this value; `count` becomes 0, so that no byte is
@@ -43,7 +46,7 @@
         self.endsStream = endsStream
     }
 
-    /// Adds a fragment; returns false if the block becomes too large.
+    /// Adds a fragment; returns false if the block becomes too large, or has too many frames.
     mutating func append(_ fragment: RawSpan) -> Bool {
         assert(streamID != 0, "a fragment belongs to a block that was begun")
         frameCount += 1

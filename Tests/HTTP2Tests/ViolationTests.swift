@@ -264,6 +264,30 @@ struct StreamViolation: Sendable, CustomTestStringConvertible {
         #expect(peer.oldest == nil)
     }
 
+    @Test(
+        arguments: [
+            ([UInt8](repeating: 0x88, count: 20), 1, "a header block has more than 16 frames"),
+            (
+                [UInt8](repeating: 0x88, count: 40_000), 16_000,
+                "a header block is larger than 32 KiB"
+            ),
+        ] as [([UInt8], Int, String)])
+    func `A header block beyond a limit ends the connection with the name of the limit`(
+        block: [UInt8], size: Int, message: String
+    ) throws {
+        let peer = peer(.whole)
+        var events = peer.receive(.headers(1, Array(block[..<size]), endHeaders: false))
+        for start in stride(from: size, to: block.count, by: size) where events.isEmpty {
+            let part = Array(block[start..<min(start + size, block.count)])
+            events = peer.receive(.continuation(1, part, end: false))
+        }
+        guard case .failed(let error)? = events.first else {
+            Issue.record("\(events)")
+            return
+        }
+        #expect(error.message.description == message)
+    }
+
     @Test(arguments: StreamViolation.all, Tearing.allCases)
     func `Each stream error resets its stream alone`(violation: StreamViolation, tearing: Tearing) {
         let peer = peer(tearing)
@@ -291,14 +315,20 @@ struct StreamViolation: Sendable, CustomTestStringConvertible {
             }
             #expect(error.code == .protocolError)
         }
-        // An answer in the words of HTTP/1.1 is a frame too large.
+    }
+
+    @Test(arguments: Tearing.allCases)
+    func `A response of HTTP/1.1 in place of SETTINGS is named as such`(tearing: Tearing) {
         let peer = Peer(tearing)
         peer.machine.start()
-        guard case .failed? = peer.receive(Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8)).first
+        guard
+            case .failed(let error)? = peer.receive(Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8))
+                .first
         else {
             Issue.record("accepted")
             return
         }
+        #expect(error.message.description == "it speaks HTTP/1.1")
     }
 
     // MARK: Floods
