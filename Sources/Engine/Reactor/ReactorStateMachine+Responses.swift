@@ -338,6 +338,9 @@ extension ReactorStateMachine where Records: ~Copyable {
             run.record(trouble)
             trouble.kind = .protocol
             if code.isProtocolError { recordProtocolError(index, trouble, now: now) }
+        } else if connections[index].isUnproven {
+            run.record(
+                connections.trouble(index, "GOAWAY \(code) before any response", step: .refused))
         }
         if ResponseClass.refusesCertificate(goAwayReason: reason) {
             run.stop(.refused(.init(status: 0, reason: reason, isCredential: true)))

@@ -53,6 +53,13 @@ extension StopAdvice {
         case .invalidProviderToken:
             doctor("\(invalidToken); doctor checks this without sending to a device")
             afterFixing()
+        case .badCertificate where circumstances.credential != .certificate:
+            doctor(
+                "this run uses no certificate: check --endpoint and any proxy or relay in between; "
+                    + "doctor shows more")
+            add(
+                "these rows remain to be sent: once doctor finds nothing wrong, run the same "
+                    + "command line with --resume to send them", nil)
         case .badCertificate:
             doctor("use a --certificate that is neither expired nor revoked; doctor checks it")
             afterFixing()

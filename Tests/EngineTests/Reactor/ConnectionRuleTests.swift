@@ -79,7 +79,9 @@ struct ConnectionRuleTests {
         if let error {
             #expect(trouble?.hasSuffix("GOAWAY \(error)") == true, "\(trouble ?? "")")
         } else {
-            #expect(trouble?.contains("GOAWAY") != true, "\(trouble ?? "")")
+            #expect(
+                trouble?.hasSuffix("GOAWAY NO_ERROR before any response") == true,
+                "\(trouble ?? "")")
         }
     }
 

@@ -106,6 +106,21 @@ import Testing
         }
     }
 
+    @Test(
+        arguments: [(.key, false), (.suppliedToken, false), (.certificate, true)]
+            as [(StopAdvice.CredentialKind, Bool)])
+    func `The advice after BadCertificate names --certificate only if the run uses one`(
+        kind: StopAdvice.CredentialKind, namesOption: Bool
+    ) {
+        var circumstances = StopAdvice.Circumstances(
+            wasAnswered: true, hasEndpoint: false, environment: "production", isBinary: false,
+            ledger: "tonight", command: Self.command)
+        circumstances.credential = kind
+        let advice = StopAdvice(.refused(Self.refusal(.badCertificate, 0)), circumstances)
+        #expect(advice.steps[0].text.contains("--certificate") == namesOption)
+        #expect(advice.steps[0].text.contains("uses no certificate") != namesOption)
+    }
+
     @Test func `An advised command is the run's own with what has to change`() throws {
         #expect(
             Self.advice(.deadline).steps.map(\.command) == [
