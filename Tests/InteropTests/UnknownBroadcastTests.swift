@@ -34,6 +34,18 @@ struct UnknownBroadcastTests {
         #expect(sent.exitCode == 0, "\(sent.errors)")
     }
 
+    @Test(arguments: [
+        ("202", "the response 202 does not say"), ("502", "the response 502 does not say"),
+        ("close", "the response was lost"),
+    ])
+    func `The message about an unknown broadcast names the status of the response`(
+        answer: String, words: String
+    ) throws {
+        let server = try ChannelCommandTests.server(answer)
+        let sent = try ChannelCaller().broadcast(server.endpoint)
+        #expect(sent.exitCode == 6 && sent.errors.contains(words), "\(sent.errors)")
+    }
+
     @Test func `A broadcast whose segment was lost is in doubt after a repair`() throws {
         let server = try ChannelCommandTests.server("check")
         let caller = try ChannelCaller()

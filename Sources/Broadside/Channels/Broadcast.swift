@@ -210,8 +210,12 @@ struct Broadcast {
                 "broadside: the broadcast failed\(earlier): \(response.summary): \(advice); "
                     + "to send it again, add --retry failed")
         default:
+            let cause =
+                outcome.status == 0
+                ? "the response was lost"
+                : "the response \(outcome.status) does not say whether APNs processed the request"
             standardErrorLine(
-                "broadside: the response was lost, so devices may have received the broadcast: "
+                "broadside: \(cause), so devices may have received the broadcast: "
                     + "--retry unknown sends it again, and an alert may then appear twice")
         }
         return ExitCode.openRows
