@@ -72,15 +72,15 @@ import Testing
         (options.connections, options.reactors) = (connections, connections)
         if hasOutlets { (options.control, options.metrics) = ("control", "127.0.0.1:0") }
         let shape = RunShape(options, listByteCount: 650, cores: 8, descriptors: allowed)
-        var found: BroadsideError?
+        var found = BroadsideError("", exitCode: 0)
         do throws(BroadsideError) {
             try shape.checkOpenFiles(options, allowed: allowed)
         } catch {
             found = error
         }
-        #expect((found?.exitCode ?? 0) == code)
-        #expect((found?.message ?? "").hasSuffix(end), "\(found?.message ?? "")")
-        #expect(found?.message.contains("--connections") ?? false == (code == 2))
+        #expect(found.exitCode == code)
+        #expect(found.message.hasSuffix(end), "\(found.message)")
+        #expect(found.message.contains("--connections") == (code == 2))
     }
 
     @Test func `A number of connections that the run chose is not blamed on an option`() throws {
