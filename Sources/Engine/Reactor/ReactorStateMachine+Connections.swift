@@ -130,10 +130,9 @@ extension ReactorStateMachine where Records: ~Copyable {
     mutating func loseStreams(_ index: Int, now: Now) {
         var lost = 0
         while let request = connections[index].session.takeInFlight() {
-            let isSent =
-                request.isComplete && request.number < connections[index].outbox.firstUnsent
+            let isSent = request.number < connections[index].outbox.firstUnsent
             if isSent { lost += 1 }
-            lose(request.tag, isSent: isSent, now: now)
+            lose(request.tag, isInDoubt: isSent && request.isComplete, now: now)
         }
         assert(connections[index].openCount == 0, "each request of the connection is lost")
         // A silent gateway may have accepted all its notifications. They are in doubt, but do not
@@ -144,10 +143,10 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
     }
 
-    /// - Parameter isSent: Whether the server may have seen the request.
-    private mutating func lose(_ tag: RowTag, isSent: Bool, now: Now) {
+    /// - Parameter isInDoubt: Whether the server may have acted on the request.
+    private mutating func lose(_ tag: RowTag, isInDoubt: Bool, now: Now) {
         rows.endFlight()
-        if isSent {
+        if isInDoubt {
             lose(tag, reason: .connectionLost, now: now)
         } else {
             requeueUncounted(tag)

@@ -41,11 +41,15 @@ extension Simulation {
 
     private func knowledge(of request: SentRequest, row: Int) -> Knowledge {
         if plan.gateway != nil { return knowledge(ofNotification: request) }
-        if wasCancelled(link: request.link, stream: request.stream) { return .counted }
+        // A request without its end is not processed. But the client may have written the end, and
+        // not submitted it.
+        let unanswered: Knowledge =
+            taps[request.link].completed.contains(request.stream) ? .counted : .uncertain
+        if wasCancelled(link: request.link, stream: request.stream) { return unanswered }
         for index in journal.copiesOfRow[row] {
             let copy = journal.copies[index]
             guard copy.link == request.link, copy.stream == request.stream else { continue }
-            guard copy.toldAt != nil else { return .counted }
+            guard copy.toldAt != nil else { return unanswered }
             if copy.isToldInVain { return .uncertain }
             switch copy.resolution {
             case .notProcessed: return .notProcessed
@@ -59,7 +63,7 @@ extension Simulation {
         if let refusal = link.refused.first(where: { $0.stream == request.stream }) {
             return refusal.toldAt == link.closedAt ? .uncertain : .notProcessed
         }
-        guard let last = link.lastStream, request.stream > last else { return .counted }
+        guard let last = link.lastStream, request.stream > last else { return unanswered }
         return link.lastStreamToldAt == link.closedAt ? .uncertain : .notProcessed
     }
 

@@ -385,7 +385,7 @@ extension Journal.Copy {
 
     /// Whether the server surely did not process the request, and the client knows it.
     var isSafeToRepeat: Bool {
-        guard toldAt != nil else { return false }
+        guard toldAt != nil else { return !isWhole }
         switch resolution {
         case .notProcessed: return true
         case .answered(let answer): return answer.allowsRetryLater

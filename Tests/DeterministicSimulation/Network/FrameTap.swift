@@ -21,9 +21,12 @@ struct FrameTap {
     private var payloadLeft = 0
     private var type: UInt8 = 0
     private var stream: Int32 = 0
+    private var endsStream = false
     private var time: UInt64 = 0
     /// Requests in the order in which they were sent.
     private(set) var requests: [Request] = []
+    /// Streams whose requests were sent to their end.
+    private(set) var completed: Set<Int32> = []
     /// Streams that the client reset, in order.
     private(set) var cancelled: [Int32] = []
     /// True once a GOAWAY with an error was sent.
@@ -64,6 +67,7 @@ struct FrameTap {
                 payloadLeft -= count
                 at += count
                 if payloadLeft == 0, type == 1 { end() }
+                if payloadLeft == 0, endsStream { completed.insert(stream) }
                 if payloadLeft == 0, type == 7 { hasBlamed = block[4..<8].contains { $0 > 0 } }
             } else {
                 header.append(bytes[at])
@@ -87,6 +91,9 @@ struct FrameTap {
         type = header[3]
         stream = header[5...].reduce(Int32(0)) { $0 << 8 | Int32($1) }
         if type == 3 { cancelled.append(stream) }
+        // HEADERS or DATA with END_STREAM.
+        endsStream = type <= 1 && header[4] & 1 != 0
+        if endsStream, payloadLeft == 0 { completed.insert(stream) }
         if type == 6, header[4] & 1 == 0 { pings.append(time) }
         header.removeAll(keepingCapacity: true)
         block.removeAll(keepingCapacity: true)

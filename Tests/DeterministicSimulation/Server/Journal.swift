@@ -22,6 +22,8 @@ struct Journal {
         let sentAt: UInt64
         /// Time at which its provider token was made, seconds since 1970; nil if it has none.
         var tokenIssued: UInt64?
+        /// Whether all of it has arrived. No server acts on a request without its end.
+        var isWhole = false
         var resolution = Resolution.open
         /// Time at which the client received the last byte about the outcome; nil before.
         var toldAt: UInt64?
@@ -39,15 +41,26 @@ struct Journal {
         copiesOfRow = Array(repeating: [], count: rowCount)
     }
 
-    /// Records a copy of a row that reaches a server, and checks that the copy is allowed.
+    /// Records a copy of a row that reaches a server.
+    mutating func arrived(
+        row: Int, link: Int, stream: Int32, tokenIssued: UInt64?, simulation: Simulation
+    ) -> Int {
+        copies.append(
+            Copy(
+                row: row, link: link, stream: stream, epoch: simulation.links[link].epoch,
+                sentAt: simulation.links[link].arrivingSentAt, tokenIssued: tokenIssued))
+        copiesOfRow[row].append(copies.count - 1)
+        return copies.count - 1
+    }
+
+    /// Records that all of a copy has arrived, and checks that the copy is allowed.
     ///
     /// - Parameter isDiscarded: Whether a legacy gateway discards the copy, so that it is not a
     ///   repetition.
-    mutating func arrived(
-        row: Int, link: Int, stream: Int32, tokenIssued: UInt64?, isDiscarded: Bool = false,
-        simulation: Simulation
-    ) -> Int {
-        let epoch = simulation.links[link].epoch
+    mutating func completed(_ copy: Int, isDiscarded: Bool = false, simulation: Simulation) {
+        copies[copy].isWhole = true
+        let (row, link, stream) = (copies[copy].row, copies[copy].link, copies[copy].stream)
+        let epoch = copies[copy].epoch
         let resends = simulation.plan.onLost == .resend || simulation.process.reopensUnknown
         // A server that stalled may read a request that the client has given up and sent again
         // elsewhere. The client's RST_STREAM may still wait behind bytes that the server does not
@@ -55,11 +68,14 @@ struct Journal {
         let isLate =
             !simulation.links[link].isOpenAtClient
             || simulation.wasCancelled(link: link, stream: stream)
-            || simulation.mayBeGivenUp(
-                Copy(
-                    row: row, link: link, stream: stream, epoch: epoch,
-                    sentAt: simulation.links[link].arrivingSentAt))
-        for index in copiesOfRow[row] where !(resends && isLate) && !isDiscarded {
+            || simulation.mayBeGivenUp(copies[copy])
+        for index in copiesOfRow[row] where index != copy && !(resends && isLate) && !isDiscarded {
+            // A copy without its end was not processed, unless the client knows a response to it.
+            guard
+                copies[index].isWhole
+                    || copies[index].toldAt != nil
+                        && !isUncertain(copies[index], epoch: epoch, simulation: simulation)
+            else { continue }
             if let objection = objection(to: copies[index], epoch: epoch, simulation: simulation) {
                 simulation.fail(
                     "row \(row) was sent again on link \(link), stream \(stream), although its "
@@ -67,12 +83,6 @@ struct Journal {
                         + objection)
             }
         }
-        copies.append(
-            Copy(
-                row: row, link: link, stream: stream, epoch: epoch,
-                sentAt: simulation.links[link].arrivingSentAt, tokenIssued: tokenIssued))
-        copiesOfRow[row].append(copies.count - 1)
-        return copies.count - 1
     }
 
     /// Reason why another copy must not exist beside this one; nil if it may.
@@ -83,9 +93,7 @@ struct Journal {
         if case .answered(let answer) = copy.resolution, isTold {
             if answer.allowsRetry || (answer.leavesDoubt && resends) { return nil }
             if answer.allowsRetryLater, copy.epoch < epoch { return nil }
-            let isUncertain =
-                copy.epoch != epoch || copy.isToldInVain || copy.isCancelled
-                || simulation.wasCancelled(link: copy.link, stream: copy.stream)
+            let isUncertain = isUncertain(copy, epoch: epoch, simulation: simulation)
             return resends && isUncertain ? nil : "was answered \(answer.status)"
         }
         guard resends else { return "may have been processed" }
@@ -95,6 +103,12 @@ struct Journal {
             || copy.isCancelled || simulation.wasCancelled(link: copy.link, stream: copy.stream)
             || simulation.mayBeGivenUp(copy)
         return isLost ? nil : "is still in flight"
+    }
+
+    /// Whether the client may not have learned the outcome that reached it.
+    private func isUncertain(_ copy: Copy, epoch: Int, simulation: Simulation) -> Bool {
+        copy.epoch != epoch || copy.isToldInVain || copy.isCancelled
+            || simulation.wasCancelled(link: copy.link, stream: copy.stream)
     }
 
     mutating func resolve(_ copy: Int, _ resolution: Resolution) {

@@ -65,7 +65,8 @@ final class SimulatedGateway {
         else { return }
         let copy = simulation.journal.arrived(
             row: row, link: link, stream: Int32(copies.count + 1), tokenIssued: nil,
-            isDiscarded: !isGood, simulation: simulation)
+            simulation: simulation)
+        simulation.journal.completed(copy, isDiscarded: !isGood, simulation: simulation)
         copies.append(copy)
         identifiers.append(notification.identifier ?? 0)
         if isGood {

@@ -66,8 +66,11 @@ extension SimulatedServer {
     func bodyArrived(_ stream: Int32) {
         streams[stream]?.isWhole = true
         guard let state = streams[stream] else { return }
-        if state.copy != nil, state.body != expectedPayload(stream) {
-            simulation.fail("stream \(stream) of link \(link) carries another payload")
+        if let copy = state.copy {
+            if state.body != expectedPayload(stream) {
+                simulation.fail("stream \(stream) of link \(link) carries another payload")
+            }
+            simulation.journal.completed(copy, simulation: simulation)
         }
         switch state.fate {
         case .answer(let answer):
