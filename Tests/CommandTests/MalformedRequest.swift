@@ -133,7 +133,7 @@ extension MalformedRequest {
         .init(["--suppress", "@nothing"], says: ["--suppress", "@nothing", "No such file"]),
         .init(["--suppress", "@directory"], says: ["--suppress", "@directory"]),
         .init(["--suppress", "-"], says: ["--suppress -"]),
-        .init(["--suppress", "@garbage"], says: ["--suppress", "@garbage", "line 1"]),
+        .init(["--suppress", "@garbage"], says: ["--suppress", "@garbage", "private key"]),
         .init(["--suppress", "@users"], says: ["@users", "name its token column 'token'"]),
         .init(["--suppress", "@bad-json"], says: ["--suppress", "@bad-json", "line 1"]),
         .init(["--tokens", "@no.gz"], says: ["@no.gz", "is not a gzip file"]),

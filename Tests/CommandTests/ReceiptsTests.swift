@@ -258,12 +258,12 @@ struct ReceiptsTests {
         #expect(
             finished.errors
                 == "broadside: warning: --receipts \(receipts): 1 of 2 receipts can't be read and "
-                + "are ignored: the first: line 3 has no readable time (soon)\n")
+                + "is ignored: the first: line 3 has no readable time (soon)\n")
 
         // Another campaign's receipts, and those whose clock is wrong.
         for (text, warning) in [
             ("\(String(repeating: "ab", count: 32)),\(time)", "to another campaign?"),
-            ("\(row[1]),\(seconds - 3_600)", "earlier than their notification"),
+            ("\(row[1]),\(seconds - 3_600)", "earlier than its notification"),
         ] {
             let other = try directory.write("\(header)\n\(text)\n", to: "other.csv")
             let finished = try report(["--receipts", other, "--json"] + options)

@@ -173,17 +173,20 @@ struct ResourceLimitTests {
                 "read: /proc/self/maps: No such file or directory: mount /proc"
             ),
             (
-                "touch empty && mount --bind empty /proc/$$/maps",
+                "touch \"$1\"/empty && mount --bind \"$1\"/empty /proc/$$/maps",
                 "in this process's memory, although /proc/self/maps can be read: start"
             ),
         ])
     func `If the arguments can't be found, the message says whether /proc can be read`(
         mount: String, message: String
     ) throws {
+        let directory = try TemporaryDirectory()
         let refused = try Subprocess(
             "unshare",
-            ["--mount", "bash", "-c", "\(mount) && exec \"$0\" --version", Broadside.path()],
-            in: TemporaryDirectory()
+            [
+                "--mount", "bash", "-c", "\(mount) && exec \"$0\" --version", Broadside.path(),
+                directory.path,
+            ], in: directory
         ).wait(limit: 60)
         #expect(refused.exitCode == 1 && refused.errors.contains(message), "\(refused.errors)")
     }

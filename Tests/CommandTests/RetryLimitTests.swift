@@ -9,8 +9,8 @@ struct RetryLimitTests {
     {
         let campaign = try Campaign(rows: 10)
         let lines = (0..<10).map { row in
-            #"{"token":"\#(campaign.tokens.token(row))","status":500,"#
-                + #""reason":"InternalServerError"}"# + "\n"
+            #"{"token":"\#(campaign.tokens.token(row))","status":429,"#
+                + #""reason":"TooManyRequests"}"# + "\n"
                 + #"{"token":"\#(campaign.tokens.token(row))","status":200}"# + "\n"
         }
         let replay = try campaign.directory.write(lines.joined(), to: "replay.jsonl")

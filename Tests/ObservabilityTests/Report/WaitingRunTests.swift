@@ -21,18 +21,20 @@ import Testing
 
     /// Sends 40 rows in a second.
     private static func send(_ telemetry: inout Telemetry, limitedBy cause: LimitedBy) {
+        var limited = [UInt64](repeating: 0, count: LimitedBy.allCases.count)
+        limited[cause.rawValue] = 1000
         var counts = RowCounts()
         counts[.accepted] = 40
         var series = TimeSeries()
         series.append(
             .init(
                 start: 0, duration: 1, counts: counts, latency: latency(40), inFlight: 0,
-                limited: LimitedBy.allCases.map { $0 == cause ? 1000 : 0 }))
+                limited: limited))
         var snapshot = RunSnapshot()
         snapshot.elapsedSeconds = 1
         snapshot.latencyCounts = latency(40)
         var report = ReactorReport()
-        report.statistics.limited = LimitedBy.allCases.map { $0 == cause ? 1000 : 0 }
+        report.statistics.limited = limited
         telemetry.take(snapshot, series, report)
     }
 
@@ -65,7 +67,7 @@ import Testing
         page.zone = .utc
         #expect(page.sentence.hasPrefix("Stopped after 12 s: "), "\(page.sentence)")
         #expect(page.cards.contains("<b>12 s</b>") && page.cards.contains("nothing was sent"))
-        #expect(page.facts.contains("<dt>Ended</dt><dd>2026-11-21 12:36:14"), "\(page.facts)")
+        #expect(page.facts.contains("<dt>Ended</dt><dd>2026-11-21\u{a0}12:36:14"), "\(page.facts)")
         #expect(page.runs.contains("12:36:14") && page.runs.contains(">12 s<"), "\(page.runs)")
         // The wait is not sending time.
         #expect(data.runningSeconds == 0)
