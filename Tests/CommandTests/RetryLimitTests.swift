@@ -16,7 +16,8 @@ struct RetryLimitTests {
         let replay = try campaign.directory.write(lines.joined(), to: "replay.jsonl")
         let server = try LocalAPNs(["--replay", replay])
         func send(_ more: [String]) throws -> Finished {
-            try campaign.send(to: server.endpoint, ["--max-attempts", "1"] + more)
+            try campaign.send(
+                to: server.endpoint, ["--max-attempts", "1", "--retry-for", "0s"] + more)
         }
         #expect(try send([]).exitCode == 6)
         let retry = ["--resume", "--retry", "failed"]

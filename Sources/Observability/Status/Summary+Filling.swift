@@ -38,16 +38,14 @@ extension Summary {
     ///
     /// - Parameter limited: Nanoseconds in each state of `LimitedBy`, for each pass.
     private mutating func take(limited: [[UInt64]]) {
-        let times = LimitedBy.allCases.map { cause in
-            limited.filter { $0.count == LimitedBy.allCases.count }
-                .reduce(0) { $0 + Double($1[cause.rawValue]) }
+        var times: [String: Double] = [:]
+        for states in limited where states.count == LimitedBy.allCases.count {
+            for cause in LimitedBy.allCases {
+                times[cause.name, default: 0] += Double(states[cause.rawValue])
+            }
         }
-        let total = times.reduce(0, +)
-        guard total > 0 else { return }
-        limitedBy = Dictionary(
-            uniqueKeysWithValues: LimitedBy.allCases.map {
-                ($0.name, times[$0.rawValue] / total)
-            })
+        let total = times.values.reduce(0, +)
+        if total > 0 { limitedBy = times.mapValues { $0 / total } }
     }
 
     /// Sets the values that only the process of the run can measure.
