@@ -88,7 +88,7 @@ enum RequestInterruption {
                 writeLine(
                     "stopping after the response, in at most 30 s; a second signal stops at once")
             }
-            guard first != 0, now - first >= repeatedStopPeriod else {
+            guard first != 0, now >= first + repeatedStopPeriod else {
                 errno = number
                 return
             }

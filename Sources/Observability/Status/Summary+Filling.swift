@@ -23,9 +23,11 @@ extension Summary {
         else { return }
         let elapsed = passes.reduce(0) { $0 + $1.elapsedSeconds }
         elapsedSeconds = elapsed
-        let answers = passes.lazy.flatMap(\.points).reduce(0) { $0 + $1.answers }
+        let responses = passes.lazy.flatMap(\.points).reduce(0) { $0 + $1.answers }
         // A run of less than a microsecond is too short for a rate.
-        if elapsed >= 1e-6, answers > 0 { notificationsPerSecond = Double(answers) / elapsed }
+        if elapsed >= 1e-6, responses > 0 {
+            notificationsPerSecond = Double(responses) / elapsed
+        }
         // The telemetry has latencies over all runs. They are the latencies of this process only if
         // all runs are its passes.
         if passes.first?.number == 1, passes.count == telemetry.runs.count {
