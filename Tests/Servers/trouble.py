@@ -11,6 +11,7 @@ import apns
 from apns import DATA, END_HEADERS, END_STREAM, HEADERS, PING, SETTINGS, WINDOW_UPDATE
 
 BEGAN = []
+SILENT = []
 
 
 def reset_each_thousand(self, stream, path, count):
@@ -23,8 +24,10 @@ def reset_each_thousand(self, stream, path, count):
 
 
 def stall_for_good(self, stream, path, count):
-    """The first connection goes silent after 500 answers."""
-    if self.number == 1 and self.taken >= 500:
+    """The connection that is first to give 500 answers then goes silent; the others live."""
+    if self.taken >= 500 and not SILENT:
+        SILENT.append(self.number)
+    if SILENT == [self.number]:
         return "swallowed"
     return self.accept(stream)
 
