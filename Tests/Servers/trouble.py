@@ -14,10 +14,15 @@ BEGAN = []
 SILENT = []
 
 
+def note_trouble(self):
+    self.record.write(event="trouble", connection=self.number)
+
+
 def reset_each_thousand(self, stream, path, count):
     """Each connection breaks off at its thousandth request, whatever is in flight."""
     if self.taken < 1000:
         return self.accept(stream)
+    note_trouble(self)
     self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     self.socket.close()
     raise EOFError
@@ -27,6 +32,7 @@ def stall_for_good(self, stream, path, count):
     """The connection that is first to give 500 answers then goes silent; the others live."""
     if self.taken >= 500 and not SILENT:
         SILENT.append(self.number)
+        note_trouble(self)
     if SILENT == [self.number]:
         return "swallowed"
     return self.accept(stream)
@@ -36,6 +42,7 @@ def unavailable(self, stream, path, count):
     """For two seconds from the 500th request: 503 with Retry-After."""
     if self.seen.requests() >= 500 and not BEGAN:
         BEGAN.append(time.monotonic())
+        note_trouble(self)
     if not BEGAN or time.monotonic() > BEGAN[0] + 2:
         return self.accept(stream)
     block = b"\x08\x03503" + b"\x0f\x26\x011"
@@ -46,7 +53,10 @@ def unavailable(self, stream, path, count):
 
 
 def refuse_each_seventh(self, stream, path, count):
-    return self.refuse(stream) if (stream // 2) % 7 == 6 else self.accept(stream)
+    if (stream // 2) % 7 != 6:
+        return self.accept(stream)
+    note_trouble(self)
+    return self.refuse(stream)
 
 
 def changing_limit(self, stream, path, count):
@@ -54,6 +64,7 @@ def changing_limit(self, stream, path, count):
     limits = {500: 1, 550: 10, 700: 1000}
     action = self.accept(stream)
     if self.taken in limits:
+        note_trouble(self)
         self.send(self.frame(SETTINGS, 0, 0, struct.pack(">HI", 3, limits[self.taken])))
     return action
 
