@@ -113,16 +113,9 @@ extension LedgerDirectory {
     /// `errno` has the cause.
     package func failure(_ name: String) -> BroadsideError {
         let number = errno
-        let advice =
-            switch number {
-            // The directory was open and could be written to when the run began.
-            case ENOENT, ENOTDIR, EISDIR, EEXIST, ENOTEMPTY, ELOOP:
-                "another program removed or changed the ledger while it was in use: put it back"
-            default: "the ledger must belong to this user"
-            }
         return BroadsideError(
             "\(path)/\(name) can't be written: "
-                + FileFailure.message(errno: number, advice), exitCode: ExitCode.disk)
+                + FileFailure.message(errno: number, inUsed: "ledger"), exitCode: ExitCode.disk)
     }
 
     /// Makes the names of added and replaced files durable.

@@ -42,6 +42,18 @@ import Testing
         #expect(advice.hasPrefix("\(describe(errno: number)): ") && advice.contains(step))
     }
 
+    @Test(arguments: [
+        (ENOENT, "another program removed or changed the ledger"),
+        (ELOOP, "another program removed or changed the ledger"),
+        (EACCES, "the ledger must belong to this user"), (ENOSPC, "free some space on"),
+    ])
+    func `The advice for a directory in use tells a change from a lack of permission`(
+        number: Int32, step: String
+    ) {
+        let advice = FileFailure.message(errno: number, inUsed: "ledger")
+        #expect(advice.hasPrefix("\(describe(errno: number)): ") && advice.contains(step))
+    }
+
     @Test func `A file that changed is to be restored only if something depends on it`() {
         let changed = BroadsideError.changed(
             InputName("list.txt", option: "tokens"), "it is longer")

@@ -201,7 +201,7 @@ final class NightNotes: Sendable {
     private static func failure(_ path: String, _ number: Int32) -> BroadsideError {
         BroadsideError(
             "\(path) can't be written: "
-                + FileFailure.message(errno: number, "the folder must belong to this user"),
+                + FileFailure.message(errno: number, inUsed: "folder"),
             exitCode: ExitCode.disk)
     }
 }

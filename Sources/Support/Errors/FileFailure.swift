@@ -40,6 +40,23 @@ package enum FileFailure: Sendable {
             + (failure == .unusable ? advice : machineAdvice(errno: number))
     }
 
+    /// Returns the description of an error number, and its remedy, for a file in a directory that
+    /// this process could write to before.
+    ///
+    /// - Parameters:
+    ///   - number: The value of `errno`.
+    ///   - directory: What the directory is, such as `ledger`.
+    package static func message(errno number: Int32, inUsed directory: String) -> String {
+        switch number {
+        case ENOENT, ENOTDIR, EISDIR, EEXIST, ENOTEMPTY, ELOOP:
+            message(
+                errno: number,
+                "another program removed or changed the \(directory) while it was in use: put it back"
+            )
+        default: message(errno: number, "the \(directory) must belong to this user")
+        }
+    }
+
     /// Returns the remedy if the machine is the cause.
     private static func machineAdvice(errno number: Int32) -> String {
         switch number {
