@@ -178,7 +178,7 @@ extension LedgerDirectory {
     }
 
     /// Whether a path is a symbolic link without a target.
-    private static func leadsNowhere(_ path: String) -> Bool {
+    package static func leadsNowhere(_ path: String) -> Bool {
         guard let link = SystemCall.linkStatus(path), link.st_mode & S_IFMT == S_IFLNK,
             SystemCall.status(path) == nil
         else { return false }

@@ -186,8 +186,11 @@ struct DoctorTests {
         let left = try FileManager.default.contentsOfDirectory(atPath: directory.path)
         #expect(!left.contains { $0.hasPrefix(".broadside") || $0.hasPrefix("tonight") }, "\(left)")
         let file = try directory.write("x", to: "file")
+        let link = "\(directory.path)/link"
+        try FileManager.default.createSymbolicLink(
+            atPath: link, withDestinationPath: "\(directory.path)/absent")
         for place in [
-            file, "/proc/tonight", "\(directory.path)/absent/tonight", "/dev/full/tonight",
+            file, link, "/proc/tonight", "\(directory.path)/absent/tonight", "/dev/full/tonight",
         ] {
             let ill = try doctor(server.endpoint, ["ledger": place])
             #expect(ill.finished.exitCode == 1, "\(ill.finished.output)")

@@ -1,4 +1,5 @@
 import BroadsideEngine
+import BroadsideLedgers
 import BroadsideRing
 import BroadsideSupport
 internal import Glibc
@@ -69,6 +70,12 @@ enum DoctorMachine {
             report.add(
                 "ledger disk", .failed, "\(ledger) is a file",
                 advice: "name a directory that does not exist yet")
+            return false
+        }
+        if LedgerDirectory.leadsNowhere(ledger) {
+            report.add(
+                "ledger disk", .failed, "\(ledger) is a symbolic link that leads nowhere",
+                advice: "put its target back, or name another directory")
             return false
         }
         let path = absolutePath(ledger)
