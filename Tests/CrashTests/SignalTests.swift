@@ -12,7 +12,9 @@ struct SignalTests {
         signal: Int32
     ) throws {
         let server = try Nginx()
-        let campaign = try Campaign(rows: 8_000)
+        // Ten seconds of work, so that the signal comes before the end.
+        let rows = 20_000
+        let campaign = try Campaign(rows: rows)
         let process = try Broadside.start(
             campaign.arguments(
                 to: server.endpoint, ["--connections", "4", "--summary", "-", "--rate", "2000"]),
@@ -25,9 +27,9 @@ struct SignalTests {
         #expect(stopped.errors.contains("--resume"))
         let summary = try SendSummary(json: stopped.output)
         #expect(summary.outcome == "stopped")
-        #expect(summary.unknown == 0 && summary.rows == 8_000)
-        #expect(summary.accepted >= 2000 && summary.accepted < 8_000)
-        #expect(summary.remaining == 8_000 - summary.accepted)
+        #expect(summary.unknown == 0 && summary.rows == rows)
+        #expect(summary.accepted >= 2000 && summary.accepted < rows)
+        #expect(summary.remaining == rows - summary.accepted)
         server.settle()
         let seen = try server.tally(campaign.tokens)
         #expect(seen.total == summary.accepted && seen.repeated == 0)
@@ -36,14 +38,14 @@ struct SignalTests {
         let resumed = try campaign.send(to: server.endpoint, ["--resume", "--summary", "-"])
         #expect(resumed.exitCode == 0, "\(resumed.errors)")
         let whole = try SendSummary(json: resumed.output)
-        #expect(whole.accepted == 8_000 && whole.campaign == summary.campaign)
+        #expect(whole.accepted == rows && whole.campaign == summary.campaign)
         server.settle()
         #expect(try server.tally(campaign.tokens).isExact)
 
         // A finished one ends at once.
         let again = try campaign.send(to: "127.0.0.1:1", ["--resume", "--summary", "-"])
         #expect(again.exitCode == 0, "\(again.errors)")
-        #expect(try SendSummary(json: again.output).accepted == 8_000)
+        #expect(try SendSummary(json: again.output).accepted == rows)
     }
 
     @Test func `SIGQUIT ends a run like a kill`() throws {
