@@ -80,15 +80,16 @@ struct SignalTests {
     /// `timeout` signals its command, and then the group of processes.
     @Test func `Two signals at once are one, so that responses are awaited`() throws {
         let server = try LocalAPNs(["--latency", "2s"])
-        let campaign = try Campaign(rows: 300)
+        let campaign = try Campaign(rows: 1_000)
         let process = try Broadside.start(
             campaign.arguments(to: server.endpoint, ["--summary", "-", "--rate", "50"]),
             in: campaign.directory)
         try process.wait { (try? campaign.statistics().accepted) ?? 0 > 0 }
-        for _ in 0..<5 {
-            process.send(signal: SIGTERM)
-            usleep(5_000)
-        }
+        // Both wait in the process until it continues, so no pause comes between them.
+        process.send(signal: SIGSTOP)
+        process.send(signal: SIGTERM)
+        process.send(signal: SIGINT)
+        process.send(signal: SIGCONT)
         let stopped = try process.wait(limit: 120)
         #expect(stopped.exitCode == 3, "\(stopped.errors)")
         let summary = try SendSummary(json: stopped.output)
