@@ -99,9 +99,13 @@ struct SignalTests {
     @Test func `A second signal ends a run at once and leaves unanswered rows in doubt`() throws {
         let server = try RecordingServer("stall")
         let campaign = try Campaign(rows: 300)
-        let process = try startStalled(campaign, server)
+        let process = try startStalled(campaign, server, ["--log", "text"])
         process.send(signal: SIGINT)
-        usleep(500_000)
+        // A second one before the run has acted on the first would be the same request.
+        try process.wait {
+            try String(contentsOfFile: process.errorsPath, encoding: .utf8)
+                .contains("no new requests: ")
+        }
         #expect(process.isRunning)
         process.send(signal: SIGINT)
         let asked = ContinuousClock.now
@@ -144,10 +148,12 @@ struct SignalTests {
     }
 
     /// A run of which 20 rows are answered and the others never will be.
-    private func startStalled(_ campaign: Campaign, _ server: RecordingServer) throws -> Subprocess
-    {
+    private func startStalled(
+        _ campaign: Campaign, _ server: RecordingServer, _ more: [String] = []
+    ) throws -> Subprocess {
         let process = try Broadside.start(
-            campaign.arguments(to: server.endpoint, ["--connections", "1", "--summary", "-"]),
+            campaign.arguments(
+                to: server.endpoint, ["--connections", "1", "--summary", "-"] + more),
             in: campaign.directory)
         try process.wait { try server.answerCount() >= 50 }
         try process.wait { (try? campaign.statistics().accepted) == 20 }
