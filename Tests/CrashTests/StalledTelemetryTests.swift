@@ -26,10 +26,28 @@ struct StalledTelemetryTests {
     private func start(_ options: [String], hanging word: String) throws -> Subprocess {
         let directory = campaign.directory
         _ = try directory.write(word, to: "fail")
+        try? FileManager.default.removeItem(atPath: note)
         let library = try Shim.compile("fail-calls", in: directory)
         return try Broadside.start(
-            campaign.arguments(to: server.endpoint, options), in: directory,
+            campaign.arguments(to: server.endpoint, ["--log", "text"] + options), in: directory,
             environment: ["LD_PRELOAD": library, "FAIL_FILE": "\(directory.path)/fail"])
+    }
+
+    /// Is there once something hangs.
+    private var note: String { "\(campaign.directory.path)/fail.hangs" }
+
+    private func waitForHang(_ sending: Subprocess) throws {
+        try sending.wait { FileManager.default.fileExists(atPath: note) }
+    }
+
+    /// Stops a run. A second signal comes when its rows are settled: before, both may be one request.
+    private func stop(_ sending: Subprocess, signals: Int) throws {
+        sending.send(signal: SIGTERM)
+        guard signals > 1 else { return }
+        try sending.wait {
+            try String(contentsOfFile: sending.errorsPath, encoding: .utf8).contains("stopped: ")
+        }
+        sending.send(signal: SIGTERM)
     }
 
     @Test(arguments: [1, 2])
@@ -37,10 +55,7 @@ struct StalledTelemetryTests {
         let sending = try start()
         defer { sending.send(signal: SIGKILL) }
         _ = try campaign.directory.write("claim", to: "fail")
-        for _ in 0..<signals {
-            sending.send(signal: SIGTERM)
-            usleep(1_000_000)
-        }
+        try stop(sending, signals: signals)
         let stopped = try sending.wait(limit: 120)
         #expect(stopped.exitCode == 3, "\(stopped.errors)")
         let cause =
@@ -57,7 +72,7 @@ struct StalledTelemetryTests {
     }
 
     @Test func `A first signal during the claim at the end does not end the wait for it`() throws {
-        let sending = try start(["--limit", "1000", "--log", "text"])
+        let sending = try start(["--limit", "1000"])
         defer { sending.send(signal: SIGKILL) }
         _ = try campaign.directory.write("claim", to: "fail")
         try sending.wait {
@@ -96,7 +111,7 @@ struct StalledTelemetryTests {
         defer { sending.send(signal: SIGKILL) }
         _ = try directory.write("metrics", to: "fail")
         // They are written once a second.
-        usleep(1_500_000)
+        try waitForHang(sending)
         let told = try Broadside.run(
             ["control", "--ledger", campaign.ledger, "rate", "210"], in: directory)
         #expect(told.exitCode == 0, "\(told.errors)")
@@ -129,7 +144,7 @@ struct StalledTelemetryTests {
 
         let resumed = try start(["--\(output)", path, "--resume"], hanging: output)
         defer { resumed.send(signal: SIGKILL) }
-        usleep(1_000_000)
+        try waitForHang(resumed)
         resumed.send(signal: SIGTERM)
         let told = try resumed.wait()
         #expect(told.exitCode == 5, "\(told.errors)")
@@ -143,7 +158,7 @@ struct StalledTelemetryTests {
         defer { sending.send(signal: SIGKILL) }
         _ = try campaign.directory.write("frames", to: "fail")
         // Some are on their way there.
-        usleep(500_000)
+        try waitForHang(sending)
         try expectStop(of: sending, signals: signals, telling: "the trace is incomplete")
     }
 
@@ -164,10 +179,7 @@ struct StalledTelemetryTests {
     }
 
     private func expectStop(of sending: Subprocess, signals: Int, telling words: String) throws {
-        for _ in 0..<signals {
-            sending.send(signal: SIGTERM)
-            usleep(1_000_000)
-        }
+        try stop(sending, signals: signals)
         let stopped = try sending.wait()
         #expect(stopped.exitCode == 3, "\(stopped.errors)")
         #expect(stopped.errors.contains(words), "\(stopped.errors)")

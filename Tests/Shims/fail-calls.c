@@ -3,8 +3,8 @@
  * `sign` (a signing key does not sign), `ring` (a thread cannot wait for what it has submitted),
  * `folder` (no directory can be synced), `odd` (there is nothing to sync in a directory), `sync` (a disk
  * never syncs the telemetry), `claim` (nor a claim on a ledger), `metrics`, `summary`, `report` (nor takes
- * the file of that name), `frames` (nor what is written to it). Once the file that FAIL_THREADS names is
- * there, no thread can be started. */
+ * the file of that name), `frames` (nor what is written to it). Once a disk hangs, there is a file named FAIL_FILE and
+ * `.hangs`. Once the file that FAIL_THREADS names is there, no thread can be started. */
 #include "calls.h"
 #include <errno.h>
 #include <pthread.h>
@@ -22,6 +22,16 @@ static int fails(const char *word) {
     ssize_t count = read(file, text, sizeof text - 1);
     close(file);
     return count > 0 && !strncmp(text, word, strlen(word));
+}
+
+static void hang(const char *word) {
+    while (fails(word)) {
+        char note[4096];
+        snprintf(note, sizeof note, "%s.hangs", getenv("FAIL_FILE"));
+        int file = open(note, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+        if (file >= 0) close(file);
+        pause();
+    }
 }
 
 int EVP_DigestSign(void *context, void *signature, size_t *count, const void *text, size_t length) {
@@ -61,7 +71,7 @@ int pthread_create(
 int rename(const char *from, const char *to) {
     static const char *const words[] = {"metrics", "summary", "report"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
-        while (strstr(to, words[i]) && fails(words[i])) pause();
+        if (strstr(to, words[i])) hang(words[i]);
     }
     return NEXT(rename)(from, to);
 }
@@ -76,7 +86,7 @@ static void name(int descriptor, char path[4096]) {
 ssize_t write(int descriptor, const void *bytes, size_t count) {
     char path[4096];
     name(descriptor, path);
-    while (strstr(path, "/frames") && fails("frames")) pause();
+    if (strstr(path, "/frames")) hang("frames");
     return NEXT(write)(descriptor, bytes, count);
 }
 
@@ -88,7 +98,7 @@ int fsync(int descriptor) {
     }
     char path[4096];
     name(descriptor, path);
-    while (strstr(path, "telemetry") && fails("sync")) pause();
-    while (strstr(path, "/.broadside-") && fails("claim")) pause();
+    if (strstr(path, "telemetry")) hang("sync");
+    if (strstr(path, "/.broadside-")) hang("claim");
     return NEXT(fsync)(descriptor);
 }
