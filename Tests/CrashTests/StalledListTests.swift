@@ -96,7 +96,11 @@ struct StalledListTests {
         try campaign.waitForRows(sending)
         try hang()
         try waitForHang(sending)
-        sleep(8)
+        try sending.wait {
+            try String(contentsOfFile: sending.errorsPath, encoding: .utf8).contains("list-silent")
+        }
+        // Time for a second line.
+        sleep(3)
         try end(sending, by: "SIGTERM")
         let stopped = try sending.wait(limit: 60)
         let told = stopped.errorLines.filter { $0.contains(#""event":"list-silent""#) }
