@@ -16,7 +16,7 @@ struct ReactorThreadTests {
         let campaign = try Campaign(rows: 20_000)
         let control = try server.credentials() + Self.options + ["--progress", "json"]
         let process = try Broadside.start(
-            campaign.arguments(to: server.endpoint, control + ["--rate", "8000"]),
+            campaign.arguments(to: server.endpoint, control + ["--rate", "2000"]),
             in: campaign.directory)
         try process.wait { (try? campaign.statistics().accepted) ?? 0 >= 2000 }
         process.send(signal: SIGINT)
