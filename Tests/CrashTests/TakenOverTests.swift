@@ -14,9 +14,9 @@ struct TakenOverTests {
         campaign = try Campaign(rows: 12_000)
     }
 
-    private func start(_ more: [String]) throws -> Subprocess {
+    private func start(rate: Int, _ more: [String]) throws -> Subprocess {
         try Broadside.start(
-            campaign.arguments(to: server.endpoint, ["--rate", "3000"] + more),
+            campaign.arguments(to: server.endpoint, ["--rate", "\(rate)"] + more),
             in: campaign.directory)
     }
 
@@ -24,12 +24,13 @@ struct TakenOverTests {
     func `Of two runs of one ledger the older one ends, and no row is sent twice`(
         isStopped: Bool, part: [String]
     ) throws {
-        let older = try start(part + ["--reactors", "2", "--connections", "4"])
+        // It has 40 s of work, so that it does not end before the newer one begins.
+        let older = try start(rate: 300, part + ["--reactors", "2", "--connections", "4"])
         defer { older.send(signal: SIGKILL) }
         try older.wait { (try? campaign.statistics().accepted) ?? 0 > 100 }
         if isStopped { older.send(signal: SIGSTOP) }
         try FileManager.default.removeItem(atPath: "\(campaign.ledger)/lock")
-        let newer = try start(part + ["--resume"])
+        let newer = try start(rate: 3_000, part + ["--resume"])
         defer { newer.send(signal: SIGKILL) }
         // The newer one's first reservation ends the older one in any case.
         if isStopped {
