@@ -12,7 +12,8 @@ struct CutSegmentTests {
 
     init() throws {
         server = try LocalAPNs()
-        campaign = try Campaign(rows: 6_000)
+        // Six seconds of work, so that a run is killed before its end.
+        campaign = try Campaign(rows: 12_000)
     }
 
     /// A run of two reactors that was killed while it sent.
