@@ -5,6 +5,9 @@ import Testing
 /// Segments that are gone, or empty, of a run that was killed: never taken for one that began nothing.
 @Suite(.serialized, .timeLimit(.minutes(60)))
 struct LostSegmentTests {
+    /// Five seconds of work, of which half a second passes before the run is killed.
+    private let rows = 2_000
+
     /// What is left of the segments of reactors 0 and 1: all, so many bytes, or no file.
     struct Loss: CustomStringConvertible, Sendable {
         var description: String
@@ -38,10 +41,10 @@ struct LostSegmentTests {
         _ loss: Loss
     ) throws {
         let server = try RecordingServer()
-        let campaign = try Campaign(rows: 800)
+        let campaign = try Campaign(rows: rows)
         let options = ["--resume-or-begin", "--reactors", "2", "--connections", "2"]
         let process = try Broadside.start(
-            campaign.arguments(to: server.endpoint, options + ["--rate", "500"]),
+            campaign.arguments(to: server.endpoint, options + ["--rate", "400"]),
             in: campaign.directory)
         try process.wait {
             (try? campaign.statistics().accepted).map { $0 >= 200 } ?? false
@@ -87,11 +90,11 @@ struct LostSegmentTests {
         left: Int?
     ) throws {
         let server = try LocalAPNs()
-        let campaign = try Campaign(rows: 800)
+        let campaign = try Campaign(rows: rows)
         let process = try Broadside.start(
             campaign.arguments(
                 to: server.endpoint,
-                ["--reactors", "2", "--connections", "2", "--rate", "500"]),
+                ["--reactors", "2", "--connections", "2", "--rate", "400"]),
             in: campaign.directory)
         try process.wait { (try? campaign.statistics().accepted) ?? 0 >= 200 }
         process.send(signal: SIGKILL)
