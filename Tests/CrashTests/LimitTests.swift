@@ -8,16 +8,16 @@ import Testing
 struct LimitTests {
     private static let count = 3_000
 
-    /// A run, and when it is stopped: once it has so many rows accepted; nil: not at all.
+    /// A run, and when it is stopped: once it has so many rows accepted, seconds before its end; nil: not at all.
     private struct Step {
         var limit: Int?
         var stopsAfter: Int?
     }
 
     private static let steps: [Step] = [
-        Step(limit: 2_500, stopsAfter: 150), Step(limit: 10), Step(limit: 400), Step(limit: 401),
-        Step(limit: 2_000, stopsAfter: 200), Step(limit: 300), Step(limit: 900), Step(limit: 5),
-        Step(limit: 2_900, stopsAfter: 200), Step(limit: 1_001), Step(limit: nil, stopsAfter: 200),
+        Step(limit: 2_500, stopsAfter: 60), Step(limit: 10), Step(limit: 400), Step(limit: 401),
+        Step(limit: 2_000, stopsAfter: 80), Step(limit: 300), Step(limit: 900), Step(limit: 5),
+        Step(limit: 2_900, stopsAfter: 80), Step(limit: 1_001), Step(limit: nil, stopsAfter: 80),
         Step(limit: 1_200), Step(limit: 2_999), Step(limit: nil),
     ]
 
@@ -30,7 +30,7 @@ struct LimitTests {
             let options =
                 ["--resume-or-begin", "--reactors", "2", "--connections", "2", "--summary", "-"]
                 + (step.limit.map { ["--limit", "\($0)"] } ?? [])
-                + (step.stopsAfter == nil ? [] : ["--rate", "500"])
+                + (step.stopsAfter == nil ? [] : ["--rate", "200"])
             let process = try Broadside.start(
                 campaign.arguments(to: server.endpoint, options), in: campaign.directory)
             if let more = step.stopsAfter {
@@ -94,7 +94,7 @@ struct LimitTests {
         let process = try Broadside.start(
             campaign.arguments(
                 to: server.endpoint,
-                ["--resume-or-begin", "--limit", "2000", "--rate", "500"]),
+                ["--resume-or-begin", "--limit", "2000", "--rate", "250"]),
             in: campaign.directory)
         try process.wait {
             (try? campaign.statistics().accepted).map { $0 >= 100 } ?? false
