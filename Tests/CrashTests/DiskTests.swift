@@ -63,12 +63,15 @@ struct DiskTests {
         let page = campaign.directory.path + "/page.html"
         let process = try Broadside.start(
             campaign.arguments(
-                to: server.endpoint, ["--rate", "200", "--summary", "-", "--report", page]),
+                to: server.endpoint, ["--rate", "10", "--summary", "-", "--report", page]),
             in: campaign.directory)
         try process.wait { ((try? campaign.statistics().accepted) ?? 0) > 0 }
         // Nothing can be made under this name any more.
         let name = "\(campaign.ledger)/.manifest.json.new"
         #expect(mkdir(name, 0o700) == 0)
+        let told = try Broadside.run(
+            ["control", "--ledger", campaign.ledger, "rate", "unlimited"], in: campaign.directory)
+        #expect(told.exitCode == 0, "\(told.errors)")
         let ended = try process.wait(limit: 60)
         #expect(ended.exitCode == 5, "\(ended.errors)")
         #expect(ended.errorLines.count == 1, "\(ended.errors)")
