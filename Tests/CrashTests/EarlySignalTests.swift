@@ -67,7 +67,10 @@ struct EarlySignalTests {
     {
         let server = try RecordingServer()
         let nights = try Nights(rows: 60, endpoint: server.endpoint)
-        #expect(try nights.run(["--deadline", "1s", "--rate", "20"]).exitCode == 3)
+        let begun = try nights.start(["--rate", "2"])
+        try begun.wait { try server.answerCount() > 0 }
+        begun.send(signal: SIGTERM)
+        #expect(try begun.wait().exitCode == 3)
         let date = try #require(nights.notes().first?.prefix(10))
         let stopped = try interrupted(nights.arguments(), nights.campaign)
         #expect(stopped.exitCode == 3, "\(stopped.errors)")
