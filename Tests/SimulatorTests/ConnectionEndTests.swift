@@ -100,12 +100,11 @@ struct ConnectionEndTests {
             "steps.json5",
             "{ faults: [{ do: 'goaway', at: 1, reason: 'Shutdown', notice: '300ms' }] }")
         let harness = try EndpointHarness { $0.scenario = file }
-        let fields = Client.fields(harness, bearer: try harness.providerToken())
+        let fields = Client.fields(harness, bearer: nil)
+        // Both requests come at once, and so the second one before the second step. A certificate permits that.
         let events = try Client.converse(
-            harness,
-            [
-                .request(fields, body: "{}"), .request(fields, body: "{}"), .read(seconds: 10),
-            ])
+            harness, certificate: "client",
+            [.flood(count: 2, fields, body: "{}"), .read(seconds: 10)])
         let goAways = events.filter { $0.kind == "goaway" }
         #expect(goAways.map(\.stream) == [0x7fff_ffff, 3], "\(events)")
         #expect(goAways.allSatisfy { $0.code == 0 && $0.debug == "{\"reason\":\"Shutdown\"}" })

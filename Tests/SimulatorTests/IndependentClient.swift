@@ -14,7 +14,7 @@ struct IndependentClient {
         case request([(String, String)], body: String)
         /// A request whose body goes out as far as windows allow; each update of one is told.
         case upload([(String, String)], body: String)
-        /// The same as `request` without waiting.
+        /// The same as `request` without waiting, all in one write.
         case flood(count: Int, [(String, String)], body: String)
         /// Waits until all that is open is answered, or the connection ends.
         case answers
@@ -156,7 +156,6 @@ struct IndependentClient {
             connection.send_headers(stream, fields, end_stream=not body)
             if body: connection.send_data(stream, body.encode(), end_stream=True)
             open_streams.add(stream)
-            flush()
 
         state["deadline"] = time.monotonic() + 10
         connection.initiate_connection()
@@ -172,6 +171,7 @@ struct IndependentClient {
                     upload([tuple(f) for f in step["fields"]], step["body"])
             except h2.exceptions.ProtocolError:
                 pass
+            flush()
             if step["do"] == "read": pump(lambda: False)
             if step["do"] == "ping":
                 connection.ping(step["body"].encode())
