@@ -9,6 +9,28 @@ import Testing
 struct ConnectionEndTests {
     typealias Client = IndependentClient
 
+    private let folder = Folder()
+    private var output: String { folder.file("output") }
+    private var done: String { folder.file("done") }
+
+    /// Starts a client, and returns when its request is there. The shell starts it in the background, so that no thread of
+    /// ours waits for it. What it inherits is closed, or Foundation would take the shell for running.
+    private func start(_ words: [String], with harness: EndpointHarness) throws {
+        let command = words.map { "'\($0)'" }.joined(separator: " ")
+        let close = "for f in {3..63}; do eval \"exec $f>&-\"; done"
+        _ = try run([
+            "bash", "-c", "(\(close); \(command) > '\(output)' 2>&1; touch '\(done)') &",
+        ])
+        for _ in 0..<3000 where harness.endpoint.requestCount == 0 { usleep(10_000) }
+    }
+
+    /// What a client in the background saw, once it has ended.
+    private func events() throws -> [Client.Event] {
+        for _ in 0..<3000 where access(done, F_OK) != 0 { usleep(10_000) }
+        let text = String(decoding: try Data(contentsOf: URL(filePath: output)), as: UTF8.self)
+        return try Client.events(of: CommandResult(status: 0, output: text, errors: text))
+    }
+
     /// Idle for too long: GOAWAY with Apple's reason as JSON, as plain text, or without.
     @Test(arguments: [
         ("json", "{\"reason\":\"IdleTimeout\"}"), ("text", "IdleTimeout"), ("none", ""),
@@ -16,13 +38,15 @@ struct ConnectionEndTests {
     func `An idle connection ends with GOAWAY IdleTimeout in the form of the scenario`(
         _ form: String, debug: String
     ) throws {
-        let folder = Folder()
         let file = try folder.write(
             "idle.json5", "{ idle_timeout: '200ms', goaway: '\(form)' }")
-        let harness = try EndpointHarness { $0.scenario = file }
+        let harness = try EndpointHarness()
         let fields = Client.fields(harness, bearer: try harness.providerToken())
-        let events = try Client.converse(
-            harness, [.request(fields, body: "{}"), .read(seconds: 10)])
+        let words = try Client.words(harness, [.request(fields, body: "{}"), .read(seconds: 10)])
+        try start(words, with: harness)
+        // Before its request the connection would be idle for as long as the client is busy.
+        #expect(harness.endpoint.control("scenario \(file)").contains("\"ok\":true"))
+        let events = try events()
         #expect(events.contains { $0.status == 200 })
         let goAway = try #require(events.first { $0.kind == "goaway" }, "\(events)")
         #expect(goAway.code == 0 && goAway.stream == 1 && goAway.debug == debug)
@@ -45,28 +69,16 @@ struct ConnectionEndTests {
 
     @Test(arguments: ["json", "text"])
     func `A stop sends GOAWAY Shutdown and the pending responses`(_ form: String) throws {
-        let folder = Folder()
         let file = try folder.write(
             "end.json5", "{ goaway: '\(form)', latency: '700ms' }")
         let harness = try EndpointHarness { $0.scenario = file }
         let fields = Client.fields(harness, bearer: try harness.providerToken())
         let words = try Client.words(
             harness, [.flood(count: 1, fields, body: "{}"), .read(seconds: 10)])
-        let (output, done) = (folder.file("output"), folder.file("done"))
-        // In the background, by the shell: no thread of ours waits for it. What it inherits is
-        // closed, or Foundation would take the shell for running.
-        let command = words.map { "'\($0)'" }.joined(separator: " ")
-        let close = "for f in {3..63}; do eval \"exec $f>&-\"; done"
-        _ = try run([
-            "bash", "-c", "(\(close); \(command) > '\(output)' 2>&1; touch '\(done)') &",
-        ])
-        // Until its request is there.
-        for _ in 0..<3000 where harness.endpoint.requestCount == 0 { usleep(10_000) }
+        try start(words, with: harness)
         let totals = harness.stop()
         #expect(totals.accepted == 1)
-        for _ in 0..<3000 where access(done, F_OK) != 0 { usleep(10_000) }
-        let text = String(decoding: try Data(contentsOf: URL(filePath: output)), as: UTF8.self)
-        let events = try Client.events(of: CommandResult(status: 0, output: text, errors: text))
+        let events = try events()
         let goAway = try #require(events.first { $0.kind == "goaway" }, "\(events)")
         #expect(goAway.code == 0 && goAway.stream == 1)
         #expect(events.contains { $0.status == 200 })
@@ -76,7 +88,6 @@ struct ConnectionEndTests {
 
     /// Who connects and says nothing is not waited for.
     @Test func `A connection without a handshake is closed after handshake_timeout`() throws {
-        let folder = Folder()
         let file = try folder.write("slow.json5", "{ handshake_timeout: '200ms' }")
         let harness = try EndpointHarness { $0.scenario = file }
         let program = try folder.write(
@@ -95,7 +106,6 @@ struct ConnectionEndTests {
     @Test func `A GOAWAY with notice announces the highest ID first, then the last one it took`()
         throws
     {
-        let folder = Folder()
         let file = try folder.write(
             "steps.json5",
             "{ faults: [{ do: 'goaway', at: 1, reason: 'Shutdown', notice: '300ms' }] }")
