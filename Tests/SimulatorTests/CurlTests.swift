@@ -177,7 +177,7 @@ struct CurlTests {
         let harness = try EndpointHarness { $0.journal = folder.file("journal.csv") }
         _ = try harness.curl(authorization: try harness.providerToken())
         var rows = 0
-        for _ in 0..<30 where rows == 0 {
+        for _ in 0..<600 where rows == 0 {
             usleep(100_000)
             rows = try journalRows(folder.file("journal.csv")).count
         }
