@@ -283,7 +283,7 @@ struct ProviderAPITests {
             harness,
             [
                 .request(good, body: "{}"), .request(bad, body: "{}"), .request(bad, body: "{}"),
-                .request(good, body: "{}"), .read(seconds: 0.3),
+                .request(good, body: "{}"), .ping("the last"),
             ])
         let limits = events.compactMap { $0.settings?["3"] }
         #expect(limits == [1, 77, 1, 77], "\(events)")
