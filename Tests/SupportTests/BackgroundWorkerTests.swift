@@ -5,9 +5,11 @@ import Testing
 struct BackgroundWorkerTests {
     @Test func `A background worker never blocks, and of waiting jobs the latest is done`() throws {
         var ends: [Int32] = [0, 0]
-        #expect(pipe(&ends) == 0)
-        let gate = ends[0]
+        var begun: [Int32] = [0, 0]
+        #expect(pipe(&ends) == 0 && pipe(&begun) == 0)
+        let (gate, note) = (ends[0], begun[1])
         let worker = BackgroundWorker<Int, Int> { job in
+            _ = write(note, "a", 1)
             var byte: UInt8 = 0
             _ = read(gate, &byte, 1)
             return job
@@ -16,7 +18,9 @@ struct BackgroundWorkerTests {
         // Each of these would be waited for forever: the first until a byte comes.
         try worker.put(1)
         #expect(worker.take() == nil && !worker.isIdle)
-        usleep(100_000)
+        // The first job has begun: else the second could begin in its place.
+        var byte: UInt8 = 0
+        #expect(read(begun[0], &byte, 1) == 1)
         try worker.put(2)
         try worker.put(3)
         #expect(write(ends[1], "aaa", 3) == 3)
