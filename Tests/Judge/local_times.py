@@ -46,13 +46,20 @@ library = "/usr/lib/x86_64-linux-gnu/faketime/libfaketimeMT.so.1"
 clock = start
 
 
+def recorded():
+    """Returns what the ledger's latest run has recorded; None before the first."""
+    try:
+        with open(folder + "/ledger/manifest.json", "rb") as file: return file.read()
+    except FileNotFoundError: return None
+
+
 def run(more, wait, how):
     """Runs the command from the time at which the last run ended. Returns its exit code, or None after a kill."""
     global clock
     stale_clocks.remove()
     moment = datetime.datetime.fromtimestamp(clock, utc).strftime("%Y-%m-%d %H:%M:%S")
     clock = float(int(clock))
-    begun = time.monotonic()
+    begun, before = time.monotonic(), recorded()
     environment = dict(
         os.environ, TZ="UTC", LD_PRELOAD=library, FAKETIME="@%s x%d" % (moment, SPEED),
         FAKETIME_DONT_FAKE_MONOTONIC="1", NO_FAKE_STAT="1", SWIFT_BACKTRACE="enable=no")
@@ -63,6 +70,8 @@ def run(more, wait, how):
     try:
         _, errors = process.communicate(timeout=wait)
     except subprocess.TimeoutExpired:
+        # Before a run has recorded itself, a signal kills it.
+        while how == "signal" and process.poll() is None and recorded() == before: time.sleep(0.01)
         if how == "kill": os.killpg(process.pid, signal.SIGKILL)
         elif how == "signal": process.terminate()
         else: subprocess.run([command, "control", "--ledger", folder + "/ledger", "stop"], capture_output=True)
