@@ -50,7 +50,7 @@ struct RunTests {
         let campaign = apns.campaign(rows: 2_000)
         let ledger = apns.file("ledger")
         let run = try await Broadside.start(
-            campaign, ledger: ledger, options: .init(server: apns.server, rate: 300))
+            campaign, ledger: ledger, options: .init(server: apns.server, rate: 30))
         let waiting = Task { try await run.result }
         for await progress in run.progress where progress.counts.accepted > 0 { break }
         waiting.cancel()
