@@ -80,17 +80,18 @@ struct ClientTests {
         let stopped = await #expect(throws: CampaignError.self) { try await cancelled.value }
         #expect(stopped?.code == .stopped)
 
-        let hasty = try await Self.client(apns) { $0.timeout = .milliseconds(500) }
+        let hasty = try await Self.client(apns) { $0.timeout = .seconds(5) }
         let late = await #expect(throws: CampaignError.self) {
             try await hasty.send(Self.push(2, apns))
         }
         #expect(late?.code == .responseLost)
         await hasty.close()
 
-        // The first push of a client is on its way at once.
         let other = try await Self.client(apns)
         let cut = Task { try await other.send(Self.push(3, apns)) }
-        try await Task.sleep(for: .seconds(2))
+        while !apns.control("received token=\(token(3))").contains("\"number\":") {
+            try await Task.sleep(for: .milliseconds(10))
+        }
         apns.stop()
         let lost = await #expect(throws: CampaignError.self) { try await cut.value }
         #expect(lost?.code == .responseLost)
@@ -103,7 +104,7 @@ struct ClientTests {
         #expect(closed?.code == .stopped)
     }
 
-    @Test(.simulatedAPNs { $0.latencyNanoseconds = 500_000_000 })
+    @Test(.simulatedAPNs { $0.latencyNanoseconds = 8_000_000_000 })
     func `More pushes than the limit are refused at once`() async throws {
         let apns = try #require(SimulatedAPNs.current)
         let client = try await Self.client(apns) { $0.pushesLimit = 10 }
@@ -129,7 +130,7 @@ struct ClientTests {
     func `A push to a server that is not there says so`() async throws {
         let apns = try SimulatedAPNs()
         apns.stop()
-        let client = try await Self.client(apns) { $0.timeout = .seconds(2) }
+        let client = try await Self.client(apns) { $0.timeout = .seconds(8) }
         let error = await #expect(throws: CampaignError.self) {
             try await client.send(Self.push(1, apns))
         }
