@@ -195,7 +195,7 @@ struct ClientRenewalTests {
 
     private func error(_ options: ClientOptions) async throws -> CampaignError? {
         var options = options
-        options.timeout = .seconds(3)
+        options.timeout = .seconds(6)
         let client = try await Client(credential: key(authority.authKey), options: options)
         let error = await #expect(throws: CampaignError.self) { try await client.send(push()) }
         await client.close()

@@ -61,7 +61,7 @@ struct ClientTroubleTests {
     {
         let apns = try apns(
             #"{faults:[{do:"answer",reason:"ServiceUnavailable",retry_after:60,every:1}]}"#)
-        let client = try await client(apns, timeout: .seconds(3))
+        let client = try await client(apns, timeout: .seconds(10))
         let outcomes = await send(0..<300, topic: apns.topic, client)
         await client.close()
         let messages = messages(outcomes)
@@ -88,7 +88,7 @@ struct ClientTroubleTests {
     func `A server that ends each connection gets few of them`() async throws {
         let apns = try apns(
             #"{faults:[{do:"goaway",every:1,before_request:true,reason:"Shutdown"}]}"#)
-        let client = try await client(apns, timeout: .seconds(3))
+        let client = try await client(apns, timeout: .seconds(10))
         let messages = messages(await send(0..<300, topic: apns.topic, client))
         await client.close()
         #expect(messages.count == 300 && messages.allSatisfy { $0.contains("Shutdown") })
@@ -110,14 +110,14 @@ struct ClientTroubleTests {
     @Test
     func `A push waits for its response from when it was sent`() async throws {
         let apns = try SimulatedAPNs { $0.latencyNanoseconds = 2_000_000_000 }
-        let client = try await client(apns, timeout: .seconds(5), connections: 1)
+        let client = try await client(apns, timeout: .seconds(12), connections: 1)
         // The connection takes 1,000 pushes every two seconds.
-        let outcomes = await send(0..<4_000, topic: apns.topic, client)
+        let outcomes = await send(0..<8_000, topic: apns.topic, client)
         await client.close()
         let failed = messages(outcomes).count
         #expect(failed > 0)
-        #expect(outcomes.values.count { (try? $0.get()) != nil } == 4_000 - failed)
-        #expect(apns.stop().requests == 4_000 - failed)
+        #expect(outcomes.values.count { (try? $0.get()) != nil } == 8_000 - failed)
+        #expect(apns.stop().requests == 8_000 - failed)
     }
 
     @Test
