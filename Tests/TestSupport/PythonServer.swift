@@ -39,7 +39,7 @@ package final class PythonServer {
         let interpreter = try python.map { [$0] } ?? [Tool.path(of: "python3"), "-S"]
         let module = String(script.dropLast(".py".count))
         return try Subprocess(
-            "timeout", ["300"] + interpreter + ["-m", module] + options, in: directory,
+            "timeout", ["1200"] + interpreter + ["-m", module] + options, in: directory,
             environment: ["PYTHONPATH": "\(Tool.packageRoot)/Tests/Servers"])
     }
 
