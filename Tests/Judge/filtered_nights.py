@@ -273,7 +273,7 @@ def evening(night, kind):
         run(night, night.at, ["--endpoint", REFUSING, "--abort-after", "3"], codes=(4,))
         return finish(night, second_of(night.day + 1, "07:30"))
     elif kind == "given up":
-        run(night, night.at, ["--rate", "4", "--deadline", "1s"], codes=(3,))
+        run(night, night.at, ["--rate", "1", "--deadline", "5s"], codes=(3,))
         left.append(night.date)
         return night.judge(False)
     else:

@@ -218,7 +218,7 @@ def evening(day, kind):
         check(run(at, ["--endpoint", REFUSING, "--abort-after", "3"]) == 4, date, "is not refused")
         check(run(second_of(day + 1, "07:30")) == 0, date, "in the morning")
     elif kind == "given up":
-        check(run(at, ["--rate", "20", "--deadline", "1s"]) == 3, date, "is not stopped")
+        check(run(at, ["--rate", "4", "--deadline", "5s"]) == 3, date, "is not stopped")
     elif kind == "wrong":
         check(run(at, ["--payload", "none.json"]) == 2, date, "is not refused")
         check(run(after) == 0, date, "after midnight")
