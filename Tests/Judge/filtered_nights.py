@@ -207,7 +207,11 @@ def run(night, second, more=(), kill=None, codes=(0,), after=None, kill_signal=s
             time.sleep(0.01)
         children = open(f"/proc/{process.pid}/task/{process.pid}/children").read().split()
         for child in children:
-            os.kill(int(child), kill_signal)
+            try:
+                os.kill(int(child), kill_signal)
+            except ProcessLookupError:
+                # It has come to its end.
+                pass
     output, errors = process.communicate()
     settle(night)
     code = process.returncode
