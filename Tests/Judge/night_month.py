@@ -52,12 +52,12 @@ class Record:
                 self.open.discard(line["connection"])
 
     def new_responses(self):
-        """Returns the responses since the last call. A server records a response after it was sent."""
-        count = -1
+        """Returns the responses since the last call. A server records a response after it was sent, but before the end of
+        its connection."""
+        until = time.monotonic() + 60
         while True:
             self.read()
-            if not self.open or count == len(self.responses):
+            if not self.open or time.monotonic() > until:
                 found, self.responses = self.responses, []
                 return found
-            count = len(self.responses)
-            time.sleep(0.3)
+            time.sleep(0.02)
