@@ -44,7 +44,7 @@ struct StalledOutputTests {
                 "\(campaign.directory.path)/control",
             ]
         if !options.contains("--summary") { options += ["--summary", summary] }
-        if stalled.event == "deadline" { options += ["--deadline", "4s"] }
+        if stalled.event == "deadline" { options += ["--deadline", "8s"] }
         let arguments = campaign.arguments(to: server.endpoint, options).filter {
             stalled.options.isEmpty ? $0 != "none" && $0 != "--progress" : true
         }
