@@ -6,8 +6,6 @@ import Testing
 @Suite(.timeLimit(.minutes(60)))
 struct NightMistakeTests {
     private static let rows = 60
-    /// Options with which a night of more than 20 rows is stopped in the middle.
-    private static let cutShort = ["--deadline", "1s", "--rate", "20"]
     private let files = FileManager.default
 
     /// The requests that a server has got so far.
@@ -181,7 +179,7 @@ struct NightMistakeTests {
         }
         try refused(1, "the payload differs", "no device has got")
         try before.write(toFile: payload, atomically: true, encoding: .utf8)
-        #expect(try nights.run(Self.cutShort, at: (2, "20:00")).exitCode == 3)
+        #expect(try nights.runCutShort(at: (2, "20:00")).exitCode == 3)
         let accepted = try nights.statistics(2).accepted
         try #require(accepted > 1 && accepted < 100)
         try corrected.write(toFile: payload, atomically: true, encoding: .utf8)
@@ -336,7 +334,7 @@ struct NightMistakeTests {
         let server = try RecordingServer()
         let nights = try Nights(rows: Self.rows, endpoint: server.endpoint)
         let path = nights.campaign.directory.path
-        #expect(try nights.run(Self.cutShort, at: (1, "20:00")).exitCode == 3)
+        #expect(try nights.runCutShort(at: (1, "20:00")).exitCode == 3)
         try files.createSymbolicLink(atPath: "\(path)/current", withDestinationPath: path)
         func start(_ campaign: String, _ more: [String] = []) throws -> Finished {
             try Subprocess(
@@ -380,7 +378,7 @@ struct NightMistakeTests {
         let server = try RecordingServer()
         let nights = try Nights(rows: Self.rows, endpoint: server.endpoint)
         let path = nights.campaign.directory.path
-        #expect(try nights.run(Self.cutShort, at: (1, "20:00")).exitCode == 3)
+        #expect(try nights.runCutShort(at: (1, "20:00")).exitCode == 3)
         func start(in folder: String, _ more: [String] = []) throws -> Finished {
             try Broadside.run(
                 ["night", "--campaign", nights.file, "--ledgers", "\(path)/\(folder)"] + more,
@@ -404,23 +402,35 @@ struct NightMistakeTests {
     {
         let server = try RecordingServer()
         let nights = try Nights(rows: 300, endpoint: server.endpoint)
-        let first = try nights.run(Self.cutShort, at: (1, "19:00"))
+        let options = ["--deadline", "30m", "--rate", "5"]
+        // The deadline passes by the clock of the first start, once rows are sent.
+        let clock = "\(nights.campaign.directory.path)/clock"
+        func setClock(_ time: String) throws {
+            let offset = try #require(nights.clock(1, time)["FAKETIME"])
+            try offset.write(toFile: clock, atomically: true, encoding: .utf8)
+        }
+        try setClock("19:00")
+        let sending = try Broadside.start(
+            nights.arguments(options), in: nights.campaign.directory,
+            environment: FakeTime.following(clock).merging(["TZ": "UTC"]) { $1 })
+        try nights.waitForRows(sending, day: 1)
+        try setClock("19:31")
+        let first = try sending.wait(limit: 120)
         #expect(first.exitCode == 3, "\(first.errors)")
         let words =
             "the deadline has passed: do not repeat the same command, which sends no more rows and "
             + "later begins the next night; --date \(nights.date(1)) continues without --deadline: "
         #expect(first.errors.contains(words), "\(first.errors)")
         let sent = try requests(server)
-        for time in [(1, "19:05"), (2, "07:05")] {
-            let again = try nights.run(
-                Self.cutShort + ["--date", nights.date(1)], at: time)
+        for time in [(1, "19:35"), (2, "07:05")] {
+            let again = try nights.run(options + ["--date", nights.date(1)], at: time)
             #expect(again.exitCode == 3 && again.errors.contains(words), "\(again.errors)")
         }
         #expect(try requests(server) == sent && !nights.has(2))
         // The next night names a command that sends the rest.
         let rest = "--date \(nights.date(1))"
         let late = ", and with a later --deadline, or without one, because that night's has passed"
-        let dated = try nights.run(Self.cutShort + ["--dry-run"], at: (2, "19:00"))
+        let dated = try nights.run(options + ["--dry-run"], at: (2, "19:00"))
         #expect(dated.errors.contains(rest + late), "\(dated.errors)")
         let free = try nights.run(["--dry-run"], at: (2, "19:00"))
         #expect(free.errors.contains(rest) && !free.errors.contains(late), "\(free.errors)")
@@ -457,7 +467,7 @@ struct NightMistakeTests {
     @Test func `A dry run names an earlier night that is not complete, as a start does`() throws {
         let server = try RecordingServer()
         let nights = try Nights(rows: 300, endpoint: server.endpoint)
-        #expect(try nights.run(Self.cutShort, at: (1, "20:00")).exitCode == 3)
+        #expect(try nights.runCutShort(at: (1, "20:00")).exitCode == 3)
         let looked = try nights.run(["--dry-run"], at: (2, "20:00"))
         #expect(looked.exitCode == 0, "\(looked.errors)")
         #expect(

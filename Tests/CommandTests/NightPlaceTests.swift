@@ -89,7 +89,7 @@ struct NightPlaceTests {
     }
 
     @Test func `A page that is older than its ledger is written again by the next start`() throws {
-        let first = try nights.run(["--deadline", "1s", "--rate", "20"], at: (1, "20:00"))
+        let first = try nights.runCutShort(at: (1, "20:00"))
         #expect(first.exitCode == 3, "\(first.errors)")
         let page = "\(nights.ledger(1))/report.html"
         let old = try String(contentsOfFile: page, encoding: .utf8)

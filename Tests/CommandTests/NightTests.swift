@@ -6,7 +6,7 @@ import Testing
 @Suite(.timeLimit(.minutes(60)))
 struct NightTests {
     private static let rows = 60
-    /// Options with which a night of more than 20 rows is stopped in the middle.
+    /// Options with which a night ends before its last row. Its first row may not be sent either.
     private static let cutShort = ["--deadline", "1s", "--rate", "20"]
     private let files = FileManager.default
 
@@ -60,7 +60,7 @@ struct NightTests {
     @Test func `A damaged night continues with its repaired ledger, as the message says`() throws {
         let server = try RecordingServer()
         let nights = try Nights(rows: Self.rows, endpoint: server.endpoint)
-        #expect(try nights.run(Self.cutShort, at: (1, "20:00")).exitCode == 3)
+        #expect(try nights.runCutShort(at: (1, "20:00")).exitCode == 3)
         let (place, directory) = (nights.ledger(1), nights.campaign.directory)
         try "x".write(toFile: "\(place)/manifest.json", atomically: true, encoding: .utf8)
         let refused = try nights.run(at: (1, "20:10"))
@@ -141,11 +141,8 @@ struct NightTests {
     @Test func `A night that was stopped continues after midnight until its length is over`() throws
     {
         let server = try RecordingServer()
-        let nights = try Nights(rows: 600, endpoint: server.endpoint, ["--rate", "200"])
-        let stopped = try nights.start(at: (1, "23:55"))
-        try nights.waitForRows(stopped, day: 1)
-        stopped.send(signal: SIGTERM)
-        let end = try stopped.wait(limit: 120)
+        let nights = try Nights(rows: 600, endpoint: server.endpoint)
+        let end = try nights.runCutShort(at: (1, "23:55"))
         #expect(end.exitCode == 3, "\(end.errors)")
         #expect(
             end.errors.contains("--date \(nights.date(1)) continues")
@@ -181,7 +178,7 @@ struct NightTests {
     {
         let server = try RecordingServer()
         let nights = try Nights(rows: 300, endpoint: server.endpoint)
-        #expect(try nights.run(Self.cutShort, at: (1, "23:55")).exitCode == 3)
+        #expect(try nights.runCutShort(at: (1, "23:55")).exitCode == 3)
         let before = try nights.statistics(1)
         #expect(before.accepted > 0 && before.remaining ?? 0 > 0)
         for time in ["12:00", "23:55"] {
@@ -359,7 +356,7 @@ struct NightTests {
         let server = try RecordingServer()
         let nights = try Nights(rows: Self.rows, endpoint: server.endpoint)
         // Not complete, so that it is kept.
-        #expect(try nights.run(Self.cutShort, at: (1, "23:55")).exitCode == 3)
+        #expect(try nights.runCutShort(at: (1, "23:55")).exitCode == 3)
         // Dates that did not begin here, and folders with other files.
         let strange = "\(nights.folder)/evening/2020-01-01"
         try files.createDirectory(atPath: strange, withIntermediateDirectories: false)

@@ -11,7 +11,7 @@ struct RehearsalTests {
 
     @Test func `A night that a stopped rehearsal began is not continued at Apple`() throws {
         let nights = try Nights(rows: 300, endpoint: server.endpoint)
-        let stopped = try nights.run(["--deadline", "1s", "--rate", "20"], at: (1, "20:00"))
+        let stopped = try nights.runCutShort(at: (1, "20:00"))
         #expect(stopped.exitCode == 3, "\(stopped.errors)")
         let rows = try nights.statistics(1).accepted
         try #require(rows > 1 && rows < 300)

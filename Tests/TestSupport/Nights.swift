@@ -55,6 +55,19 @@ package struct Nights: Sendable {
             in: campaign.directory, environment: clock)
     }
 
+    /// One start that a signal stops after its first rows. No earlier start of that date has sent any.
+    ///
+    /// - Parameter more: Options of this start.
+    package func runCutShort(
+        _ more: [String] = [], at time: (day: Int, clock: String)
+    ) throws -> Finished {
+        // At this rate, rows are left however long the look and the signal take.
+        let sending = try start(["--rate", "5"] + more, at: time)
+        try sending.wait { ((try? statistics(time.day).accepted) ?? 0) > 1 }
+        sending.send(signal: SIGTERM)
+        return try sending.wait(limit: 120)
+    }
+
     package func ledger(_ day: Int) -> String { "\(folder)/evening/\(date(day))" }
 
     package func has(_ day: Int) -> Bool { FileManager.default.fileExists(atPath: ledger(day)) }
