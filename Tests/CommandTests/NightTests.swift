@@ -301,10 +301,18 @@ struct NightTests {
 
     @Test func `Of two starts at once one sends, and the other is exit 7`() throws {
         let server = try RecordingServer()
-        let nights = try Nights(rows: 600, endpoint: server.endpoint, ["--rate", "400"])
-        let one = try nights.start(at: (1, "23:55"))
-        let two = try nights.start(at: (1, "23:55"))
-        let ends = [try one.wait(limit: 120), try two.wait(limit: 120)]
+        let nights = try Nights(rows: 600, endpoint: server.endpoint)
+        let starts = try (1...2).map { _ in try nights.start(["--rate", "5"], at: (1, "23:55")) }
+        // Until one has ended, the other has rows to send.
+        while starts.allSatisfy(\.isRunning) { usleep(10_000) }
+        let sending = try #require(starts.first(where: \.isRunning))
+        try sending.wait {
+            try Broadside.run(
+                ["control", "--ledger", nights.ledger(1), "rate", "1000"],
+                in: nights.campaign.directory
+            ).exitCode == 0
+        }
+        let ends = try starts.map { try $0.wait(limit: 120) }
         #expect(ends.map(\.exitCode).sorted() == [0, 7], "\(ends.map(\.errors))")
         let loser = try #require(ends.first { $0.exitCode == 7 })
         #expect(loser.errors.contains("another process is at work on"), "\(loser.errors)")
