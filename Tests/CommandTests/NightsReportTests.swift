@@ -189,9 +189,13 @@ struct NightsReportTests {
     }
 
     @Test func `The summary page shows a stopped campaign like others`() throws {
-        let sent = try campaign.send(
-            to: server.endpoint,
-            ["--ledger", "\(nights)/stopped", "--rate", "100", "--deadline", "500ms"])
+        let ledger = "\(nights)/stopped"
+        let sending = try Broadside.start(
+            campaign.arguments(to: server.endpoint, ["--ledger", ledger, "--rate", "5"]),
+            in: campaign.directory)
+        try sending.wait { ((try? campaign.statistics(of: ledger).accepted) ?? 0) > 0 }
+        sending.send(signal: SIGTERM)
+        let sent = try sending.wait()
         #expect(sent.exitCode == 3, "\(sent.errors)")
         let made = try report(nights, "--output", page)
         #expect(made.exitCode == 0, "\(made.errors)")
