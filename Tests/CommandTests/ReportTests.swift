@@ -10,8 +10,12 @@ struct ReportTests {
         let server = try LocalAPNs(["--unregistered", "0.1", "--seed", "7"])
         let campaign = try Campaign(rows: 3000)
         let page = "\(campaign.directory.path)/first.html"
-        let first = try campaign.send(
-            to: server.endpoint, ["--rate", "1000", "--deadline", "1500ms", "--report", page])
+        let sending = try Broadside.start(
+            campaign.arguments(to: server.endpoint, ["--rate", "300", "--report", page]),
+            in: campaign.directory)
+        try sending.wait { ((try? campaign.statistics().accepted) ?? 0) >= 300 }
+        sending.send(signal: SIGTERM)
+        let first = try sending.wait()
         #expect(first.exitCode == 3, "\(first.errors)")
         let text = try String(contentsOfFile: page, encoding: .utf8)
         #expect(text.contains("Stopped after") && text.contains("--resume"))
@@ -101,12 +105,12 @@ struct ReportTests {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 4000)
         let killed = try Broadside.start(
-            campaign.arguments(to: server.endpoint, ["--rate", "1000"]), in: campaign.directory)
+            campaign.arguments(to: server.endpoint, ["--rate", "400"]), in: campaign.directory)
         try killed.wait {
             let status = try Broadside.run(
                 ["status", "--json", campaign.ledger], in: campaign.directory)
             let settled = status.output.firstMatch(of: /"settled":(\d+)/).flatMap { Int($0.1) }
-            return settled ?? 0 >= 2500
+            return settled ?? 0 >= 1000
         }
         killed.send(signal: SIGKILL)
         _ = try killed.wait()
@@ -117,7 +121,7 @@ struct ReportTests {
 
         let page = "\(campaign.directory.path)/second.html"
         let resumed = try campaign.send(
-            to: server.endpoint, ["--rate", "1000", "--resume", "--report", page])
+            to: server.endpoint, ["--rate", "2000", "--resume", "--report", page])
         // The kill may leave rows unknown.
         #expect([0, 6].contains(resumed.exitCode), "\(resumed.errors)")
         try report(campaign)
