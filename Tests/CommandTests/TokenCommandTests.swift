@@ -51,6 +51,13 @@ struct TokenCommandTests {
         }
     }
 
+    /// Sends the rows that are left at another rate.
+    private func setRate(_ rate: Int) throws {
+        let control = try Broadside.run(
+            ["control", "--ledger", campaign.ledger, "rate", "\(rate)"], in: campaign.directory)
+        #expect(control.exitCode == 0, "\(control.errors)")
+    }
+
     private func recordingServer() throws -> RecordingServer {
         try RecordingServer(
             "plain",
@@ -80,21 +87,25 @@ struct TokenCommandTests {
     {
         let server = try recordingServer()
         let (old, fresh) = (try token(issuedAt: -2998), try token(issuedAt: -10))
+        let awaited = "\(campaign.directory.path)/awaited"
         let sending = try Broadside.start(
             arguments(
                 server.endpoint,
-                command(first: cat(old), then: "sleep 2; \(cat(fresh))"), ["--rate", "50"]),
-            in: campaign.directory)
+                command(
+                    first: cat(old),
+                    then: "until [ -e '\(awaited)' ]; do sleep 0.1; done; \(cat(fresh))"),
+                ["--rate", "50"]), in: campaign.directory)
         try sending.wait { calls == 2 }
         let before = try server.answerCount()
         try sending.wait { try server.answerCount() >= before + 35 }
+        try campaign.directory.write("", to: "awaited")
         let sent = try sending.wait()
         #expect(sent.exitCode == 0, "\(sent.errors)")
         #expect(calls == 2, "the new token is young")
         let found = try used(server)
         #expect(found.count == Self.rowCount)
         let change = try #require(found.firstIndex(of: "bearer \(fresh)"))
-        // While the command slept requests had the token before.
+        // While the command waited requests had the token before.
         #expect(change >= before + 25, "\(before) \(change)")
         #expect(found[..<change].allSatisfy { $0 == "bearer \(old)" })
     }
@@ -156,9 +167,14 @@ struct TokenCommandTests {
         let sending = try Broadside.start(
             arguments(
                 server.endpoint, command(first: cat(old), then: cat(fresh)),
-                ["--rate", "75"]), in: campaign.directory)
-        try sending.wait { try server.answerCount() >= 50 }
+                ["--rate", "20"]), in: campaign.directory)
+        try sending.wait { try server.answerCount() >= 10 }
         sending.send(signal: SIGHUP)
+        try sending.wait {
+            try String(contentsOfFile: sending.errorsPath, encoding: .utf8)
+                .contains("credentials were read again")
+        }
+        try setRate(1_000)
         let sent = try sending.wait()
         #expect(sent.exitCode == 0, "\(sent.errors)")
         #expect(sent.errors.contains("credentials were read again"), "\(sent.errors)")

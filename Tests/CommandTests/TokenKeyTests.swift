@@ -76,11 +76,17 @@ struct TokenKeyTests {
             "plain", ["--detail", (1...600).map(String.init).joined(separator: ",")])
         let sending = try Broadside.start(
             campaign.arguments(
-                to: server.endpoint, ["--auth-key", good, "--rate", "150", "--progress", "none"]),
+                to: server.endpoint, ["--auth-key", good, "--rate", "20", "--progress", "none"]),
             in: campaign.directory,
             environment: FakeTime.inWindow(600).merging(environment) { $1 })
-        try sending.wait { try server.answerCount() > 100 }
+        try sending.wait { try server.answerCount() > 10 }
         sending.send(signal: SIGHUP)
+        try sending.wait {
+            try String(contentsOfFile: sending.errorsPath, encoding: .utf8).contains("read again")
+        }
+        let control = try Broadside.run(
+            ["control", "--ledger", campaign.ledger, "rate", "1000"], in: campaign.directory)
+        #expect(control.exitCode == 0, "\(control.errors)")
         let sent = try sending.wait()
         #expect(sent.exitCode == 0 && sent.errors.contains("read again"), "\(sent.errors)")
         let used = try server.events().compactMap(\.fields).compactMap { fields in
