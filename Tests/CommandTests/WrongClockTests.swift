@@ -54,7 +54,8 @@ struct WrongClockTests {
                 ]), in: campaign.directory, environment: FakeTime.following(offset))
         defer { sending.stop() }
         try campaign.waitForRows(sending)
-        try campaign.directory.write(jump, to: "offset")
+        // The file is replaced, because the process may read it at any time.
+        try jump.write(toFile: offset, atomically: true, encoding: .utf8)
         let sent = try sending.wait()
         #expect(sent.exitCode == 0, "\(sent.errors)")
         #expect(try campaign.ledger("verify").output.contains("400 accepted, finished"))
