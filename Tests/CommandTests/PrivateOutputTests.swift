@@ -141,21 +141,31 @@ struct PrivateOutputTests {
         let server = try LocalAPNs()
         #expect(try campaign.send(to: server.endpoint).exitCode == 0)
         let list = try campaign.directory.write(
-            DeviceTokens(count: 2_000_000).list(), to: "large.txt")
+            DeviceTokens(count: 100_000).list(), to: "large.txt")
+        // A list that never ends.
+        let endless = "\(campaign.directory.path)/endless"
+        #expect(mkfifo(endless, 0o600) == 0)
+        let writer = try Subprocess(
+            "sh", ["-c", "exec > '\(endless)'; cat '\(list)'; exec sleep 200"],
+            in: campaign.directory)
+        defer { writer.stop() }
         let folder = "\(campaign.directory.path)/outputs"
         let files = FileManager.default
         try files.createDirectory(atPath: folder, withIntermediateDirectories: false)
         let pruning = try Broadside.start(
             [
-                "prune", "--ledger", campaign.ledger, "--tokens", list, "--output",
+                "prune", "--ledger", campaign.ledger, "--tokens", "-", "--output",
                 "\(folder)/clean.txt",
-            ], in: campaign.directory)
+            ], in: campaign.directory, input: endless)
         let open = "/proc/\(pruning.identifier)/fd"
         try pruning.wait {
             let numbers = (try? files.contentsOfDirectory(atPath: open)) ?? []
             return numbers.contains { number in
-                let file = try? files.destinationOfSymbolicLink(atPath: "\(open)/\(number)")
-                return file?.contains("/outputs/") == true
+                let path = "\(open)/\(number)"
+                let file = try? files.destinationOfSymbolicLink(atPath: path)
+                var information = stat()
+                return file?.contains("/outputs/") == true && stat(path, &information) == 0
+                    && information.st_size > 0
             }
         }
         pruning.send(signal: signal)
