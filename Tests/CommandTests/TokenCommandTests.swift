@@ -117,16 +117,22 @@ struct TokenCommandTests {
         let server = try recordingServer()
         let old = try token(issuedAt: -3000)
         let other = try token(issuedAt: -10, team: "ZZZ123GHIJ")
-        let sent = try Broadside.run(
+        let sending = try Broadside.start(
             arguments(
                 server.endpoint,
                 command(
                     first: cat(old), then: failing == "OTHER" ? cat(other) : failing),
-                ["--rate", "100"]), in: campaign.directory)
+                ["--rate", "20"]), in: campaign.directory)
+        let words = "; the previous token stays in use"
+        try sending.wait {
+            try String(contentsOfFile: sending.errorsPath, encoding: .utf8).contains(words)
+        }
+        try setRate(1_000)
+        let sent = try sending.wait()
         #expect(sent.exitCode == 0, "\(sent.errors)")
         #expect(
-            sent.errors.contains("--auth-token-command ")
-                && sent.errors.contains("; the previous token stays in use"), "\(sent.errors)")
+            sent.errors.contains("--auth-token-command ") && sent.errors.contains(words),
+            "\(sent.errors)")
         #expect(calls == 2, "it is tried again after a minute")
         #expect(Set(try used(server)) == ["bearer \(old)"])
     }
