@@ -62,7 +62,9 @@ package final class LocalAPNs {
     /// Ends it and returns the journal's lines: time, connection, stream, apns-id, token, status,
     /// reason.
     package func finish() throws -> [[String]] {
-        process.stop()
+        // It ends by itself once it has written the journal, however busy the machine is.
+        process.send(signal: SIGTERM)
+        _ = try process.wait(limit: 3600)
         // Bytes are split ten times faster than characters.
         return try [UInt8](Data(contentsOf: URL(filePath: journal)))
             .split(separator: UInt8(ascii: "\n")).dropFirst().map {
