@@ -92,14 +92,16 @@ package final class RecordingServer {
 
     /// What happened, in order, once the server has seen the ends of all connections: it writes an
     /// answer down after it was sent, when the client may be gone already. Where some stay open,
-    /// what happened until nothing more did.
+    /// what happened until nothing more did. A server that waits for a core still has something to do.
     package func events() throws -> [RecordedEvent] {
         var events = try eventsSoFar()
-        var quiet = 0
-        while quiet < 50, Self.hasOpenConnections(events) {
+        var (quiet, looks) = (0, 0)
+        while quiet < 50, looks < 3000, Self.hasOpenConnections(events) {
+            looks += 1
             usleep(20_000)
+            let isAsleep = process.isAsleep
             let more = try eventsSoFar()
-            quiet = more.count == events.count ? quiet + 1 : 0
+            quiet = isAsleep && more.count == events.count ? quiet + 1 : 0
             events = more
         }
         return events
@@ -117,7 +119,8 @@ package final class RecordingServer {
         try eventsSoFar().count { $0.event == "answer" }
     }
 
-    private func eventsSoFar() throws -> [RecordedEvent] {
+    /// What happened so far, in order, during a run.
+    package func eventsSoFar() throws -> [RecordedEvent] {
         try reading.withLock { reading in
             let file = try FileHandle(forReadingFrom: URL(filePath: record))
             defer { try? file.close() }

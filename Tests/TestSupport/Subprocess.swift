@@ -114,6 +114,28 @@ package final class Subprocess {
         return false
     }
 
+    /// Whether it and its children wait for events: no thread of theirs is busy, or would be if it had a core.
+    package var isAsleep: Bool {
+        func names(_ folder: String) -> [String] {
+            (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+        }
+        func text(_ file: String) -> String {
+            (try? String(contentsOfFile: file, encoding: .utf8)) ?? ""
+        }
+        let own = "/proc/\(identifier)/task"
+        let children = names(own).flatMap { task in
+            text("\(own)/\(task)/children").split(separator: " ").map(String.init)
+        }
+        return (["\(identifier)"] + children).allSatisfy { process in
+            names("/proc/\(process)/task").allSatisfy { task in
+                // Its state comes behind its name, in parentheses. What has ended has nothing to do, either.
+                let status = text("/proc/\(process)/task/\(task)/stat").split(separator: ")")
+                let state = status.last?.first { $0 != " " }
+                return state == nil || state == "S" || state == "Z"
+            }
+        }
+    }
+
     /// glibc 2.36's `pidfd_open`.
     private static let openProcess = dlsym(nil, "pidfd_open").map {
         unsafeBitCast($0, to: (@convention(c) (pid_t, UInt32) -> Int32).self)
