@@ -48,6 +48,8 @@ package final class Nghttpd {
     /// Where its log goes.
     package var log: String { process.outputPath }
 
+    package var isAsleep: Bool { process.isAsleep }
+
     /// What it saw, once it has nothing more to say.
     package func tally(_ tokens: DeviceTokens) throws -> Tally {
         try tokens.tally(log: log, mark: Self.mark)
@@ -64,6 +66,8 @@ package protocol LoggingServer: AnyObject {
     var log: String { get }
     /// How often it got each token.
     func tally(_ tokens: DeviceTokens) throws -> Tally
+    /// Whether it waits for something to come.
+    var isAsleep: Bool { get }
 }
 
 extension LoggingServer {
@@ -73,12 +77,14 @@ extension LoggingServer {
         return stat(log, &information) == 0 ? Int(information.st_size) : 0
     }
 
-    /// Waits until the log has not grown for 300 ms: requests on their way have arrived.
+    /// Waits until the log has not grown for 300 ms, and the server has nothing to do: requests on their way have
+    /// arrived.
     package func settle() {
         var last = -1
-        for _ in 0..<50 {
+        for _ in 0..<200 {
+            let isAsleep = self.isAsleep
             let count = logCount
-            if count == last { return }
+            if isAsleep, count == last { return }
             last = count
             usleep(300_000)
         }
@@ -138,6 +144,8 @@ package final class H2O {
 
     /// Where its access log goes, a line a request.
     package var log: String { "\(directory.path)/access.log" }
+
+    package var isAsleep: Bool { process.isAsleep }
 
     package func tally(_ tokens: DeviceTokens) throws -> Tally {
         // A line is written when the response is out.
@@ -200,7 +208,7 @@ package final class Nginx {
 
     /// The subject of the client certificate of each request.
     package func clients() throws -> [String] {
-        usleep(200_000)
+        settle()
         return try String(contentsOfFile: "\(directory.path)/clients.log", encoding: .utf8)
             .split(separator: "\n").map(String.init)
     }
@@ -209,6 +217,8 @@ package final class Nginx {
 
     /// Where its access log goes, a line a request.
     package var log: String { "\(directory.path)/access.log" }
+
+    package var isAsleep: Bool { process.isAsleep }
 
     package func tally(_ tokens: DeviceTokens) throws -> Tally {
         try tokens.tally(log: log, mark: "/3/device/")
