@@ -5,15 +5,33 @@ import Testing
 /// SIGHUP in mid-run: credentials are read again, connections replaced one after the other.
 @Suite(.timeLimit(.minutes(60)))
 struct ReloadTests {
+    /// Waits until a run says something.
+    private func wait(_ sending: Subprocess, for text: String) throws {
+        try sending.wait {
+            try String(contentsOfFile: sending.errorsPath, encoding: .utf8).contains(text)
+        }
+    }
+
+    /// Waits until a run with `--log json` has opened so many connections.
+    private func wait(_ sending: Subprocess, forConnections count: Int) throws {
+        try sending.wait {
+            try String(contentsOfFile: sending.errorsPath, encoding: .utf8)
+                .ranges(of: "\"connection-open\"").count >= count
+        }
+    }
+
     @Test func `SIGHUP with a signing key loses and repeats no row`() throws {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 12_000)
         let sending = try Broadside.start(
             campaign.arguments(
-                to: server.endpoint, ["--rate", "4000", "--connections", "4"]),
+                to: server.endpoint, ["--rate", "400", "--connections", "4", "--log", "json"]),
             in: campaign.directory)
         try campaign.waitForRows(sending)
+        try wait(sending, forConnections: 4)
         sending.send(signal: SIGHUP)
+        try wait(sending, forConnections: 8)
+        try campaign.hurry()
         let sent = try sending.wait()
         #expect(sent.exitCode == 0, "\(sent.errors)")
         #expect(sent.errors.contains("credentials were read again"), "\(sent.errors)")
@@ -21,7 +39,7 @@ struct ReloadTests {
         #expect(journal.count == 12_000)
         #expect(Set(journal.map { $0[4] }).count == 12_000)
         #expect(journal.allSatisfy { $0[5] == "200" })
-        // Four before and their successors; on a slow machine the run may end before the last.
+        // Four before and their successors. At a slow rate, some of those before may have had no row.
         let connections = Set(journal.map { $0[1] }).count
         #expect(connections > 4 && connections <= 8)
         #expect(try campaign.statistics().accepted == 12_000)
@@ -42,17 +60,18 @@ struct ReloadTests {
                 to: server.endpoint,
                 [
                     "--certificate", first.certificate, "--private-key", first.key, "--rate",
-                    "1500", "--connections", "3",
+                    "300", "--connections", "3", "--log", "json",
                 ], without: ["auth-key", "key-id", "team-id"]), in: directory)
         try campaign.waitForRows(sending)
+        try wait(sending, forConnections: 3)
         // Half of it first, which has to be passed over: key and certificate don't fit.
         #expect(rename(second.certificate, first.certificate) == 0)
         sending.send(signal: SIGHUP)
-        try sending.wait {
-            try String(contentsOfFile: sending.errorsPath, encoding: .utf8).contains("stays in use")
-        }
+        try wait(sending, for: "stays in use")
         #expect(rename(second.key, first.key) == 0)
         sending.send(signal: SIGHUP)
+        try wait(sending, forConnections: 6)
+        try campaign.hurry()
         let sent = try sending.wait()
         #expect(sent.exitCode == 0, "\(sent.errors)")
         #expect(sent.errors.contains("credentials were read again"), "\(sent.errors)")
@@ -75,9 +94,9 @@ struct ReloadTests {
         let key = "\(directory.path)/key.p8"
         try FileManager.default.copyItem(atPath: campaign.authority.authKey, toPath: key)
         let sending = try Broadside.start(
-            campaign.arguments(to: server.endpoint, ["--auth-key", key, "--rate", "400"]),
+            campaign.arguments(to: server.endpoint, ["--auth-key", key, "--rate", "100"]),
             in: directory, environment: FakeTime.inWindow(600))
-        try campaign.waitForRows(sending)
+        try sending.wait { try server.answerCount() > 30 }
         try Subprocess.run(
             "openssl",
             [
@@ -86,6 +105,8 @@ struct ReloadTests {
             ], in: directory)
         #expect(rename(key + ".new", key) == 0)
         sending.send(signal: SIGHUP)
+        try wait(sending, for: "the previous credential stays in use")
+        try campaign.hurry()
         let sent = try sending.wait()
         #expect(sent.exitCode == 0, "\(sent.errors)")
         let requests = try server.events().compactMap(\.fields)
@@ -103,10 +124,12 @@ struct ReloadTests {
             "plain", ["--detail", (1...2000).map(String.init).joined(separator: ",")])
         let campaign = try Campaign(rows: 1200)
         let sending = try Broadside.start(
-            campaign.arguments(to: server.endpoint, ["--rate", "400"]), in: campaign.directory,
+            campaign.arguments(to: server.endpoint, ["--rate", "100"]), in: campaign.directory,
             environment: FakeTime.inWindow(600))
-        try campaign.waitForRows(sending)
+        try sending.wait { try server.answerCount() > 30 }
         sending.send(signal: SIGHUP)
+        try wait(sending, for: "credentials were read again")
+        try campaign.hurry()
         let sent = try sending.wait()
         #expect(sent.exitCode == 0, "\(sent.errors)")
         #expect(sent.errors.contains("credentials were read again"), "\(sent.errors)")
@@ -122,10 +145,12 @@ struct ReloadTests {
         let copy = "\(campaign.directory.path)/auth-key"
         try FileManager.default.copyItem(atPath: campaign.authority.authKey, toPath: copy)
         let sending = try Broadside.start(
-            campaign.arguments(to: server.endpoint, ["--auth-key", copy, "--rate", "4000"]),
+            campaign.arguments(to: server.endpoint, ["--auth-key", copy, "--rate", "400"]),
             in: campaign.directory, environment: ["CREDENTIALS_DIRECTORY": campaign.directory.path])
         try campaign.waitForRows(sending)
         sending.send(signal: SIGHUP)
+        try wait(sending, for: "restart the unit")
+        try campaign.hurry()
         let sent = try sending.wait()
         #expect(sent.exitCode == 0, "\(sent.errors)")
         #expect(
@@ -157,9 +182,7 @@ struct ReloadTests {
         let (sending, file) = try startWithTokenFile(campaign, server)
         #expect(unlink(file) == 0)
         sending.send(signal: SIGHUP)
-        try sending.wait {
-            try String(contentsOfFile: sending.errorsPath, encoding: .utf8).contains("stays in use")
-        }
+        try wait(sending, for: "stays in use")
         sending.send(signal: SIGTERM)
         let stopped = try sending.wait(limit: 120)
         #expect(
@@ -173,10 +196,7 @@ struct ReloadTests {
     private func meetPipe(_ campaign: Campaign, _ sending: Subprocess, hangsUp: Bool) throws {
         try campaign.waitForRows(sending)
         if hangsUp { sending.send(signal: SIGHUP) }
-        try sending.wait {
-            try String(contentsOfFile: sending.errorsPath, encoding: .utf8)
-                .contains("is a pipe, which is read at the start only")
-        }
+        try wait(sending, for: "is a pipe, which is read at the start only")
         sending.send(signal: SIGTERM)
         let stopped = try sending.wait(limit: 120)
         #expect(stopped.exitCode == 3, "\(stopped.errors)")

@@ -145,6 +145,19 @@ package struct Campaign: Sendable {
             ["ledger", subcommand, "--ledger", ledger] + more, in: directory, limit: 120)
     }
 
+    /// Runs `control` with these words on the run that writes this campaign's ledger.
+    @discardableResult
+    package func control(_ words: String...) throws -> Finished {
+        try Broadside.run(
+            ["control", "--ledger", ledger] + words, in: directory, limit: 120)
+    }
+
+    /// Has a run whose list was sent slowly, so that something would happen in the middle of it, send the rest at once.
+    package func hurry() throws {
+        let told = try control("rate", "unlimited")
+        guard told.exitCode == 0 else { throw TestFailure("the run is not there: \(told.errors)") }
+    }
+
     /// The rows of the ledger, by the export.
     package func export(_ more: [String] = []) throws -> [ExportedRow] {
         let finished = try ledger("export", more)
