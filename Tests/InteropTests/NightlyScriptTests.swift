@@ -59,8 +59,7 @@ struct NightlyScriptTests {
         script: NightlyScript
     ) throws {
         let server = try RecordingServer()
-        let unit = try NightlyUnit(
-            script, rows: 3_000, endpoint: server.endpoint, ["--rate", "1000"])
+        let unit = try NightlyUnit(script, rows: 3_000, endpoint: server.endpoint, [])
         let stopped = try unit.stop(1, "23:55")
         #expect(stopped.exitCode == 3, "\(stopped.errors)")
         #expect(try unit.statistics(1).remaining ?? 0 > 0)
@@ -83,8 +82,7 @@ struct NightlyScriptTests {
         script: NightlyScript
     ) throws {
         let server = try RecordingServer()
-        let unit = try NightlyUnit(
-            script, rows: 2_000, endpoint: server.endpoint, ["--rate", "1000"])
+        let unit = try NightlyUnit(script, rows: 2_000, endpoint: server.endpoint, [])
         #expect(try unit.stop(1, "23:55").exitCode == 3)
         let before = try unit.statistics(1)
         let next = try unit.run(2, "23:55")

@@ -87,8 +87,12 @@ final class NightlyUnit {
 
     /// Starts the command line at a time.
     ///
-    /// - Parameter command: What is started in the place of `broadside`; nil: that.
-    func start(_ day: Int, _ clock: String, command: String? = nil) throws -> Subprocess {
+    /// - Parameters:
+    ///   - command: What is started in the place of `broadside`; nil: that.
+    ///   - more: Options that the command line does not have.
+    func start(
+        _ day: Int, _ clock: String, command: String? = nil, _ more: [String] = []
+    ) throws -> Subprocess {
         if script.isUnit {
             for folder in ["state", "runtime"] {
                 try FileManager.default.createDirectory(
@@ -97,7 +101,8 @@ final class NightlyUnit {
         }
         return try Subprocess(
             "timeout",
-            ["--foreground", "300", command ?? Broadside.path()] + words.dropFirst(),
+            ["--foreground", "300", command ?? Broadside.path()] + Array(words.dropFirst())
+                + more,
             in: campaign.directory, environment: FakeTime.at(day, clock))
     }
 
@@ -116,9 +121,9 @@ final class NightlyUnit {
         try end(start(day, clock, command: command), restarts: command != nil)
     }
 
-    /// Starts a night, and ends it as its manager does once rows of it are settled.
+    /// Starts a night, and ends it as its manager does once rows of it are settled: so slow that others are left.
     func stop(_ day: Int, _ clock: String) throws -> Finished {
-        let process = try start(day, clock)
+        let process = try start(day, clock, ["--rate", "200"])
         try process.wait {
             let file = try? FileManager.default.attributesOfItem(
                 atPath: "\(ledger(day))/segment-0001-00")
