@@ -58,7 +58,7 @@ struct GuardTests {
         let options = ["--canary", "50", "--connections", "2"] + Self.summary
         let process = try Broadside.start(
             campaign.arguments(
-                to: good.endpoint, good.credentials() + options + ["--rate", "300"]),
+                to: good.endpoint, good.credentials() + options + ["--rate", "100"]),
             in: campaign.directory)
         try process.wait { (try? campaign.statistics().accepted) ?? 0 >= 100 }
         process.send(signal: SIGINT)

@@ -15,7 +15,7 @@ struct LedgerCommandTests {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 3_000)
         let process = try Broadside.start(
-            campaign.arguments(to: server.endpoint, ["--rate", "500"]), in: campaign.directory)
+            campaign.arguments(to: server.endpoint, ["--rate", "100"]), in: campaign.directory)
         try process.wait {
             (try? campaign.statistics())?.accepted ?? 0 > 0
         }

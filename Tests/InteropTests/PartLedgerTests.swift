@@ -148,7 +148,7 @@ struct PartLedgerTests {
                 to: server.endpoint,
                 [
                     "--part", "1/2", "--campaign-id", Self.id, "--tokens", lists[0], "--ledger",
-                    path("ledger-1"), "--resume", "--rate", "5",
+                    path("ledger-1"), "--resume", "--rate", "1",
                 ]), in: campaign.directory)
         let stats = ["ledger", "stats", "--ledger", path("ledger-1")]
         try run.wait {

@@ -133,7 +133,7 @@ struct SkippedRowsTests {
             let before = server.logCount
             let process = try Broadside.start(
                 night.arguments(
-                    server, ["--rate", "1500", "--resume-or-begin", "--on-lost", "resend"]),
+                    server, ["--rate", "200", "--resume-or-begin", "--on-lost", "resend"]),
                 in: night.campaign.directory)
             try process.wait { server.logCount > before + 300_000 }
             process.send(signal: signal)
