@@ -60,11 +60,13 @@ struct ChangedListTests {
         let read = form == .stdin ? "\(campaign.ledger)/tokens" : list
         let more = ["--tokens", form == .stdin ? "-" : list, "--summary", "-"]
         let process = try Broadside.start(
-            campaign.arguments(to: server.endpoint, more + ["--rate", "1500"]),
+            campaign.arguments(to: server.endpoint, more + ["--rate", "200"]),
             in: campaign.directory, input: form == .stdin ? campaign.list : nil)
         try campaign.waitForRows(process)
         let original = try Data(contentsOf: URL(filePath: read))
         try Self.change(read, change)
+        // It reads on at once, unless it has found the change already.
+        try campaign.control("rate", "unlimited")
         let ended = try process.wait(limit: 120)
         #expect(ended.exitCode == 5, "\(ended.errors)")
         #expect(ended.errorLines.count == 1, "\(ended.errors)")
