@@ -24,12 +24,14 @@ final class Haproxy {
             try String(contentsOfFile: $0, encoding: .utf8)
         }
         let certificate = try directory.write(both.joined(separator: "\n"), to: "haproxy.pem")
+        // Silence is waited for. Otherwise, a long wait only means that the machine is busy.
+        let patience = way == "silent" ? "5s" : "60s"
         let configuration = """
             defaults
               mode http
               timeout client 60s
-              timeout connect 2s
-              timeout server 2s
+              timeout connect 60s
+              timeout server \(patience)
               retries 0
               http-reuse never
             frontend apns
