@@ -119,10 +119,11 @@ struct AnswerFormsTests {
     @Test func `Requests to a silent server time out, and the others are accepted`() throws {
         let server = try RecordingServer("stall")
         let campaign = try Campaign(rows: 300)
+        // The first connection is the one that stalls. With a second one, it might get fewer than 20 rows.
         let sent = try campaign.send(
             to: server.endpoint,
             [
-                "--connections", "2", "--summary", "-", "--request-timeout", "6s",
+                "--connections", "1", "--summary", "-", "--request-timeout", "6s",
                 "--max-streams", "30",
             ], limit: 120)
         let summary = try SendSummary(json: sent.output)
@@ -140,11 +141,12 @@ struct AnswerFormsTests {
         let server = try RecordingServer(
             "plain", ["--setting", "3=3", "--setting", "4=10", "--stream-updates"])
         let campaign = try Campaign(rows: 200)
-        let sent = try campaign.send(to: server.endpoint, ["--connections", "2"], limit: 120)
+        // A second connection might open after the last row.
+        let sent = try campaign.send(to: server.endpoint, ["--connections", "1"], limit: 120)
         #expect(sent.exitCode == 0, "\(sent.errors)")
         #expect(try server.tally(campaign.tokens).isExact)
         #expect(try server.answers().allSatisfy { $0.body == Campaign.payload })
         let most = try server.events().compactMap(\.most_open)
-        #expect(most.count == 2 && most.allSatisfy { $0 <= 3 })
+        #expect(most.count == 1 && most.allSatisfy { $0 <= 3 })
     }
 }
