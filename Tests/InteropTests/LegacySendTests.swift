@@ -31,13 +31,17 @@ struct LegacySendTests {
     func `An error packet after acceptance by silence is reported and changes nothing`() throws {
         let campaign = try Campaign(rows: 2)
         let gateway = try PythonGateway(
-            campaign, ["--error-delay", "4"], bad: [(campaign.tokens.token(0), 8)])
-        // 1 s of silence; the second row follows 5 s after the first, so the run hears the packet.
-        let sent = try gateway.send(
-            campaign,
-            [
-                "--rate", "0.2", "--connections", "1", "--log", "json",
-            ], timeout: "6s")
+            campaign, ["--hold-errors"], bad: [(campaign.tokens.token(0), 8)])
+        // 1 s of silence. The second row would follow a minute after the first, so the run hears the packet.
+        let sending = try gateway.start(
+            campaign, ["--rate", "0.016", "--connections", "1", "--log", "json"], timeout: "6s")
+        try sending.wait { (try? campaign.statistics().accepted) ?? 0 == 1 }
+        try gateway.goOn()
+        try sending.wait {
+            try String(contentsOfFile: sending.errorsPath, encoding: .utf8).contains("error-packet")
+        }
+        try campaign.hurry()
+        let sent = try sending.wait()
         #expect(sent.exitCode == 0, "\(sent.errors)")
         let told = sent.errorLines.filter { $0.contains("error-packet") }
         #expect(told.count == 1 && told[0].contains("too short"), "\(sent.errors)")

@@ -47,12 +47,22 @@ final class PythonGateway {
         }
     }
 
+    /// Lets the error packets go that `--hold-errors` holds back.
+    func goOn() throws { try Data().write(to: URL(filePath: record + ".go")) }
+
     /// - Parameter timeout: A sixth of it is the silence that is waited for; nil: as without the option.
     func send(
         _ campaign: Campaign, _ more: [String] = [], timeout: String? = "24s"
     ) throws -> Finished {
+        try start(campaign, more, timeout: timeout).wait()
+    }
+
+    /// Starts a send.
+    func start(
+        _ campaign: Campaign, _ more: [String] = [], timeout: String? = "24s"
+    ) throws -> Subprocess {
         let waits = timeout.map { ["--request-timeout", $0] } ?? []
-        return try Broadside.run(
+        return try Broadside.start(
             campaign.arguments(
                 to: "localhost:\(server.port)", options + waits + more,
                 without: ["auth-key", "key-id", "team-id", "topic"]), in: campaign.directory)

@@ -1,18 +1,20 @@
 #!/usr/bin/env python3
 """A legacy binary gateway and a feedback service, from the documents' tables, for tests.
 
-    gateway.py --certificate FILE --key FILE --record FILE [--bad FILE] [--error-delay S]
+    gateway.py --certificate FILE --key FILE --record FILE [--bad FILE] [--error-delay S] [--hold-errors]
         [--end fin|close|rst] [--shutdown-every N] [--lose-packet] [--feedback FILE]
 
 Prints `listening on PORT`. The record has a line for each notification that was taken:
 `connection command identifier expiry priority token payload`. A token of the bad file (`token
 status` a line) is answered with an error packet, after the delay and while reading and discarding
-goes on, and the end; in command 0 with the end alone. With `--shutdown-every N` each Nth
+goes on, and the end; in command 0 with the end alone. With `--hold-errors`, the packet also waits for a
+file whose name is that of `--record` with `.go`. With `--shutdown-every N` each Nth
 notification of a connection is the last one: status 10. `--lose-packet` ends without the packet,
 `--forget-identifier` with one that names no notification.
 With `--feedback` it sends that file's bytes to whoever connects, and ends.
 """
 import argparse
+import os
 import socket
 import ssl
 import struct
@@ -93,11 +95,14 @@ class Gateway:
         finally:
             connection.close()
 
+    def is_held(self):
+        return self.options.hold_errors and not os.path.exists(self.options.record + ".go")
+
     def end(self, connection, command, status, identifier):
         """Reads and discards for a while, says what was wrong, and ends."""
         connection.settimeout(0.01)
         until = time.monotonic() + self.options.error_delay
-        while time.monotonic() < until:
+        while time.monotonic() < until or self.is_held():
             try:
                 if not connection.recv(65536):
                     return
@@ -133,6 +138,7 @@ def main():
     parser.add_argument("--client-ca")
     parser.add_argument("--bad")
     parser.add_argument("--error-delay", type=float, default=0.05)
+    parser.add_argument("--hold-errors", action="store_true")
     parser.add_argument("--end", choices=["fin", "close", "rst"], default="fin")
     parser.add_argument("--shutdown-every", type=int)
     parser.add_argument("--lose-packet", action="store_true")
