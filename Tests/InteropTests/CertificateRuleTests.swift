@@ -36,8 +36,11 @@ struct CertificateRuleTests {
     ]
 
     /// What the provider of the documents hears.
+    ///
+    /// - Parameter staysOpen: The service is not expected to end the connection: it is not waited for.
     private func provide(
-        _ api: SimulatedAPI, _ certificate: String, port: Int, _ more: [String]
+        _ api: SimulatedAPI, _ certificate: String, port: Int, _ more: [String],
+        staysOpen: Bool = false
     ) throws -> GatewayReply {
         let state = api.simulation.state
         let finished = try Subprocess(
@@ -45,7 +48,8 @@ struct CertificateRuleTests {
             [
                 "-B", "\(Tool.packageRoot)/Tests/Servers/legacy_provider.py", "--port", "\(port)",
                 "--ca", "\(state)/ca.pem", "--certificate", "\(state)/\(certificate).pem",
-                "--key", "\(state)/\(certificate).key", "--wait", "1",
+                "--key", "\(state)/\(certificate).key", "--wait",
+                staysOpen ? "1" : "60",
             ] + more, in: api.directory
         ).wait()
         guard finished.exitCode == 0 else { throw TestFailure(finished.errors) }
@@ -64,10 +68,11 @@ struct CertificateRuleTests {
         #expect(response.status == (isAccepted ? 410 : 0))
 
         let notification = gatewayNotification(1, 7, api.token)
-        let reply = try provide(api, one.certificate, port: gateway, [notification])
+        let reply = try provide(
+            api, one.certificate, port: gateway, [notification], staysOpen: isAccepted)
         #expect(reply.packet == nil && reply.closed == !isAccepted)
         // What the gateway learned is told to those whom it speaks to, and stays for them.
-        _ = try provide(api, "client", port: gateway, [notification])
+        _ = try provide(api, "client", port: gateway, [notification], staysOpen: true)
         let told = try provide(api, one.certificate, port: feedback, ["--feedback"])
         #expect(told.tuples?.map(\.token) == (isAccepted ? [api.token] : []))
         let left = try provide(api, "client", port: feedback, ["--feedback"])
@@ -100,7 +105,7 @@ struct CertificateRuleTests {
                 [
                     "--protocol", "binary", "--certificate", "\(path).pem", "--private-key",
                     "\(path).key", "--ca-file", "\(api.simulation.state)/ca.pem",
-                    "--give-up-after", "3s", "--request-timeout", "12s", "--summary", "-",
+                    "--give-up-after", "7s", "--request-timeout", "36s", "--summary", "-",
                 ], without: ["auth-key", "key-id", "team-id", "topic", "ca-file"]),
             in: campaign.directory)
         let summary = try SendSummary(json: sent.output)

@@ -99,7 +99,7 @@ struct GatewayFramingTests {
                 Self.frame(token, Self.item(2, Self.spaces(2048)), Self.item(4, "ffffffff")),
                 gatewayNotification(1, 0, Self.token, payload: Self.spaces(256)),
                 gatewayNotification(0, 0, Self.token, payload: Self.spaces(256)),
-            ] + tokens.map { gatewayNotification(2, 9, $0) })
+            ] + tokens.map { gatewayNotification(2, 9, $0) }, staysOpen: true)
         #expect(reply.packet == nil && !reply.closed)
         let journal = try fixture.server.finish()
         #expect(journal.map { $0[4] } == Array(repeating: Self.token, count: 6) + tokens)
@@ -124,13 +124,13 @@ struct GatewayFramingTests {
             let answers = try ControlSocket.ask(socket, [line], in: control)
             #expect(try ControlSocket.object(answers[0])["ok"] as? Bool == true)
         }
-        #expect(try fixture.provide([notification]).packet == nil)
+        #expect(try fixture.provide([notification], staysOpen: true).packet == nil)
         let file = try control.write(
             "{gateway: {statuses: [{token: '\(Self.token)', status: 1}]}}", to: "mine.json5")
         try say("scenario \(file)")
         #expect(try fixture.provide([notification]).packet == [8, 1, 3])
         try say("scenario none")
-        #expect(try fixture.provide([notification]).packet == nil)
+        #expect(try fixture.provide([notification], staysOpen: true).packet == nil)
     }
 
     @Test

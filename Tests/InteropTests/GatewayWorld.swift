@@ -48,9 +48,11 @@ final class GatewayFixture {
     }
 
     /// What the provider of the documents hears.
+    ///
+    /// - Parameter staysOpen: The gateway is not expected to end the connection: it is not waited for.
     func provide(
         _ notifications: [String], identity: ServerIdentity? = nil, feedback: Bool = false,
-        _ options: [String] = []
+        staysOpen: Bool = false, _ options: [String] = []
     ) throws -> GatewayReply {
         let identity = identity ?? client
         let finished = try Subprocess(
@@ -58,7 +60,8 @@ final class GatewayFixture {
             [
                 "-B", "\(Tool.packageRoot)/Tests/Servers/legacy_provider.py", "--port",
                 "\(feedback ? self.feedback : gateway)", "--ca", campaign.authority.caFile,
-                "--certificate", identity.certificate, "--key", identity.key,
+                "--certificate", identity.certificate, "--key", identity.key, "--wait",
+                staysOpen ? "3" : "60",
             ] + options + (feedback ? ["--feedback"] : notifications), in: campaign.directory
         ).wait()
         guard finished.exitCode == 0 else { throw TestFailure(finished.errors) }

@@ -9,7 +9,8 @@ struct SimulatedGatewayTests {
     @Test func `The simulated gateway takes all three commands and journals each`() throws {
         let fixture = try GatewayFixture()
         let tokens = (0..<3).map { fixture.campaign.tokens.token($0) }
-        let reply = try fixture.provide((0..<3).map { gatewayNotification($0, $0 + 5, tokens[$0]) })
+        let reply = try fixture.provide(
+            (0..<3).map { gatewayNotification($0, $0 + 5, tokens[$0]) }, staysOpen: true)
         #expect(reply.packet == nil && !reply.closed)
         let journal = try fixture.server.finish()
         #expect(journal.map { $0[4] } == tokens)
@@ -147,7 +148,8 @@ struct SimulatedGatewayTests {
         let tokens = (0..<50).map { fixture.campaign.tokens.token($0) }
         #expect(
             try fixture.provide(
-                tokens.enumerated().map { gatewayNotification(2, $0.offset + 1, $0.element) }
+                tokens.enumerated().map { gatewayNotification(2, $0.offset + 1, $0.element) },
+                staysOpen: true
             )
             .packet == nil)
         let now = Int(Date().timeIntervalSince1970)
@@ -164,7 +166,8 @@ struct SimulatedGatewayTests {
         for place in 0..<2 {
             let single = try authority.clientCertificate(
                 userID: "com.example.\(place)", in: directory, name: "single\(place)")
-            _ = try fixture.provide([gatewayNotification(2, 1, tokens[place])], identity: single)
+            _ = try fixture.provide(
+                [gatewayNotification(2, 1, tokens[place])], identity: single, staysOpen: true)
         }
         let both = try authority.clientCertificate(
             topics: ["com.example.0", "com.example.1"], in: directory, name: "both")
@@ -181,9 +184,11 @@ struct SimulatedGatewayTests {
         {
             let fixture = try GatewayFixture(options)
             let token = fixture.campaign.tokens.token(0)
-            let reply = try fixture.provide([gatewayNotification(1, 7, token, payload: "5b5d")])
+            let reply = try fixture.provide(
+                [gatewayNotification(1, 7, token, payload: "5b5d")], staysOpen: packet == nil)
             #expect(reply.packet == packet)
-            #expect(try fixture.provide([gatewayNotification(1, 7, token)]).packet == nil)
+            let sound = try fixture.provide([gatewayNotification(1, 7, token)], staysOpen: true)
+            #expect(sound.packet == nil)
             _ = try fixture.server.finish()
             #expect(try fixture.server.totals().contains("not a JSON dictionary: 1 requests"))
         }
@@ -243,11 +248,13 @@ struct SimulatedGatewayTests {
         let first = try ControlSocket.object(http.output)["requests"] as? [[String: Any]]
         #expect(first?.map { $0["token"] as? String } == Array(tokens[..<2]), "\(http)")
         // Written within a moment, also without a request to the provider API.
-        for _ in 0..<1000 where (try? Data(contentsOf: URL(filePath: recording)))?.isEmpty != false
-        {
+        var lines: [Substring] = []
+        for _ in 0..<6000 {
+            let text = (try? String(contentsOfFile: recording, encoding: .utf8)) ?? ""
+            lines = text.split(separator: "\n")
+            if lines.count >= 4, text.hasSuffix("\n") { break }
             usleep(10_000)
         }
-        let lines = try String(contentsOfFile: recording, encoding: .utf8).split(separator: "\n")
         #expect(
             lines.first.map(String.init)
                 == "{\"token\":\"\(tokens[0])\",\"protocol\":\"binary\",\"status\":0}")
@@ -265,11 +272,12 @@ struct SimulatedGatewayTests {
         let deliveries = "\(directory.path)/deliveries"
         let fixture = try GatewayFixture(["--offline", "1", "--deliveries", deliveries])
         let tokens = (0..<3).map { fixture.campaign.tokens.token($0) }
-        _ = try fixture.provide([
-            gatewayNotification(1, 1, tokens[0], expiry: 0),
-            gatewayNotification(1, 2, tokens[1], expiry: -1),
-            gatewayNotification(1, 3, tokens[2]),
-        ])
+        _ = try fixture.provide(
+            [
+                gatewayNotification(1, 1, tokens[0], expiry: 0),
+                gatewayNotification(1, 2, tokens[1], expiry: -1),
+                gatewayNotification(1, 3, tokens[2]),
+            ], staysOpen: true)
         _ = try fixture.server.finish()
         #expect(try fixture.server.totals().contains("1 stored"))
         #expect(try fixture.server.totals().contains("2 discarded"))

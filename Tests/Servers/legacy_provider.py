@@ -5,9 +5,10 @@
 
 A notification is `command:identifier:expiry:priority:token:payload`, token and payload hexadecimal;
 `raw:HEX` sends bytes as they are. All are written in one go, or with --piece in records of so many
-bytes, a moment apart; --half-close ends its own part then. It listens for at most three seconds.
+bytes, a moment apart; --half-close ends its own part then. After --wait seconds without the gateway's end, it ends
+its own part, and listens on until the gateway has taken everything and ends, too.
 Prints JSON: the error packet as [command, status, identifier] or null, and how the gateway ended the
-connection, "fin", "rst" or null. With --feedback: the tuples as [seconds, token].
+connection, "fin", "rst" or, if it did not begin with that, null. With --feedback: the tuples as [seconds, token].
 """
 import argparse
 import json
@@ -96,6 +97,10 @@ def main():
             # The end of TCP alone: what the gateway says can still be read.
             socket.socket.shutdown(connection, socket.SHUT_WR)
         data, end = everything(connection)
+        if end is None and not options.half_close:
+            socket.socket.shutdown(connection, socket.SHUT_WR)
+            connection.settimeout(60)
+            data += everything(connection)[0]
         packet = list(struct.unpack("!BBI", data)) if data else None
         print(json.dumps({"packet": packet, "end": end}))
         return
