@@ -78,7 +78,7 @@ struct SimulatorControlTests {
             campaign.arguments(
                 to: server.endpoint,
                 [
-                    "--connections", "4", "--rate", "200", "--on-lost", "resend", "--summary", "-",
+                    "--connections", "4", "--rate", "20", "--on-lost", "resend", "--summary", "-",
                 ]), in: campaign.directory)
         func status(_ first: String? = nil) throws -> (open: Int, accepted: Int) {
             let answers = try ControlSocket.ask(
@@ -88,24 +88,20 @@ struct SimulatorControlTests {
                 object["open_connections"] as? Int ?? -1, object["accepted"] as? Int ?? -1
             )
         }
-        var patience = 200
-        while try status().accepted == 0, patience > 0 {
-            usleep(20_000)
-            patience -= 1
-        }
+        try send.wait { try status().accepted > 0 }
         _ = try status("scenario \(file)")
         var seen = try status()
-        while seen.open > 0, patience > 0 {
-            usleep(20_000)
-            patience -= 1
+        try send.wait {
             seen = try status()
+            return seen.open == 0
         }
         #expect(seen.open == 0)
         try #require(seen.accepted < 1000, "the outage came too late")
         usleep(500_000)
         #expect(try status() == seen)
         _ = try status("scenario none")
-        let sent = try send.wait(limit: 90)
+        try campaign.hurry()
+        let sent = try send.wait()
         #expect(sent.exitCode == 0, "\(sent.errors)")
         let summary = try SendSummary(json: sent.output)
         #expect(summary.accepted == 1000 && summary.reconnects > 0)
@@ -169,7 +165,7 @@ struct SimulatorControlTests {
                     "simulate", "--listen", "127.0.0.1:0", "--state", state, "--issue-tokens",
                     "20", "--environment", environment,
                 ], in: directory)
-            for _ in 0..<1000 {
+            for _ in 0..<6000 {
                 let output = FileManager.default.contents(atPath: process.outputPath) ?? Data()
                 if String(decoding: output, as: UTF8.self).contains("broadside send") { break }
                 usleep(10_000)

@@ -20,7 +20,7 @@ struct SimulatorFilesTests {
     private func simulate(
         _ options: [String], in directory: TemporaryDirectory, umask: String = "022"
     ) throws -> Finished {
-        let words = ["timeout", "20", try Broadside.path(), "simulate", "--listen", "127.0.0.1:0"]
+        let words = ["timeout", "120", try Broadside.path(), "simulate", "--listen", "127.0.0.1:0"]
         return try Subprocess(
             "sh", ["-c", "umask \(umask); exec \"$@\"", "sh"] + words + options, in: directory
         ).wait()
