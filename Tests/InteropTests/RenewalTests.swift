@@ -6,9 +6,9 @@ import Testing
 @Suite(.timeLimit(.minutes(60)))
 struct RenewalTests {
     /// The tokens that a server saw, in their order, without repetitions in a row.
-    private func tokens(_ server: RecordingServer) throws -> [String] {
+    private func tokens(_ events: [RecordedEvent]) -> [String] {
         var found: [String] = []
-        for fields in try server.events().compactMap(\.fields) {
+        for fields in events.compactMap(\.fields) {
             guard let value = fields.first(where: { $0.name == "authorization" })?.value,
                 value != found.last
             else { continue }
@@ -33,13 +33,21 @@ struct RenewalTests {
         let campaign = try Campaign(rows: 1200)
         let offset = try campaign.directory.write(FakeTime.offset(inWindow: 600), to: "offset")
         let sending = try Broadside.start(
-            campaign.arguments(to: server.endpoint, ["--rate", "300", "--connections", "2"]),
+            campaign.arguments(to: server.endpoint, ["--rate", "100", "--connections", "2"]),
             in: campaign.directory, environment: FakeTime.following(offset))
-        try campaign.waitForRows(sending)
-        try campaign.directory.write(FakeTime.offset(inWindow: 2400), to: "offset")
+        try sending.wait { try server.answerCount() > 30 }
+        let first = try #require(try tokens(server.eventsSoFar()).first)
+        // In one step: the run reads the file all the time, and must not find it empty.
+        let next = try campaign.directory.write(FakeTime.offset(inWindow: 2400), to: "next")
+        #expect(rename(next, offset) == 0)
+        try sending.wait {
+            let latest = tokens(Array(try server.eventsSoFar().suffix(40)))
+            return latest.count == 1 && latest != [first]
+        }
+        try campaign.hurry()
         let sent = try sending.wait()
         #expect(sent.exitCode == 0, "\(sent.errors)")
-        let found = try tokens(server)
+        let found = try tokens(server.events())
         let dates = try found.map(issued)
         // Two connections: what was in flight with the first may come behind the second.
         #expect(
