@@ -45,7 +45,7 @@ struct TokenFileTests {
         let second = try campaign.authority.providerToken(issuedAt: now, in: campaign.directory)
         try campaign.directory.write(first, to: "token")
         let sending = try Broadside.start(
-            arguments(campaign, to: server.endpoint, file: file, ["--rate", "200"]),
+            arguments(campaign, to: server.endpoint, file: file, ["--rate", "100"]),
             in: campaign.directory)
         try sending.wait { try server.answerCount() >= 100 }
         // Half a file first, which has to be passed over, then the whole one in its place.
@@ -56,6 +56,12 @@ struct TokenFileTests {
         }
         try campaign.directory.write(second, to: "fresh")
         #expect(rename("\(campaign.directory.path)/fresh", file) == 0)
+        try sending.wait {
+            let latest = try server.eventsSoFar().suffix(40).compactMap(\.fields)
+            return !latest.isEmpty
+                && latest.allSatisfy { $0.contains { $0.value == "bearer \(second)" } }
+        }
+        try campaign.hurry()
         let sent = try sending.wait()
         #expect(sent.exitCode == 0, "\(sent.errors)")
         #expect(sent.errors.contains("the previous token stays in use"), "\(sent.errors)")
@@ -82,7 +88,7 @@ struct TokenFileTests {
             issuedAt: now - 9_300, in: campaign.directory)
         let file = try campaign.directory.write(good, to: "token")
         let sending = try Broadside.start(
-            arguments(campaign, to: server.endpoint, file: file, ["--rate", "25"]),
+            arguments(campaign, to: server.endpoint, file: file, ["--rate", "5"]),
             in: campaign.directory)
         func wait(for text: String) throws {
             try sending.wait {
@@ -93,8 +99,10 @@ struct TokenFileTests {
         try sending.wait { (try? campaign.statistics().accepted) ?? 0 > 0 }
         #expect(unlink(file) == 0)
         try wait(for: "--auth-token-file \(file) has disappeared: put it back")
-        try campaign.directory.write(old, to: "token")
+        let older = try campaign.directory.write(old, to: "older")
+        #expect(rename(older, file) == 0)
         try wait(for: "has an older token than before; the previous token stays in use")
+        try campaign.hurry()
         let sent = try sending.wait()
         #expect(sent.exitCode == 0, "\(sent.errors)")
         #expect(sent.errors.ranges(of: "has disappeared").count == 1, "\(sent.errors)")
