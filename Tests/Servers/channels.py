@@ -2,7 +2,7 @@
 """An APNs for broadcast channels, on Python's h2: it holds each request against Apple's tables, byte for byte.
 
     channels.py --certificate FILE --key FILE --record FILE --behaviour ANSWER[,ANSWER...] [--port N]
-        [--settings NUMBER=VALUE[,NUMBER=VALUE...]]
+        [--settings NUMBER=VALUE[,NUMBER=VALUE...]] [--ends-after N]
 
 An ANSWER is what the next request gets, the last one for all that follow: `STATUS`, `STATUS:REASON`, `STATUS/NAME=VALUE`
 (a header field of the response), `list:N` (N channels), `raw:BODY`, `close` (no response), `refuse` (REFUSED_STREAM),
@@ -10,6 +10,7 @@ An ANSWER is what the next request gets, the last one for all that follow: `STAT
 or `held` (the same, once a file exists whose name is that of `--record` with `.go`).
 After its first SETTINGS, the server sends one more for each of `--settings`, as soon as the one before is acknowledged.
 The first of them comes at once.
+With `--ends-after`, the server ends with all of its connections once it has responded to so many requests.
 Prints `listening on PORT`. Writes a JSON line for each request, with what is wrong about it in `problems`.
 """
 import argparse
@@ -85,6 +86,7 @@ class Server:
         self.answers = options.behaviour.split(",")
         self.record = open(options.record, "w", buffering=1)
         self.lock = threading.Lock()
+        self.answered = 0
 
     def next_answer(self):
         with self.lock:
@@ -118,12 +120,15 @@ class Server:
                         tls.sendall(connection.data_to_send())
                         return
             tls.sendall(connection.data_to_send())
+            if self.answered == self.options.ends_after:
+                os._exit(0)
 
     def answer(self, connection, tls, stream, fields, body):
         """Answers one request; false if the connection ends."""
         operation, problems = check(fields, body, self.options.authority.encode())
         answer = self.next_answer()
         with self.lock:
+            self.answered += 1
             self.record.write(json.dumps({
                 "operation": operation, "problems": problems, "answer": answer, "body": body.decode(),
                 "fields": {name.decode(): value.decode() for name, value in fields}}) + "\n")
@@ -188,6 +193,7 @@ def main():
         parser.add_argument("--" + name, required=True)
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--settings", default="")
+    parser.add_argument("--ends-after", type=int)
     options = parser.parse_args()
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(options.certificate, options.key)
