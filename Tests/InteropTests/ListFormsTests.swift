@@ -243,7 +243,7 @@ struct ListFormsTests {
         usleep(2_000_000)
         #expect(stopped.isRunning)
         stopped.send(signal: SIGTERM)
-        let end = try stopped.wait(limit: 10)
+        let end = try stopped.wait()
         #expect(end.exitCode == 3 && end.errors.contains("standard input"), "\(end.errors)")
         let summary = try SendSummary(json: end.output)
         #expect(summary.outcome == "stopped" && summary.accepted == 200)
