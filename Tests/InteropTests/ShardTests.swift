@@ -190,7 +190,9 @@ struct ShardTests {
                 ?? Said()
         }
         try run.wait {
-            try FileManager.default.fileExists(atPath: metricsFile)
+            // The first metrics may be older than the first count.
+            let metrics = (try? String(contentsOfFile: metricsFile, encoding: .utf8)) ?? ""
+            return try metrics.contains("\nbroadside_list_rows ")
                 && ask("status", campaign.ledger).rows != nil
         }
         let status = try ask("status", campaign.ledger)
