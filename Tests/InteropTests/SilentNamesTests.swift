@@ -74,6 +74,8 @@ struct SilentNamesTests {
         let process = try names.start(
             campaign.arguments(to: "\(Names.name):2197", ["--give-up-after", "2s"]))
         let sent = try process.wait(limit: Self.limit)
+        // A busy name server may see the question later.
+        for _ in 0..<3000 where !names.isAsked { usleep(20_000) }
         #expect(names.isAsked)
         #expect(sent.exitCode == 1, "\(sent.errors)")
         let place = "\(Names.name):2197"
