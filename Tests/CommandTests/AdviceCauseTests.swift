@@ -47,10 +47,11 @@ struct AdviceCauseTests: AdviceReading {
             return server.endpoint
         }
 
-        /// Another server, which is well, in the place of one that a command line names.
+        /// Another server, which is well, in the place of one that a command line names. It has time for its responses.
         func moved(from endpoint: String) -> (String) throws -> String {
             { command in
                 command.replacingOccurrences(of: endpoint, with: try self.local())
+                    .replacingOccurrences(of: "--give-up-after 2s", with: "--give-up-after 60s")
             }
         }
     }
@@ -60,8 +61,7 @@ struct AdviceCauseTests: AdviceReading {
         let rows = [
             AdviceCause.complete: 200, .heldBack: 20, .allRefused: 3, .canaryWithoutResponses: 300,
             .tooManyBadTokens: 18_000, .tooManyInvalid: 12_000, .ledgerFailed: 20_000,
-            .ledgerGone: 10_000, .superseded: 10_000, .listFailed: 6_000,
-            .listFaulty: 60_000,
+            .listFailed: 6_000, .listFaulty: 60_000,
         ]
         let scene = try Scene(rows: rows[cause] ?? 2000)
         let ending = try provoke(cause, scene)
@@ -152,8 +152,7 @@ struct AdviceCauseTests: AdviceReading {
                 let stopped = try Broadside.run(words, in: scene.directory)
                 #expect(stopped.exitCode == 0, "\(stopped.errors)")
             }
-        case .deadline:
-            try interrupted(scene, "the deadline has passed", ["--deadline", "500ms"]) { _ in }
+        case .deadline: try late(scene)
         case .gaveUp, .noResponse, .brokenServer, .canaryWithoutResponses:
             try unanswered(cause, scene)
         case .refused, .heldBack, .onlyBadTokens, .allRefused: try refused(cause, scene)
@@ -178,18 +177,35 @@ struct AdviceCauseTests: AdviceReading {
             says: "--retry unknown", exitCode: 6)
     }
 
+    /// 2,000 rows take 40 seconds: what a test does after the first response comes before the last one.
+    private static let slow = ["--rate", "50"]
+
+    /// The advised command line, which sends the rest soon.
+    private static func hurried(_ command: String) -> String {
+        command.replacingOccurrences(of: "--rate 50", with: "--rate 1000")
+    }
+
     private func interrupted(
         _ scene: Scene, _ says: String, _ more: [String] = [],
-        by interrupt: (Subprocess) throws -> Void
+        environment: [String: String] = [:], by interrupt: (Subprocess) throws -> Void
     ) throws -> Ending {
         let process = try Broadside.start(
             scene.campaign.arguments(
                 to: try scene.local(),
-                ["--rate", "1000", "--control", "\(scene.directory.path)/socket"] + more),
-            in: scene.directory)
+                Self.slow + ["--control", "\(scene.directory.path)/socket"] + more),
+            in: scene.directory, environment: environment)
         try process.wait { (try? scene.campaign.statistics().accepted) ?? 0 > 0 }
         try interrupt(process)
-        return Ending(run: try process.wait(), says: says, exitCode: 3)
+        return Ending(run: try process.wait(), says: says, exitCode: 3, fix: Self.hurried)
+    }
+
+    /// The clock passes the deadline in the middle of the run.
+    private func late(_ scene: Scene) throws -> Ending {
+        let offset = try scene.directory.write("+0", to: "offset")
+        return try interrupted(
+            scene, "the deadline has passed", ["--deadline", "1h"],
+            environment: FakeTime.following(offset)
+        ) { _ in try scene.directory.write("+2h", to: "offset") }
     }
 
     private func unanswered(_ cause: AdviceCause, _ scene: Scene) throws -> Ending {
@@ -207,6 +223,7 @@ struct AdviceCauseTests: AdviceReading {
             endpoint = "127.0.0.1:\(silent.port)"
         case .brokenServer:
             endpoint = try scene.hostile("hpack-garbage")
+            more = ["--give-up-after", "60s"]
             (says, resumed) = ("one connection after another breaks", 6)
         default:
             endpoint = try scene.hostile("rst-each")
@@ -314,7 +331,7 @@ struct AdviceCauseTests: AdviceReading {
     /// The ledger is moved away while the run goes on, and put back after its end.
     private func movedLedger(_ scene: Scene) throws -> Ending {
         let campaign = scene.campaign
-        let words = campaign.arguments(to: try scene.local(), ["--rate", "1000"])
+        let words = campaign.arguments(to: try scene.local(), Self.slow)
         let process = try Broadside.start(words, in: scene.directory)
         try process.wait { (try? campaign.statistics().accepted) ?? 0 > 0 }
         let files = FileManager.default
@@ -325,13 +342,14 @@ struct AdviceCauseTests: AdviceReading {
             run.errors.contains("put the missing files back, then --resume continues"),
             "\(run.errors)")
         return Ending(
-            run: run, says: "the ledger, or a segment of it, was removed or moved", exitCode: 5)
+            run: run, says: "the ledger, or a segment of it, was removed or moved", exitCode: 5,
+            fix: Self.hurried)
     }
 
     /// A newer attempt takes the ledger over, as if the lock was lost, and is stopped.
     private func superseded(_ scene: Scene) throws -> Ending {
         let campaign = scene.campaign
-        let words = campaign.arguments(to: try scene.local(), ["--rate", "1000"])
+        let words = campaign.arguments(to: try scene.local(), Self.slow)
         let older = try Broadside.start(words, in: scene.directory)
         try older.wait { (try? campaign.statistics().accepted) ?? 0 > 0 }
         try FileManager.default.removeItem(atPath: "\(campaign.ledger)/lock")
@@ -341,7 +359,8 @@ struct AdviceCauseTests: AdviceReading {
         #expect(try newer.wait().exitCode == 3)
         // What the older one had in hand is unknown.
         return Ending(
-            run: run, says: "a newer attempt has taken over this ledger", exitCode: 7, resumed: 6)
+            run: run, says: "a newer attempt has taken over this ledger", exitCode: 7,
+            fix: Self.hurried, resumed: 6)
     }
 
     /// A file system with no room, as `ulimit -f` makes one.
@@ -370,7 +389,7 @@ struct AdviceCauseTests: AdviceReading {
         let process = try Broadside.start(
             campaign.arguments(
                 to: try scene.local(),
-                ["--tokens", list] + (cause == .listChanged ? ["--rate", "1000"] : [])),
+                ["--tokens", list] + (cause == .listChanged ? Self.slow : [])),
             in: scene.directory)
         if cause == .listChanged {
             try process.wait { (try? campaign.statistics().accepted) ?? 0 > 0 }
@@ -381,7 +400,7 @@ struct AdviceCauseTests: AdviceReading {
             says: cause == .listFailed ? "list.csv.gz" : "changed while it was read", exitCode: 5,
             fix: { command in
                 try whole.write(to: URL(filePath: list))
-                return command
+                return Self.hurried(command)
             })
     }
 
@@ -414,7 +433,7 @@ struct AdviceCauseTests: AdviceReading {
         }
         let process = try Broadside.start(
             campaign.arguments(
-                to: try scene.local(), ["--rate", "1000", "--reactors", "1"]),
+                to: try scene.local(), Self.slow + ["--reactors", "1"]),
             in: scene.directory, environment: environment)
         try process.wait { (try? campaign.statistics().accepted) ?? 0 > 0 }
         try scene.directory.write(cause == .failed ? "ring" : "sign", to: "fail")
@@ -422,7 +441,10 @@ struct AdviceCauseTests: AdviceReading {
         if cause == .signingFailed { try scene.directory.write("+51m", to: "offset") }
         let run = try process.wait()
         return cause == .failed
-            ? Ending(run: run, says: "io_uring_enter", exitCode: 3, resumed: 6)
-            : Ending(run: run, says: "the signing key can't sign any more", exitCode: 4)
+            ? Ending(
+                run: run, says: "io_uring_enter", exitCode: 3, fix: Self.hurried, resumed: 6)
+            : Ending(
+                run: run, says: "the signing key can't sign any more", exitCode: 4,
+                fix: Self.hurried)
     }
 }
