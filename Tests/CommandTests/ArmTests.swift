@@ -227,8 +227,12 @@ struct ArmTests {
 
     @Test func `Rows that a run has not settled are exported with the arm of their token`() throws {
         let server = try RecordingServer()
-        let first = try campaign.send(
-            to: server.endpoint, options(["--deadline", "1ms", "--rate", "5"]))
+        let sending = try Broadside.start(
+            campaign.arguments(to: server.endpoint, options(["--rate", "5"])),
+            in: campaign.directory)
+        try sending.wait { (try? campaign.statistics().accepted) ?? 0 > 0 }
+        sending.send(signal: SIGTERM)
+        let first = try sending.wait()
         #expect(first.exitCode == 3, "\(first.errors)")
         let open = try exported(["--state", "remaining", "--state", "in-doubt"])
         #expect(open.count > Self.rowCount / 2)
