@@ -129,7 +129,11 @@ struct DryRunLedgerTests {
         }
         let path = try list.directory.write("token,tz\n" + rows.joined(), to: "zones.csv")
         let options = ["--tokens", path] + TwoWaves().options
-        let first = try list.send(to: server.endpoint, options + ["--deadline", "2s"])
+        let sending = try Broadside.start(
+            list.arguments(to: server.endpoint, options), in: list.directory)
+        try TwoWaves.wait(sending, of: list)
+        sending.send(signal: SIGTERM)
+        let first = try sending.wait()
         #expect(first.exitCode == 3, "\(first.errors)")
         let later = (0..<30).count(where: TwoWaves.isLater)
         try #require(try list.statistics().accepted == 30 - later)
