@@ -15,6 +15,13 @@ struct FollowTests {
             in: campaign.directory)
     }
 
+    /// Lets a slow run send the rest soon.
+    private func hurry(_ campaign: Campaign) throws {
+        let told = try Broadside.run(
+            ["control", "--ledger", campaign.ledger, "rate", "1000"], in: campaign.directory)
+        #expect(told.exitCode == 0, "\(told.errors)")
+    }
+
     /// The output and the cursor of a campaign.
     private func files(_ campaign: Campaign) -> (output: String, more: [String]) {
         let (output, cursor) = (
@@ -43,20 +50,21 @@ struct FollowTests {
             : try Packing.gzip.write(
                 campaign.tokens.list(), to: "list.gz", in: campaign.directory)
         let options = [
-            "--tokens", list, "--rate", "2000", "--reactors", "2", "--connections", "4",
-            "--resume-or-begin",
+            "--tokens", list, "--reactors", "2", "--connections", "4", "--resume-or-begin",
         ]
         let (output, more) = files(campaign)
         var random = SeededRandom(seed: form == "plain" ? 1 : 2)
         var kills = 0
         for run in 0..<4 {
+            // All rows would take 15 seconds; the last run sends the rest soon.
+            let rate = ["--rate", run < 3 ? "400" : "4000"]
             let sending = try Broadside.start(
-                campaign.arguments(to: server.endpoint, options), in: campaign.directory)
+                campaign.arguments(to: server.endpoint, options + rate), in: campaign.directory)
             try sending.wait {
                 FileManager.default.fileExists(atPath: campaign.ledger + "/manifest.json")
             }
             let end = Date(timeIntervalSinceNow: 0.9)
-            while run < 3 ? Date() < end : sending.isRunning {
+            while sending.isRunning, run == 3 || Date() < end || kills < 2 * (run + 1) {
                 let following = try follower(campaign, more)
                 usleep(.random(in: 10_000...400_000, using: &random))
                 if following.isRunning { kills += 1 }
@@ -80,7 +88,7 @@ struct FollowTests {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 300)
         let sending = try Broadside.start(
-            campaign.arguments(to: server.endpoint, ["--rate", "100"]), in: campaign.directory)
+            campaign.arguments(to: server.endpoint, ["--rate", "5"]), in: campaign.directory)
         try sending.wait {
             FileManager.default.fileExists(atPath: campaign.ledger + "/manifest.json")
         }
@@ -92,6 +100,7 @@ struct FollowTests {
             return isEarly || !sending.isRunning
         }
         #expect(isEarly)
+        try hurry(campaign)
         #expect(try sending.wait().exitCode == 0)
         let followed = try following.wait()
         #expect(followed.exitCode == 0 && followed.errors.isEmpty, "\(followed.errors)")
@@ -131,8 +140,11 @@ struct FollowTests {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 900)
         let (output, more) = files(campaign)
-        let stopped = try campaign.send(
-            to: server.endpoint, ["--rate", "300", "--deadline", "1s"])
+        let sending = try Broadside.start(
+            campaign.arguments(to: server.endpoint, ["--rate", "20"]), in: campaign.directory)
+        try sending.wait { (try? campaign.statistics().accepted) ?? 0 > 0 }
+        sending.send(signal: SIGTERM)
+        let stopped = try sending.wait()
         #expect(stopped.exitCode == 3, "\(stopped.errors)")
         let first = try follow(campaign, more)
         #expect(first.exitCode == 0)
@@ -218,19 +230,20 @@ struct FollowTests {
     }
 
     @Test func `A ledger that lost followed rows is refused, and so is a second follower`() throws {
-        let server = try LocalAPNs(["--latency", "2s"])
+        let server = try LocalAPNs()
         let campaign = try Campaign(rows: 40)
         let (output, more) = files(campaign)
         let sending = try Broadside.start(
-            campaign.arguments(to: server.endpoint, []), in: campaign.directory)
+            campaign.arguments(to: server.endpoint, ["--rate", "1"]), in: campaign.directory)
         try sending.wait {
             FileManager.default.fileExists(atPath: campaign.ledger + "/manifest.json")
         }
         let following = try follower(campaign, more)
-        try following.wait { FileManager.default.fileExists(atPath: output) }
-        usleep(100_000)
+        // What it writes, it writes to a file that it has locked.
+        try following.wait { FileManager.default.contents(atPath: output)?.isEmpty == false }
         let second = try follow(campaign, more)
         #expect(second.exitCode == 7 && second.errors.contains("another follower"), "\(second)")
+        try hurry(campaign)
         #expect(try sending.wait().exitCode == 0 && following.wait().exitCode == 0)
         try judge(campaign, output)
         let text = try String(contentsOfFile: more[3], encoding: .utf8)
