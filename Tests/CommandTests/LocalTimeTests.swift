@@ -107,7 +107,8 @@ struct LocalTimeTests {
                 [
                     "--deliver-at", "09:00", "--zone-column", "tz", "--on", "\(year)-06-15",
                     "--late", "skip", "--max-invalid", "50", "--preview", "9",
-                ]), in: campaign.directory, environment: Self.clock("\(year)-06-14 23:00:00"))
+                ]), in: campaign.directory,
+            environment: Self.stoppedClock("\(year)-06-14 23:00:00"))
         #expect(shown.exitCode == 0, "\(shown.errors)")
         let lines = shown.output.split(separator: "\n").filter { $0.hasPrefix("line ") }
         #expect(lines.count == 2, "\(shown.output)")
@@ -186,11 +187,14 @@ struct LocalTimeTests {
                 "at once: 2 rows in Europe/Berlin and 1 other: 00:01 has passed there (--late)"))
     }
 
-    private static func clock(_ start: String) throws -> [String: String] {
-        var environment = try FakeTime.fixed("+0")
-        environment["FAKETIME"] = "@\(start) x3600"
-        environment["TZ"] = "UTC"
-        return environment
+    /// A clock on which so many seconds pass within one.
+    private static func clock(_ start: String, speed: Int = 3600) throws -> [String: String] {
+        try stoppedClock("@\(start) x\(speed)")
+    }
+
+    /// A clock that stands still.
+    private static func stoppedClock(_ time: String) throws -> [String: String] {
+        try FakeTime.fixed(time).merging(["TZ": "UTC"]) { $1 }
     }
 
     @Test func `Waves are told to hook, status and summary, and nothing is connected between them`()
@@ -212,7 +216,8 @@ struct LocalTimeTests {
                 "--deliver-at", "09:00", "--zone-column", "tz", "--on", "\(year)-06-15", "--hook",
                 "cat >> \(directory.path)/hook",
             ] + simulation.options(["ca-file", "topic"]), in: directory,
-            environment: Self.clock("\(year)-06-14 23:00:00"))
+            // The first wave is due after 4.5 seconds, not at once.
+            environment: Self.clock("\(year)-06-14 18:00:00", speed: 4800))
         let finished = try sending.wait(limit: 200)
         #expect(finished.exitCode == 0, "\(finished.errors)")
         let lines = finished.errors.split(separator: "\n").map(String.init)
@@ -296,9 +301,12 @@ struct LocalTimeTests {
         #expect(!used[change...].contains("bearer \(first)"))
     }
 
+    /// When the tests of this process began.
+    private static let today = Date()
+
     /// The date in so many days, in UTC: a server's certificate is still valid then.
     private static func day(_ days: Int) -> String {
-        Date(timeIntervalSinceNow: Double(days) * 86_400).formatted(.iso8601.year().month().day())
+        today.addingTimeInterval(Double(days) * 86_400).formatted(.iso8601.year().month().day())
     }
 
     @Test func `A row that is always refused as busy does not delay the next wave`() throws {
@@ -312,10 +320,8 @@ struct LocalTimeTests {
                 .joined(), to: "replay")
         let server = try LocalAPNs(["--replay", replay])
         let identity = try campaign.authority.clientCertificate(in: directory)
-        var environment = try FakeTime.fixed("+0")
         // In Tokyo, it is shortly before nine o'clock; in Shanghai, nine o'clock is an hour later.
-        environment["FAKETIME"] = "@\(Self.day(2)) 23:59:00 x600"
-        environment["TZ"] = "UTC"
+        let clock = try Self.clock("\(Self.day(2)) 23:59:00", speed: 600)
         let sent = try Broadside.run(
             campaign.arguments(
                 to: server.endpoint,
@@ -325,7 +331,7 @@ struct LocalTimeTests {
                     "--zone-column", "tz", "--deliver-at", "09:00", "--on", Self.day(3),
                     "--retry-for", "40s",
                 ], without: ["auth-key", "key-id", "team-id"]), in: directory,
-            environment: environment)
+            environment: clock)
         #expect(sent.exitCode == 6, "\(sent.errors)")
         let rows = try campaign.ledger("export").output.split(separator: "\n").dropFirst()
             .map { $0.split(separator: ",", omittingEmptySubsequences: false) }
@@ -426,12 +432,15 @@ struct LocalTimeTests {
             Self.arguments(
                 campaign, more + ["--hook", "echo $BROADSIDE_EVENT >> '\(hook)'"],
                 endpoint: simulation.endpoint), in: campaign.directory)
-        try sending.wait { FileManager.default.fileExists(atPath: "\(campaign.ledger)/control") }
-        let status = try Broadside.run(
-            ["control", "--ledger", campaign.ledger, "status"], in: campaign.directory)
-        #expect(
-            status.output.contains("phase               waiting"),
-            "\(status.output)\(status.errors)")
+        var status = ""
+        try sending.wait {
+            // The socket is there a moment before anything listens.
+            let told = try Broadside.run(
+                ["control", "--ledger", campaign.ledger, "status"], in: campaign.directory)
+            status = told.output + told.errors
+            return told.exitCode == 0
+        }
+        #expect(status.contains("phase               waiting"), "\(status)")
         let table = try Broadside.run(["status", campaign.ledger], in: campaign.directory)
         #expect(table.output.contains("waiting"), "\(table.output)")
         let stop = try Broadside.run(
@@ -468,16 +477,14 @@ struct LocalTimeTests {
     private static func start(
         _ campaign: Campaign, _ simulation: Simulation, at time: String, _ more: [String]
     ) throws -> Subprocess {
-        var clock = try FakeTime.fixed(time)
-        clock["TZ"] = "UTC"
-        return try Broadside.start(
+        try Broadside.start(
             [
                 "send", "--tokens", "\(campaign.directory.path)/list.csv", "--payload",
                 campaign.payloadFile, "--certificate", "\(simulation.state)/client.pem",
                 "--private-key", "\(simulation.state)/client.key", "--endpoint",
                 simulation.endpoint, "--ledger", campaign.ledger, "--zone-column", "tz",
             ] + simulation.options(["ca-file", "topic"]) + more, in: campaign.directory,
-            environment: clock)
+            environment: stoppedClock(time))
     }
 
     @Test
