@@ -13,6 +13,8 @@ struct LocalTimeTests {
     }
 
     private static let zones = ["Europe/Berlin", "America/New_York", "Mars/Base", "Asia/Tokyo"]
+    /// Next year, in which the simulator's certificates are valid.
+    private static let year = Calendar(identifier: .gregorian).component(.year, from: Date()) + 1
 
     @Test(arguments: [
         (["--deliver-at", "9:00"], "--deliver-at '9:00' is not a time of day"),
@@ -100,7 +102,7 @@ struct LocalTimeTests {
         let campaign = try Campaign(zones: [
             "Pacific/Kiritimati", "Asia/Tokyo", "Mars/Base", "America/New_York",
         ])
-        let year = Calendar(identifier: .gregorian).component(.year, from: Date()) + 1
+        let year = Self.year
         let shown = try Broadside.run(
             Self.arguments(
                 campaign,
@@ -205,7 +207,7 @@ struct LocalTimeTests {
             "Europe/Berlin", "Asia/Tokyo", "Asia/Tokyo", "America/New_York",
         ])
         let directory = campaign.directory
-        let year = Calendar(identifier: .gregorian).component(.year, from: Date()) + 1
+        let year = Self.year
         let state = simulation.state
         let sending = try Broadside.start(
             [
@@ -498,7 +500,7 @@ struct LocalTimeTests {
         // At 11:00 UTC clocks there show 20:00, 07:00 and 01:00, at 14:00 UTC 23:00, 10:00 and 04:00.
         for (time, use, accepted) in [("11:00", [], 2), ("14:00", ["--resume"], 3)] {
             let sending = try Self.start(
-                campaign, simulation, at: "2027-06-15 \(time):00",
+                campaign, simulation, at: "\(Self.year)-06-15 \(time):00",
                 ["--quiet", "22:00-08:00"] + use)
             try sending.wait { (try? campaign.statistics().accepted) == accepted }
             sending.send(signal: SIGTERM)
@@ -522,9 +524,10 @@ struct LocalTimeTests {
         ].map { "\(campaign.tokens.token($0)),\($1)\n" }
         try campaign.directory.write("token,tz\n" + rows.joined(), to: "list.csv")
         let finished = try Self.start(
-            campaign, simulation, at: "2027-06-15 00:00:00",
+            campaign, simulation, at: "\(Self.year)-06-15 00:00:00",
             [
-                "--deliver-at", "09:00", "--on", "2027-06-15", "--late", "skip", "--duplicates",
+                "--deliver-at", "09:00", "--on", "\(Self.year)-06-15", "--late", "skip",
+                "--duplicates",
                 "skip", "--split", "a=50,b=50", "--split-salt", "s", "--max-invalid", "100",
             ]
         ).wait()
