@@ -116,7 +116,7 @@ struct MemorySecretsTests {
     func `No key, passphrase or password stays in memory, after a reload either`() throws {
         let server = try LocalAPNs()
         let proxy = try Tinyproxy(login: "marked-user marked-word")
-        let first = try Campaign(rows: 2000)
+        let first = try Campaign(rows: 30_000)
         let login = try first.directory.write("marked-user:marked-word\n", to: "login")
         let key = try String(contentsOfFile: first.authority.authKey, encoding: .utf8)
             .split(separator: "\n").dropFirst().prefix(2).map { String($0.prefix(40)) }
@@ -127,7 +127,7 @@ struct MemorySecretsTests {
                 "api.marked-topic",
             ], to: server)
 
-        let second = try Campaign(rows: 2000)
+        let second = try Campaign(rows: 30_000)
         let directory = second.directory
         let identity = try second.authority.clientCertificate(in: directory)
         let bundle = try identity.bundle(passphrase: "marked-passphrase", in: directory)
