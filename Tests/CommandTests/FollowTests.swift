@@ -110,7 +110,7 @@ struct FollowTests {
 
     @Test func `A follower of a ledger with a damaged block ends with exit code 5`() throws {
         let server = try LocalAPNs()
-        let campaign = try Campaign(rows: 3_000)
+        let campaign = try Campaign(rows: 30_000)
         let sending = try Broadside.start(
             campaign.arguments(to: server.endpoint, ["--rate", "1000", "--reactors", "1"]),
             in: campaign.directory)
