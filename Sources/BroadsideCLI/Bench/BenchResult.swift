@@ -83,7 +83,7 @@ struct BenchResult: Encodable {
         cpu_microseconds_per_notification = measured.cpuMicroseconds / measured.answered
         bytes_per_notification = bytesEach
         payload_bytes = options.payloadCount
-        connections = summary.connections
+        connections = summary.connections ?? 0
         latency_ms = summary.latency
         latency_histogram = measured.latencies.map {
             Column(up_to_ms: $0.upTo, answers: $0.answers)

@@ -88,8 +88,8 @@ struct BenchRun {
         let (simulator, target) = try startSimulator("h2load-simulator")
         defer { simulator.stop(SIGTERM) }
         let arguments = try BenchReference.arguments(
-            requests: Int(measured.answered), options, connections: measured.summary.connections,
-            to: target, payload: files.payload)
+            requests: Int(measured.answered), options,
+            connections: measured.summary.connections ?? 1, to: target, payload: files.payload)
         let done = try finish(
             BenchChild(arguments, name: "h2load", in: files.path, program: program))
         guard done.end.exitCode == 0,
@@ -211,10 +211,13 @@ struct BenchRun {
                 exitCode: Self.exitCode(of: end))
         }
         assert(told.accepted + told.rejected <= rows, "each row has one response")
+        // A run whose deadline passed before it could begin leaves no ledger.
+        let hasRows = told.accepted + told.rejected > 0
         return Measured(
             summary: told, cpuMicroseconds: end.cpuMicroseconds,
-            latencies: try LedgerLatencies.columns(
-                ofLedger: "\(files.path)/\(name)-ledger", count: Self.columnCount),
+            latencies: hasRows
+                ? try LedgerLatencies.columns(
+                    ofLedger: "\(files.path)/\(name)-ledger", count: Self.columnCount) : [],
             simulatorMicroseconds: simulator?.stop(SIGTERM)?.cpuMicroseconds)
     }
 

@@ -13,7 +13,8 @@ struct BenchSummary: Decodable {
 
     var accepted: Int
     var rejected: Int
-    var connections: Int
+    /// Nil if the run ended before it could begin.
+    var connections: Int?
     var elapsedSeconds: Double
     var notificationsPerSecond: Double
     var latency: Latency
