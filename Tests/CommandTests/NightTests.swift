@@ -305,7 +305,7 @@ struct NightTests {
         let starts = try (1...2).map { _ in try nights.start(["--rate", "5"], at: (1, "23:55")) }
         // Until one has ended, the other has rows to send.
         while starts.allSatisfy(\.isRunning) { usleep(10_000) }
-        let sending = try #require(starts.first(where: \.isRunning))
+        let sending = try #require(starts.first { $0.isRunning })
         try sending.wait {
             try Broadside.run(
                 ["control", "--ledger", nights.ledger(1), "rate", "1000"],
