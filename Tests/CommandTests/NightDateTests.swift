@@ -91,4 +91,29 @@ struct NightDateTests {
         running.send(signal: SIGTERM)
         #expect(try running.wait(limit: 120).exitCode == 3)
     }
+
+    @Test func `A start whose TZ is an unknown zone sends nothing, and UTC needs no zone's file`()
+        throws
+    {
+        let typo = ["TZ": "Europe/Berlni"]
+        for more in [[], ["--dry-run"], ["--date", nights.date(1)]] {
+            let refused = try nights.run(more, at: (1, "23:30"), environment: typo)
+            #expect(refused.exitCode == 2, "\(refused.errors)")
+            #expect(refused.errors.contains("TZ is 'Europe/Berlni', a time zone that this system"))
+        }
+        let nowhere = nights.campaign.directory.path
+        let lacking = try nights.run(
+            at: (1, "23:30"), environment: ["TZ": "Europe/Berlin", "TZDIR": nowhere])
+        #expect(lacking.exitCode == 2, "\(lacking.errors)")
+        #expect(lacking.errors.contains("unset TZDIR"), "\(lacking.errors)")
+        #expect(try !nights.has(1) && !nights.has(2) && requests() == 0)
+        for (zone, day) in [("", 1), ("UTC", 1), ("CET-1CEST,M3.5.0,M10.5.0", 2)] {
+            let looked = try nights.run(
+                ["--dry-run"], at: (1, "23:30"), environment: ["TZ": zone, "TZDIR": nowhere])
+            #expect(
+                looked.exitCode == 0
+                    && looked.errors.contains("the night of \(nights.date(day)) would begin"),
+                "\(looked.errors)")
+        }
+    }
 }

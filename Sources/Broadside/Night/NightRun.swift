@@ -70,6 +70,10 @@ struct NightCall {
     let length: UInt64
 
     init(_ options: NightOptions, now: UInt64) throws(BroadsideError) {
+        // With another date, this start would find another night.
+        if let zone = ZoneVariable.unknownZone(at: now) {
+            throw ZoneDatabase().unknownLocalZone(zone)
+        }
         guard let today = NightDate(localDayOf: now) else {
             throw BroadsideError(
                 "this machine's clock shows no valid date: set the clock",

@@ -82,6 +82,26 @@ final class ZoneDatabase: Sendable {
                 + "Europe/Berlin, as in \(directory)")
     }
 
+    /// Returns the error for a local zone that the C library does not know.
+    ///
+    /// - Parameter zone: Value of the environment variable `TZ`.
+    func unknownLocalZone(_ zone: String) -> BroadsideError {
+        let name = zone.hasPrefix(":") ? String(zone.dropFirst()) : zone
+        let advice: String
+        if let packageAdvice {
+            advice = packageAdvice
+        } else if rules(named: name) == nil {
+            advice = "set TZ to a zone such as Europe/Berlin, as in \(directory)"
+        } else if let current = ZoneLinks.target(of: name) {
+            advice = "set TZ to \(current), the zone's present name"
+        } else {
+            advice = "the zone is in \(directory), so unset TZDIR"
+        }
+        return .request(
+            "the environment variable TZ is '\(printable(zone, limit: 60))', a time zone that this "
+                + "system does not know, so dates would be those of UTC: \(advice)")
+    }
+
     /// Checks that the system knows the zones of a campaign that continues. Otherwise, the run would
     /// settle rows of these zones as invalid, or would send them at the time of another zone.
     ///

@@ -48,6 +48,25 @@ import Testing
         #expect(partial.contains("install the package tzdata"), "the folder has only UTC")
     }
 
+    @Test func `A local zone that is unknown is refused, with what to do about its cause`() throws {
+        func message(_ database: ZoneDatabase, _ zone: String) -> String {
+            let error = database.unknownLocalZone(zone)
+            #expect(error.exitCode == 2)
+            return error.message
+        }
+        let folder = try Self.folder([
+            "UTC": "UTC", "Europe/Berlin": "Europe/Berlin", "America/New_York": "America/New_York",
+        ])
+        let database = ZoneDatabase(directory: folder.path)
+        let typo = message(database, "Europe/Berlni")
+        #expect(typo.contains("'Europe/Berlni'") && typo.contains("TZ to a zone such as Europe/"))
+        #expect(message(database, ":US/Eastern").contains("set TZ to America/New_York"))
+        #expect(message(database, "Europe/Berlin").contains("unset TZDIR"))
+        let empty = try TemporaryDirectory()
+        let missing = message(ZoneDatabase(directory: empty.path), "Europe/Berlin")
+        #expect(missing.contains("install the package tzdata"))
+    }
+
     /// A folder of zones. The files have the given names, and the contents of the system's zones.
     private static func folder(_ zones: [String: String]) throws -> TemporaryDirectory {
         let folder = try TemporaryDirectory()
