@@ -40,6 +40,13 @@ public struct RingError: Error, Equatable, Sendable, CustomStringConvertible {
         let about = subject.map { " \($0)" } ?? ""
         switch operation {
         case .setUp: return Self.setUpDescription(code)
+        case .registerBuffers where Self.isForbidden(code),
+            .submit where Self.isForbidden(code):
+            return "\(operation.rawValue) is forbidden here (\(Self.text(code))): allow "
+                + "\(Self.ringCalls) in the container's seccomp profile"
+        case .eventDescriptor where Self.isForbidden(code):
+            return "eventfd is forbidden here (\(Self.text(code))): allow eventfd2 in the "
+                + "container's seccomp profile"
         case .resolve:
             // SAFETY: gai_strerror returns a text for any code, and the text is constant.
             let reason = unsafe String(cString: gai_strerror(code))
@@ -56,9 +63,8 @@ public struct RingError: Error, Equatable, Sendable, CustomStringConvertible {
     private static func setUpDescription(_ code: Int32) -> String {
         switch code {
         case EPERM, EACCES:
-            return "io_uring is forbidden here (\(text(code))): allow io_uring_setup, "
-                + "io_uring_enter and io_uring_register in the container's seccomp profile, "
-                + "or set the sysctl kernel.io_uring_disabled to 0"
+            return "io_uring is forbidden here (\(text(code))): allow \(ringCalls) in the "
+                + "container's seccomp profile, or set the sysctl kernel.io_uring_disabled to 0"
         case ENOSYS:
             return "io_uring is missing here (\(text(code))): run on Linux 6.1 or newer, "
                 + "outside of sandboxes that lack it, such as gVisor"
@@ -73,6 +79,15 @@ public struct RingError: Error, Equatable, Sendable, CustomStringConvertible {
             return "io_uring_setup: \(text(code))"
         }
     }
+
+    /// Whether a seccomp profile forbids a call, if the call fails with this error although its
+    /// arguments are right. Profiles refuse calls with EPERM, EACCES or ENOSYS.
+    private static func isForbidden(_ code: Int32) -> Bool {
+        code == EPERM || code == EACCES || code == ENOSYS
+    }
+
+    /// The system calls of io_uring, for messages.
+    private static let ringCalls = "io_uring_setup, io_uring_enter and io_uring_register"
 
     private static func text(_ code: Int32) -> String {
         // SAFETY: strerror has a text for each code; it stays valid until this thread's next call

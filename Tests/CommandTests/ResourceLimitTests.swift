@@ -191,6 +191,49 @@ struct ResourceLimitTests {
         #expect(refused.exitCode == 1 && refused.errors.contains(message), "\(refused.errors)")
     }
 
+    /// Runs a command with a seccomp filter that refuses one system call with EPERM.
+    private static let refusing = """
+        import ctypes, os, struct, sys
+        def code(*fields): return struct.pack("HBBI", *fields)
+        program = b"".join([
+            code(0x20, 0, 0, 0), code(0x15, 0, 1, int(sys.argv[1])), code(0x06, 0, 0, 0x50001),
+            code(0x06, 0, 0, 0x7fff0000)])
+        class Program(ctypes.Structure):
+            _fields_ = [("count", ctypes.c_ushort), ("code", ctypes.c_char_p)]
+        library = ctypes.CDLL(None)
+        assert library.prctl(38, 1, 0, 0, 0) == 0
+        assert library.prctl(22, 2, ctypes.byref(Program(4, program)), 0, 0) == 0
+        os.execv(sys.argv[2], sys.argv[2:])
+        """
+
+    @Test(
+        arguments: [
+            (426, "io_uring_enter is forbidden here (Operation not permitted): allow io_uring_"),
+            (427, "io_uring_register is forbidden here (Operation not permitted): allow io_"),
+        ])
+    func `send and doctor name a system call that a container forbids, before a run begins`(
+        systemCall: Int, message: String
+    ) throws {
+        let campaign = try Campaign(rows: 10)
+        func run(_ arguments: [String]) throws -> Finished {
+            try Subprocess(
+                "python3",
+                ["-c", Self.refusing, String(systemCall), Broadside.path()] + arguments,
+                in: campaign.directory
+            ).wait(limit: 60)
+        }
+        let endpoint = "127.0.0.1:\(Ports.free())"
+        let sent = try run(campaign.arguments(to: endpoint))
+        #expect(sent.exitCode == 1, "\(sent.errors)")
+        #expect(sent.errors.contains("broadside: \(message)"), "\(sent.errors)")
+        #expect(!FileManager.default.fileExists(atPath: campaign.ledger))
+        let options = campaign.arguments(
+            to: endpoint, without: ["tokens", "payload", "ledger", "progress"])
+        let examined = try run(["doctor"] + options.dropFirst())
+        #expect(examined.exitCode == 1, "\(examined.errors)")
+        #expect(examined.output.contains(message), "\(examined.output)")
+    }
+
     @Test func `Soft limits of files and locked memory are raised`() throws {
         let server = try Nghttpd(isVerbose: false)
         let campaign = try Campaign(rows: 300)

@@ -55,8 +55,8 @@ struct DoctorTests {
             #expect(byKey.report?.outcome == "ok")
             let names = byKey.report?.checks.map(\.name) ?? []
             for name in [
-                "io_uring", "open files", "memory lock", "encryption", "name", "connect", "TLS",
-                "ALPN", "SETTINGS", "credential", "topic",
+                "io_uring", "threads", "memory", "open files", "memory lock", "encryption", "name",
+                "connect", "TLS", "ALPN", "SETTINGS", "credential", "topic",
             ] {
                 #expect(names.contains(name))
             }

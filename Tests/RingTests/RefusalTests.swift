@@ -25,19 +25,22 @@ final class PosixThread: @unchecked Sendable {
 }
 
 @Suite("Where io_uring is refused") struct RefusalTests {
-    /// A seccomp filter on one thread lets `io_uring_setup` (425) fail, as a container would.
-    private func error(whenSetUpFailsWith code: Int32) throws -> RingError? {
+    /// A seccomp filter on one thread lets a system call fail, as a container would: by default
+    /// `io_uring_setup` (425).
+    private func error(
+        whenSetUpFailsWith code: Int32, systemCall: UInt32 = 425
+    ) throws -> RingError? {
         let result = Mutex<RingError?>(nil)
         let failed = Mutex(false)
         withExtendedLifetime(result) {
             PosixThread {
-                guard Self.refuse(systemCall: 425, with: code) else {
+                guard Self.refuse(systemCall: systemCall, with: code) else {
                     failed.withLock { $0 = true }
                     return
                 }
                 do throws(RingError) {
-                    let ring = try Ring(entries: 8, bufferCount: 8, bufferSize: 64)
-                    _ = ring.queuedCount
+                    var ring = try Ring(entries: 8, bufferCount: 8, bufferSize: 64)
+                    try ring.submitAndWait(atLeast: 0)
                 } catch {
                     result.withLock { $0 = error }
                 }
@@ -92,6 +95,29 @@ final class PosixThread: @unchecked Sendable {
         let error = try #require(try error(whenSetUpFailsWith: ENOSYS))
         #expect(error.code == ENOSYS)
         #expect(error.description.contains("gVisor"))
+    }
+
+    @Test(
+        arguments: [
+            (426, EPERM, "io_uring_enter"), (426, ENOSYS, "io_uring_enter"),
+            (427, EACCES, "io_uring_register"),
+        ] as [(UInt32, Int32, String)])
+    func `A refusal of another call of io_uring names the seccomp profile and all three calls`(
+        systemCall: UInt32, code: Int32, name: String
+    ) throws {
+        let error = try #require(
+            try error(whenSetUpFailsWith: code, systemCall: systemCall))
+        #expect(error.code == code && error.description.hasPrefix("\(name) is forbidden here"))
+        for call in ["io_uring_setup", "io_uring_enter", "io_uring_register", "seccomp profile"] {
+            #expect(error.description.contains(call), "\(error)")
+        }
+    }
+
+    @Test func `Another error of io_uring_enter blames no seccomp profile`() {
+        let other = RingError(.submit, code: EBADF)
+        #expect(other.description == "io_uring_enter: Bad file descriptor")
+        #expect(RingError(.eventDescriptor, code: EPERM).description.contains("allow eventfd2"))
+        #expect(RingError(.eventDescriptor, code: EMFILE).description.hasPrefix("eventfd: "))
     }
 
     @Test(arguments: [EINVAL, ENOMEM, EMFILE, EIO])

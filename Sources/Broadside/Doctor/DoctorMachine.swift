@@ -19,7 +19,7 @@ enum DoctorMachine {
     /// second.
     private static let slowSync = 500 * millisecond
 
-    /// Checks io_uring, the limits, OpenSSL's encryption, and the disk of a ledger.
+    /// Checks io_uring, threads, the limits, OpenSSL's encryption, and the disk of a ledger.
     ///
     /// - Parameter ledger: Path of a future ledger; nil: no disk is checked.
     /// - Returns: False if no run can start on this machine.
@@ -33,6 +33,8 @@ enum DoctorMachine {
             report.add("io_uring", .failed, "\(error)", advice: "no run can start without io_uring")
             canRun = false
         }
+        canRun = examineThreads(&report) && canRun
+        canRun = examineMemory(&report, allowed: SystemCall.addressSpaceLimit) && canRun
         canRun = examineOpenFiles(&report, allowed: ResourceLimits.openFiles) && canRun
         report.add(
             "memory lock", .ok,
@@ -42,6 +44,42 @@ enum DoctorMachine {
         report.add("encryption", .ok, encryption.detail, advice: encryption.advice)
         if let ledger { canRun = examineDisk(&report, of: ledger) && canRun }
         return canRun
+    }
+
+    /// Checks that the threads of the smallest run can be started.
+    private static func examineThreads(_ report: inout DoctorReport) -> Bool {
+        let count = RunShape.threads(reactors: 1)
+        do {
+            try WorkerThread.checkThatSystemGives(count, fewer: nil)
+        } catch {
+            report.add(
+                "threads", .failed, error.message,
+                advice: "no run can start without \(count) threads")
+            return false
+        }
+        report.add("threads", .ok, "\(count) can be started, as a run with one reactor needs")
+        return true
+    }
+
+    /// Checks the limit on address space.
+    ///
+    /// - Parameter allowed: The limit, bytes; nil if there is none.
+    /// - Returns: False if not even one reactor is possible.
+    static func examineMemory(_ report: inout DoctorReport, allowed: UInt64?) -> Bool {
+        let needed = RunShape.addressSpace(reactors: 1)
+        guard let allowed else {
+            report.add("memory", .ok, "address space is unlimited")
+            return true
+        }
+        let isEnough = allowed >= needed
+        report.add(
+            "memory", isEnough ? .ok : .failed,
+            "\(byteCountText(allowed)) of address space allowed, a run with one reactor needs "
+                + byteCountText(needed),
+            advice: isEnough
+                ? nil
+                : "raise the limit (ulimit -v \(needed >> 10)), or limit memory by a control group")
+        return isEnough
     }
 
     /// Checks the limit on open files.

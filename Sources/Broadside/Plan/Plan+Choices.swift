@@ -100,6 +100,14 @@ struct RunShape: Equatable {
     /// range for the memory of each thread.
     static func addressSpace(reactors: Int) -> UInt64 { (512 + 128 * UInt64(reactors)) << 20 }
 
+    /// Number of threads that a run starts, without those for metrics, traces and hooks: each
+    /// reactor has a thread, and a kernel thread for its ledger's disk.
+    static func threads(reactors: Int) -> Int { 2 * reactors + otherThreads }
+
+    /// Number of threads besides the threads of reactors: name lookup, list, output to stderr and
+    /// stdout, reloading of credentials, telemetry.
+    private static let otherThreads = 6
+
     /// Returns the number of connections. Apple encourages several connections for a large volume.
     /// Four connections are enough for most campaigns.
     private static func chooseConnections(_ options: SendOptions, listByteCount: UInt64) -> Int {

@@ -338,9 +338,8 @@ public enum CampaignRun {
                     + "memory (ulimit -v \(space >> 10)), or limit memory by a control group",
                 exitCode: ExitCode.failure)
         }
-        // Each reactor has a thread, and a kernel thread for its ledger's disk.
         try WorkerThread.checkThatSystemGives(
-            2 * plan.shape.reactors + Self.otherThreads + (try metricsThreads(plan))
+            RunShape.threads(reactors: plan.shape.reactors) + (try metricsThreads(plan))
                 + (plan.options.traceFrames == nil ? 0 : 1) + (plan.options.hook == nil ? 0 : 1))
         do {
             try ReactorThread.tryRings(plan.shape.reactors)
@@ -354,8 +353,4 @@ public enum CampaignRun {
         guard let metrics = plan.options.metrics else { return 0 }
         return try MetricsOutlet.address(metrics) == nil ? 1 : 2
     }
-
-    /// Number of threads besides the threads of reactors and metrics: name lookup, list, output to
-    /// stderr and stdout, reloading of credentials, telemetry.
-    private static var otherThreads: Int { 6 }
 }

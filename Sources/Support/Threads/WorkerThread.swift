@@ -30,11 +30,11 @@ package final class WorkerThread: @unchecked Sendable {
     /// Starts a thread, which works for the same hosted run as the calling thread.
     ///
     /// - Parameters:
-    ///   - option: The option that determines the number of threads; named in the error.
+    ///   - option: The option that determines the number of threads; named in the error. Nil: none.
     ///   - run: The closure to run.
     /// - Throws: If the system provides no more threads (exit code 1).
     package init(
-        fewer option: String = "reactors", _ run: @escaping @Sendable () -> Void
+        fewer option: String? = "reactors", _ run: @escaping @Sendable () -> Void
     ) throws(BroadsideError) {
         let work: @Sendable () -> Void
         if let host = HostedRun.current {
@@ -62,7 +62,7 @@ package final class WorkerThread: @unchecked Sendable {
                 addressSpace: SystemCall.addressSpaceLimit, data: SystemCall.dataLimit)
             throw BroadsideError(
                 "a thread can't be started: \(describe(errno: error)): raise the limit on "
-                    + "\(limits), or use fewer --\(option)", exitCode: 1)
+                    + limits + (option.map { ", or use fewer --\($0)" } ?? ""), exitCode: 1)
         }
     }
 
@@ -89,15 +89,21 @@ package final class WorkerThread: @unchecked Sendable {
     /// Starts and ends the given number of threads simultaneously, so that a shortage is detected
     /// before a run instead of during it.
     ///
+    /// - Parameter option: The option that determines the number of threads; named in the error.
+    ///   Nil: none.
     /// - Throws: If the system provides fewer threads (exit code 1).
-    package static func checkThatSystemGives(_ count: Int) throws(BroadsideError) {
+    package static func checkThatSystemGives(
+        _ count: Int, fewer option: String? = "reactors"
+    ) throws(BroadsideError) {
         let gate = BoundedQueue<Void>(limit: 1)
         var threads: [WorkerThread] = []
         defer {
             gate.close()
             for thread in threads { thread.joinAndRelease() }
         }
-        for _ in 0..<count { threads.append(try WorkerThread { _ = gate.take() }) }
+        for _ in 0..<count {
+            threads.append(try WorkerThread(fewer: option) { _ = gate.take() })
+        }
     }
 
     /// Waits until the thread has ended and the kernel has released it. A join alone returns
