@@ -210,6 +210,7 @@ struct ResourceLimitTests {
         arguments: [
             (426, "io_uring_enter is forbidden here (Operation not permitted): allow io_uring_"),
             (427, "io_uring_register is forbidden here (Operation not permitted): allow io_"),
+            (435, "a thread can't be started: Operation not permitted: allow clone3 and clone in"),
         ])
     func `send and doctor name a system call that a container forbids, before a run begins`(
         systemCall: Int, message: String

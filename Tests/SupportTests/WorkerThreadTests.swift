@@ -36,6 +36,14 @@ import Testing
                 == "memory (ulimit -v, ulimit -d, LimitDATA= in a unit) or on \(processes)")
     }
 
+    @Test func `A thread that a seccomp profile forbids is blamed on no limit`() {
+        let forbidden = WorkerThread.advice(errno: EPERM, fewer: "reactors")
+        #expect(forbidden.contains("allow clone3") && !forbidden.contains("limit"))
+        let limited = WorkerThread.advice(errno: EAGAIN, fewer: "threads")
+        #expect(limited.hasPrefix("raise the limit on ") && limited.hasSuffix("fewer --threads"))
+        #expect(!WorkerThread.advice(errno: EAGAIN, fewer: nil).contains("--"))
+    }
+
     @Test func `A thread that was joined and released is none of the process's any more`() throws {
         for _ in 0..<300 {
             let numbers = BoundedQueue<Int?>(limit: 1)

@@ -58,12 +58,26 @@ package final class WorkerThread: @unchecked Sendable {
         guard error == 0 else {
             unsafe retained.release()
             isJoined = true
-            let limits = Self.limits(
-                addressSpace: SystemCall.addressSpaceLimit, data: SystemCall.dataLimit)
             throw BroadsideError(
-                "a thread can't be started: \(describe(errno: error)): raise the limit on "
-                    + limits + (option.map { ", or use fewer --\($0)" } ?? ""), exitCode: 1)
+                "a thread can't be started: \(describe(errno: error)): "
+                    + Self.advice(errno: error, fewer: option), exitCode: 1)
         }
+    }
+
+    /// Returns what to do if no thread can be started.
+    ///
+    /// - Parameters:
+    ///   - number: The error number that pthread_create(3) returned.
+    ///   - option: The option that determines the number of threads; nil: none.
+    static func advice(errno number: Int32, fewer option: String?) -> String {
+        // Limits cause EAGAIN. After ENOSYS from clone3, the C library uses clone.
+        guard number != EPERM else {
+            return "allow clone3 and clone in the container's seccomp profile, or let it refuse "
+                + "clone3 with ENOSYS"
+        }
+        let limits = Self.limits(
+            addressSpace: SystemCall.addressSpaceLimit, data: SystemCall.dataLimit)
+        return "raise the limit on " + limits + (option.map { ", or use fewer --\($0)" } ?? "")
     }
 
     /// Returns the limits that may keep a thread from starting, for messages.
