@@ -46,8 +46,10 @@ import Testing
         (ENOENT, "another program removed or changed the ledger"),
         (ELOOP, "another program removed or changed the ledger"),
         (EACCES, "the ledger must belong to this user"), (ENOSPC, "free some space on"),
+        (EINVAL, "name a ledger on another file system"),
+        (EPERM, "name a ledger on another file system"),
     ])
-    func `The advice for a directory in use tells a change from a lack of permission`(
+    func `The advice for a directory in use tells changes, permissions and file systems apart`(
         number: Int32, step: String
     ) {
         let advice = FileFailure.message(errno: number, inUsed: "ledger")

@@ -53,6 +53,9 @@ package enum FileFailure: Sendable {
                 errno: number,
                 "another program removed or changed the \(directory) while it was in use: put it back"
             )
+        case EINVAL, EPERM, ENOSYS, EOPNOTSUPP:
+            "\(describe(errno: number)): its file system does not support all operations that a "
+                + "\(directory) needs: name a \(directory) on another file system"
         default: message(errno: number, "the \(directory) must belong to this user")
         }
     }
