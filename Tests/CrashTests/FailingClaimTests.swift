@@ -93,6 +93,22 @@ struct FailingClaimTests {
         #expect(
             resumed.errors.contains("No space left on device: free some space on"),
             "\(resumed.errors)")
+        #expect(!resumed.errors.contains("--resume"), "\(resumed.errors)")
+        #expect(try campaign.send(to: server.endpoint, ["--resume"]).exitCode == 0)
+        #expect(try server.finish().count == 600)
+    }
+
+    @Test func `If a full disk ends a start that has begun the ledger, the message names --resume`()
+        throws
+    {
+        let stopped = try campaign.send(
+            to: server.endpoint, environment: failing("open \(ENOSPC) .epoch.new", atOnce: true))
+        #expect(stopped.exitCode == 5, "\(stopped.errors)")
+        #expect(
+            stopped.errors.contains("free some space on")
+                && stopped.errors.contains("so the next start needs --resume"),
+            "\(stopped.errors)")
+        #expect(try campaign.send(to: server.endpoint).exitCode == 2)
         #expect(try campaign.send(to: server.endpoint, ["--resume"]).exitCode == 0)
         #expect(try server.finish().count == 600)
     }

@@ -204,12 +204,15 @@ public enum CampaignRun {
                 try PreparedRun(checked, directory: directory)
             }
         } catch {
-            if error.exitCode == 3 {
+            guard error.exitCode != ExitCode.rowsRemain else {
                 try Summary.stoppedEarly(directory)?.write(to: options, signals)
-            } else {
-                directory.discardUnlessBegun()
+                throw error
             }
-            throw error
+            let isBegun = directory.discardUnlessBegun()
+            guard isBegun, !options.resumes, error.exitCode == ExitCode.disk else { throw error }
+            var naming = error
+            naming.message += "; the ledger has begun, so the next start needs --resume"
+            throw naming
         }
         let session = prepared.session
         stage.isBegun = session.isFinishedAlready
