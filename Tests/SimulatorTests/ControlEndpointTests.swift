@@ -192,7 +192,10 @@ struct ControlEndpointTests {
         #expect(harness.stop().connections == 1)
     }
 
-    @Test func `A reset restores scenario, devices and channels from the start`() throws {
+    @Test
+    func `A reset restores scenario, devices, channels and counts, but the totals keep all`()
+        throws
+    {
         let folder = Folder()
         let offline = try folder.write("offline", "00ff\n")
         let harness = try harness {
@@ -208,8 +211,14 @@ struct ControlEndpointTests {
         #expect(try ask(harness, "/reset", post: true).status == 200)
         let status = try ask(harness, "/status").object
         #expect(status["scenario"] is NSNull && status["delivered"] as? Int == 0)
+        for name in ["connections", "requests", "accepted"] {
+            #expect(status[name] as? Int == 0, "\(name)")
+        }
         #expect(try push(harness, "00ff") == 200)
         #expect(try ask(harness, "/status").object["stored"] as? Int == 1)
+        let totals = harness.stop()
+        #expect(totals.requests == 2)
+        #expect(totals.devices == DeviceStore.Counts(stored: 1, delivered: 1))
     }
 
     @Test(

@@ -54,6 +54,10 @@ import Testing
         let store = try store(offline: [])
         for _ in 0..<3 { take(store, expiration: 0) }
         #expect(counts(store, at: 1000) == .init(delivered: 3))
+        store.reset()
+        take(store)
+        #expect(counts(store, at: 1000) == .init(delivered: 1))
+        #expect(store.totals(microseconds: 1000 * Self.second) == .init(delivered: 4))
     }
 
     /// Three notifications without a collapse identifier, two with one, one with another, for each

@@ -30,8 +30,10 @@ import Testing
         #expect(take("00ff") == gone && take("00ff") == gone && take("00fe") == nil)
         #expect(take("cd") == .untaken && take("") == nil)
         #expect(take("ef") == Response(status: 431, reason: nil))
-        #expect(replay.counts == .init(replayed: 5, repeated: 1, unknown: 1))
+        let counts = Replay.Counts(replayed: 5, repeated: 1, unknown: 1)
+        #expect(replay.counts == counts && replay.totals == counts)
         replay.restart()
+        #expect(replay.counts == .init() && replay.totals == counts)
         #expect(take("00ff") == busy)
     }
 

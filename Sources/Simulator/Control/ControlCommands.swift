@@ -17,8 +17,9 @@ struct ControlCommands: Sendable {
     private static let receivedDefault: UInt64 = 1000
     /// Maximum number of requests that `wait` can wait for.
     private static let waitCount: UInt64 = 10_000_000
-    /// Maximum time until all threads have dropped their connections, nanoseconds.
-    private static let dropNanoseconds: UInt64 = 2_000_000_000
+    /// Maximum time until all threads have carried out an order, such as to drop their
+    /// connections, nanoseconds.
+    private static let orderNanoseconds: UInt64 = 10_000_000_000
     /// Time between two checks of whether a command can respond, microseconds.
     private static let pauseMicroseconds: UInt32 = 2000
 
@@ -85,10 +86,10 @@ struct ControlCommands: Sendable {
     }
 
     private func status() -> String {
-        let counts = shared.counts
+        let counts = shared.countsSinceRestart
         var line = Self.success
-        line.add("connections", shared.connections)
-        line.add("open_connections", counts.open)
+        line.add("connections", counts.connections)
+        line.add("open_connections", shared.openConnections)
         line.add("requests", counts.requests)
         line.add("accepted", counts.accepted)
         let run = shared.scenario
@@ -204,6 +205,9 @@ struct ControlCommands: Sendable {
         instruments.replay?.restart()
         devices?.reset()
         channels.reset()
+        let order = shared.orderRestart()
+        _ = waitForThreads { shared.isReadyToRestart(order) ? true : nil }
+        shared.restartCounts()
         shared.scenario = scenario.map {
             ScenarioRun($0, now: ClockStart.monotonicNanoseconds())
         }
@@ -268,19 +272,29 @@ struct ControlCommands: Sendable {
                     + DropManner.allCases.map(\.rawValue).joined(separator: ", "))
         }
         let order = shared.orderDrop(manner)
-        let deadline = ClockStart.monotonicNanoseconds() + Self.dropNanoseconds
-        var dropped = shared.dropped(by: order)
-        while dropped == nil, ClockStart.monotonicNanoseconds() < deadline, !shared.isStopping {
-            usleep(Self.pauseMicroseconds)
-            dropped = shared.dropped(by: order)
-        }
-        guard let dropped else {
+        guard let dropped = waitForThreads({ shared.dropped(by: order) }) else {
             throw ControlProblem(
                 .late, "the connections are not dropped yet: check 'status' in a moment")
         }
         var line = Self.success
         line.add("dropped", dropped)
         return line.object
+    }
+
+    /// Waits until all threads have carried out an order.
+    ///
+    /// - Parameter result: Returns the result of the order; nil as long as a thread has not carried
+    ///   it out.
+    /// - Returns: The result; nil if it takes too long.
+    private func waitForThreads<Value>(_ result: () -> Value?) -> Value? {
+        let deadline = ClockStart.monotonicNanoseconds() + Self.orderNanoseconds
+        while true {
+            if let value = result() { return value }
+            guard ClockStart.monotonicNanoseconds() < deadline, !shared.isStopping else {
+                return nil
+            }
+            usleep(Self.pauseMicroseconds)
+        }
     }
 
     // MARK: Devices

@@ -41,6 +41,15 @@ final class DeviceStore: Sendable {
         var discarded: UInt64 = 0
         /// Notifications dropped because of their age, or because the store was full.
         var dropped: UInt64 = 0
+
+        /// Adds the counts of notifications that are no longer kept.
+        fileprivate mutating func addSettled(_ other: Counts) {
+            delivered += other.delivered
+            coalesced += other.coalesced
+            expired += other.expired
+            discarded += other.discarded
+            dropped += other.dropped
+        }
     }
 
     /// The limits on the number of notifications, and on the time for which they are kept.
@@ -58,6 +67,8 @@ final class DeviceStore: Sendable {
         var stored: [[UInt8]: [KeptNotification]] = [:]
         var groups = PowerGroups()
         var counts = Counts()
+        /// Counts of notifications that were no longer kept at the last reset.
+        var earlier = Counts()
         var deliveries: DeliveryLines
         /// Time of the last scan of all devices for expired notifications.
         var sweptMicroseconds: UInt64 = 0
@@ -254,6 +265,7 @@ final class DeviceStore: Sendable {
             state.savingPower = conditions.savingPower
             state.stored = [:]
             state.groups = PowerGroups()
+            state.earlier.addSettled(state.counts)
             state.counts = Counts()
             state.deliveries.flush()
         }
@@ -277,7 +289,14 @@ final class DeviceStore: Sendable {
         return valid.count
     }
 
-    /// Current and cumulative counts.
+    /// The numbers of notifications that are kept now, and the other counts since the start.
+    func totals(microseconds: UInt64) -> Counts {
+        var totals = counts(microseconds: microseconds)
+        totals.addSettled(state.withLock { $0.earlier })
+        return totals
+    }
+
+    /// The numbers of notifications that are kept now, and the other counts since the last reset.
     func counts(microseconds: UInt64) -> Counts {
         state.withLock { state in
             deliverGroups(microseconds, &state)

@@ -33,6 +33,8 @@ final class EndpointWorker {
     /// Number of the last drop order that this worker has carried out. Such an order drops all
     /// connections.
     private var finishedDrop: UInt64 = 0
+    /// Number of the last restart order that this worker has carried out.
+    private var finishedRestart: UInt64 = 0
     /// Time before which no alarm of a connection is due, nanoseconds.
     var nextAlarm: UInt64 = .max
     /// Time at which an outage begins or ends, nanoseconds.
@@ -71,6 +73,7 @@ final class EndpointWorker {
         ring.acceptMultishot(listener, userData: userData(.accept))
         ring.poll(stopDescriptor, userData: userData(.wake))
         finishedDrop = shared.dropOrder.number
+        finishedRestart = shared.restartOrder
         readShared()
         var stopsAt: UInt64?
         while true {
@@ -121,6 +124,12 @@ final class EndpointWorker {
         if drop.number != finishedDrop {
             finishedDrop = drop.number
             shared.finishedDrop(drop.number, connections: dropAll(drop.manner))
+        }
+        let restart = shared.restartOrder
+        if restart != finishedRestart {
+            finishedRestart = restart
+            publish()
+            shared.finishedRestart(restart)
         }
         let run = shared.scenario
         guard context.run !== run else { return }

@@ -257,9 +257,9 @@ public final class ProviderEndpoint: Sendable {
         if let recording = instruments.recording, !recording.finish() {
             totals.recordingFailed = true
         }
-        totals.replay = instruments.replay?.counts
+        totals.replay = instruments.replay?.totals
         if let devices {
-            totals.devices = devices.counts(microseconds: start.microsecondsNow())
+            totals.devices = devices.totals(microseconds: start.microsecondsNow())
             if !devices.finish() { totals.deliveriesFailed = true }
         }
         return totals
@@ -270,7 +270,7 @@ public final class ProviderEndpoint: Sendable {
     public func control(_ command: String) -> String { commands.response(command) }
 
     /// Number of complete requests so far, updated with a short delay.
-    public var requestCount: UInt64 { shared.counts.requests }
+    public var requestCount: UInt64 { shared.totalCounts.requests }
 
     /// Whether a connection had to wait because no more files could be opened.
     public var wasOutOfFiles: Bool { shared.wasOutOfFiles }

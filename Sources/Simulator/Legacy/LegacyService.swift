@@ -187,10 +187,11 @@ final class LegacyService: Sendable {
                 identifier: LegacyContext.identifier(notification.identifier),
                 token: digits.span.rawBytes, response: response,
                 now: ClockStart.monotonicNanoseconds())
+            // Counted first: after `wait`, a reset finds the notification counted.
+            legacy.shared.publish(opened: 0, requests: 1, accepted: isAccepted ? 1 : 0)
             legacy.record(
                 notification, digits: digits, topic: connection.topics.first, response: response,
                 connection: connection.number)
-            legacy.shared.publish(opened: 0, requests: 1, accepted: isAccepted ? 1 : 0)
             guard isAccepted, let topic = connection.topics.first else {
                 scheduleErrorPacket(connection, status: status, notification)
                 return

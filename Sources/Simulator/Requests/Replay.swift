@@ -23,6 +23,12 @@ final class Replay: Sendable {
         var repeated: UInt64 = 0
         /// The requests of tokens that are not in the file.
         var unknown: UInt64 = 0
+
+        mutating func add(_ other: Counts) {
+            replayed += other.replayed
+            repeated += other.repeated
+            unknown += other.unknown
+        }
     }
 
     private struct Sequence {
@@ -39,6 +45,8 @@ final class Replay: Sendable {
     private struct State {
         var sequences: [Device: Sequence]
         var counts = Counts()
+        /// The counts from the start to the last restart.
+        var earlier = Counts()
     }
 
     private let state: Mutex<State>
@@ -74,15 +82,26 @@ final class Replay: Sendable {
         }
     }
 
-    /// Starts again at the first line of each token.
+    /// Starts again at the first line of each token, and with counts of 0.
     func restart() {
         state.withLock { state in
             for device in state.sequences.keys { state.sequences[device]?.next = 0 }
+            state.earlier.add(state.counts)
+            state.counts = Counts()
         }
     }
 
-    /// The counts so far.
+    /// The counts since the last restart.
     var counts: Counts { state.withLock { $0.counts } }
+
+    /// The counts since the start.
+    var totals: Counts {
+        state.withLock { state in
+            var totals = state.earlier
+            totals.add(state.counts)
+            return totals
+        }
+    }
 
     // MARK: File
 

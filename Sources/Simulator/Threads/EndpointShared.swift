@@ -21,6 +21,7 @@ final class EndpointShared: Sendable {
     private let requests = Atomic<UInt64>(0)
     private let accepted = Atomic<UInt64>(0)
     private let drops = Mutex(Drops())
+    private let restart = Mutex(Restart())
     private let outOfFiles = Atomic<Bool>(false)
 
     /// The last order to drop all connections, and how far the threads have carried it out.
@@ -28,6 +29,22 @@ final class EndpointShared: Sendable {
         var order = (number: UInt64(0), manner: DropManner.goAway)
         var threadsDone = 0
         var connections = 0
+    }
+
+    /// Counts of connections and requests.
+    struct Counts {
+        var connections: UInt64 = 0
+        var requests: UInt64 = 0
+        /// Accepted requests.
+        var accepted: UInt64 = 0
+    }
+
+    /// The last order to restart the counts, and how many threads have carried it out.
+    private struct Restart {
+        var number: UInt64 = 0
+        var threadsDone = 0
+        /// Counts that belong to the time before the restart.
+        var earlier = Counts()
     }
 
     init(scenario: ScenarioRun?) {
@@ -38,9 +55,6 @@ final class EndpointShared: Sendable {
     func nextConnection() -> UInt64 {
         connectionCount.wrappingAdd(1, ordering: .relaxed).newValue
     }
-
-    /// Total number of connections.
-    var connections: UInt64 { connectionCount.load(ordering: .relaxed) }
 
     /// Whether a connection could not be accepted because no more files could be opened.
     var wasOutOfFiles: Bool { outOfFiles.load(ordering: .relaxed) }
@@ -106,20 +120,67 @@ final class EndpointShared: Sendable {
         }
     }
 
+    /// The number of the last order to restart the counts.
+    var restartOrder: UInt64 { restart.withLock { $0.number } }
+
+    /// Orders all threads to publish their counts, so that none of them publishes requests of
+    /// earlier clients after the restart. Returns the number of the order.
+    func orderRestart() -> UInt64 {
+        let number = restart.withLock { restart in
+            restart.number += 1
+            restart.threadsDone = 0
+            return restart.number
+        }
+        wake()
+        return number
+    }
+
+    /// Reports that a thread has published its counts.
+    func finishedRestart(_ number: UInt64) {
+        restart.withLock { restart in
+            assert(number <= restart.number, "an order is given before it is carried out")
+            if restart.number == number { restart.threadsDone += 1 }
+        }
+    }
+
+    /// Whether all threads have carried out an order, or another one has replaced it.
+    func isReadyToRestart(_ number: UInt64) -> Bool {
+        let threads = threads.withLock { $0.count }
+        return restart.withLock { $0.number != number || $0.threadsDone >= threads }
+    }
+
+    /// Restarts `countsSinceRestart` at 0.
+    func restartCounts() {
+        let counts = totalCounts
+        restart.withLock { $0.earlier = counts }
+    }
+
+    /// The counts since the last restart. They lag by at most one event-loop iteration.
+    var countsSinceRestart: Counts {
+        let earlier = restart.withLock { $0.earlier }
+        let total = totalCounts
+        return Counts(
+            connections: total.connections - earlier.connections,
+            requests: total.requests - earlier.requests,
+            accepted: total.accepted - earlier.accepted)
+    }
+
+    /// The counts since the start. They lag by at most one event-loop iteration.
+    var totalCounts: Counts {
+        Counts(
+            connections: connectionCount.load(ordering: .relaxed),
+            requests: requests.load(ordering: .relaxed),
+            accepted: accepted.load(ordering: .relaxed))
+    }
+
+    /// Current number of open connections. It lags by at most one event-loop iteration.
+    var openConnections: Int { open.load(ordering: .relaxed) }
+
     /// Adds a thread's counts since its last call: the change in its open connections, its requests
     /// and its accepted requests.
     func publish(opened: Int, requests more: UInt64, accepted moreAccepted: UInt64) {
         open.wrappingAdd(opened, ordering: .relaxed)
         requests.wrappingAdd(more, ordering: .relaxed)
         accepted.wrappingAdd(moreAccepted, ordering: .relaxed)
-    }
-
-    /// Current number of open connections, and total number of requests and of accepted requests.
-    /// These numbers lag by at most one event-loop iteration.
-    var counts: (open: Int, requests: UInt64, accepted: UInt64) {
-        (
-            open.load(ordering: .relaxed), requests.load(ordering: .relaxed),
-            accepted.load(ordering: .relaxed)
-        )
     }
 }
