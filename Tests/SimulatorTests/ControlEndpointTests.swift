@@ -278,6 +278,24 @@ struct ControlEndpointTests {
         #expect(harness.endpoint.control("received").contains("--keep-requests"))
     }
 
+    @Test func `A channel's ID may be copied into a query as it is, with its plus signs`() throws {
+        let harness = try harness()
+        let authorization = try harness.providerToken()
+        // Each ID is random, and more than a quarter of them have a plus sign.
+        var channel = ""
+        for _ in 0..<300 where !channel.contains("+") {
+            let created = try harness.curl(
+                "/1/apps/\(harness.state.topic)/channels", authorization: authorization, topic: nil,
+                body: "{\"message-storage-policy\":1,\"push-type\":\"LiveActivity\"}")
+            channel = try #require(created.headers["apns-channel-id"])
+        }
+        #expect(channel.contains("+"))
+        for command in ["subscribe", "unsubscribe"] {
+            let asked = try ask(harness, "/\(command)?channel=\(channel)&token=00fe", post: true)
+            #expect(asked.status == 200, "\(channel): \(asked.object)")
+        }
+    }
+
     /// The form of a channel's ID: Base64, which has slashes and equals signs.
     @Test func `A channel's ID may be a word of a line and a parameter of a query`() throws {
         let harness = try harness()

@@ -330,7 +330,10 @@ struct ControlCommands: Sendable {
         _ request: ControlRequest, _ isSubscribed: Bool
     ) throws(ControlProblem) -> String {
         let token = try Self.token(request)
-        let channel = Array((request.arguments["channel"] ?? "").utf8)
+        // An ID may have `+`, which stands for a blank in the query of a URL. No ID has a blank.
+        let blank = UInt8(ascii: " ")
+        let channel = (request.arguments["channel"] ?? "").utf8
+            .map { $0 == blank ? UInt8(ascii: "+") : $0 }
         if let problem = channels.setSubscribed(token, to: channel, isSubscribed) {
             throw ControlProblem(.invalid, problem)
         }
