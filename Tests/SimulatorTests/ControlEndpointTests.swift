@@ -278,6 +278,23 @@ struct ControlEndpointTests {
         #expect(harness.endpoint.control("received").contains("--keep-requests"))
     }
 
+    @Test func `A request without apns-topic has the topic of the certificate`() throws {
+        let harness = try harness()
+        for (name, topic) in [("client-single", nil), ("client", nil), ("client", "com.example.x")]
+            as [(String, String?)]
+        {
+            let certificate = harness.state.file("\(name).pem")
+            _ = try harness.curl(
+                authorization: nil, topic: topic,
+                more: ["--cert", certificate, "--key", harness.state.file("\(name).key")])
+        }
+        let received = rows(try ask(harness, "/received").object)
+        let topics = received.map { $0["topic"] as? String }
+        #expect(topics == [harness.state.topic, nil, "com.example.x"])
+        let selected = try ask(harness, "/received?topic=\(harness.state.topic)").object
+        #expect(rows(selected).count == 1)
+    }
+
     @Test func `A channel's ID may be copied into a query as it is, with its plus signs`() throws {
         let harness = try harness()
         let authorization = try harness.providerToken()

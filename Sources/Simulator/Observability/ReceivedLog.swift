@@ -168,8 +168,12 @@ struct ReceivedRequest: Sendable {
     var body: [UInt8] = []
     var bodyCount = 0
 
-    /// The `apns-topic` header; on the legacy gateway, the topic of the client's certificate.
-    var topic: String? { gateway.map(\.topic) ?? value("apns-topic") }
+    /// The only topic of the client's certificate; nil if there is no certificate, or it has
+    /// several topics.
+    var certificateTopic: String?
+
+    /// The `apns-topic` header or, without it, the topic of the client's certificate.
+    var topic: String? { gateway.map(\.topic) ?? value("apns-topic") ?? certificateTopic }
 
     /// Number of bytes that count towards `bytesLimit`.
     var byteCount: Int {

@@ -34,6 +34,8 @@ struct TopicTable: Sendable {
     private var entries: [Entry] = []
     /// The topic for requests that name no topic; nil if a topic is mandatory.
     private let fallback: [UInt8]?
+    /// The same topic, as text.
+    let fallbackText: String?
     private let isFallbackForVoIP: Bool
     private let voipSuffix = Array(PushType.voip.topicSuffix!.utf8)
 
@@ -46,6 +48,7 @@ struct TopicTable: Sendable {
     ///   - further: Bundle IDs of further apps.
     init(app: String, otherApp: String, further: [String] = []) {
         fallback = nil
+        fallbackText = nil
         isFallbackForVoIP = false
         for (bundle, isOther) in [(app, false), (otherApp, true)] + further.map({ ($0, false) }) {
             var suffixes = [""]
@@ -58,7 +61,8 @@ struct TopicTable: Sendable {
 
     /// Creates the topics of a certificate; with nil, no topic is permitted.
     init(_ scope: CertificateScope?) {
-        fallback = scope?.onlyTopic.map { Array($0.utf8) }
+        fallbackText = scope?.onlyTopic
+        fallback = fallbackText.map { Array($0.utf8) }
         isFallbackForVoIP = scope?.onlyTopic?.hasSuffix(PushType.voip.topicSuffix!) ?? false
         for topic in scope?.topics ?? [] { append(topic, isOfOtherApp: false) }
     }

@@ -63,6 +63,7 @@ extension ServerSession {
             beganChannelRequest(stream)
             return
         }
+        streams[stream].received?.certificateTopic = topics.fallbackText
         if head.isTooLarge {
             streams[stream].verdict = Verdict(early: Response(status: 431, reason: nil))
         } else {
