@@ -508,7 +508,40 @@ struct LocalTimeTests {
             #expect(stopped.exitCode == 3, "\(stopped.errors)")
         }
         #expect(try campaign.statistics().remaining == 1)
+        // On the next day at 09:00 UTC, clocks in Honolulu show 23:00.
+        let quiet = ["--quiet", "22:00-08:00", "--resume"]
+        let wave = "waves        2027-06-16 18:00 UTC: 1 row in Pacific/Honolulu\n"
+        let planned = try Self.start(
+            campaign, simulation, at: "2027-06-16 09:00:00", quiet + ["--dry-run"]
+        ).wait()
+        #expect(planned.exitCode == 0 && planned.output.contains(wave), "\(planned.output)")
+        let waiting = try Self.start(
+            campaign, simulation, at: "2027-06-16 09:00:00", quiet)
+        try Self.checkNextWave(
+            waiting, campaign, ["3", "3", "2027-06-16T18:00:00Z", "1"], plan: wave)
         try simulation.stop()
+    }
+
+    /// Checks what a run that waits says of its next wave, and stops the run.
+    ///
+    /// - Parameter expected: Number of waves, number of the next one, its time and its rows.
+    private static func checkNextWave(
+        _ waiting: Subprocess, _ campaign: Campaign, _ expected: [String], plan: String
+    ) throws {
+        let keys = ["count", "next", "next_at", "next_rows"]
+        var found: [String] = []
+        try waiting.wait {
+            let status = try Broadside.run(
+                ["status", "--json", campaign.ledger], in: campaign.directory)
+            let json = try JSONSerialization.jsonObject(with: Data(status.output.utf8))
+            let run = (json as? [String: Any])?["waves"] as? [String: Any]
+            found = keys.map { key in run.map { "\($0[key] ?? "-")" } ?? "-" }
+            return found[0] != "-"
+        }
+        #expect(found == expected)
+        waiting.send(signal: SIGTERM)
+        let stopped = try waiting.wait(limit: 60)
+        #expect(stopped.exitCode == 3 && stopped.errors.contains(plan), "\(stopped.errors)")
     }
 
     @Test

@@ -122,6 +122,44 @@ import Testing
         #expect(try found.numbers(of: 0..<10) == [0, 2, 0, 0, 2, 0, 0, 2])
     }
 
+    /// A ledger in which a run reserved rows 1 to 3, and settled rows 1 and 3.
+    private func index() throws -> LedgerIndex {
+        var writer = LedgerWriter(campaign: 7, epoch: 1, reactor: 0, keepsTokens: true)
+        writer.reserve(
+            ChunkReservation(
+                firstRow: 1, rowCount: 3, byteOffset: 100, byteCount: 300, firstLine: 3,
+                lineCount: 3, hash: 0, reopens: []), nowMilliseconds: 1_790_000_000_000)
+        writer.accepted(
+            row: 1, fingerprint: 1, attempts: 1, nowMilliseconds: 1_790_000_000_000)
+        let token: [UInt8] = []
+        writer.settled(
+            row: 3, state: .failed, status: 0, reason: 7, attempts: 1, token: token.span.bytes,
+            tokenIsText: false, nowMilliseconds: 1_790_000_000_000)
+        var bytes: [UInt8] = []
+        while let (pending, _) = writer.nextWrite() {
+            bytes.append(contentsOf: pending)
+            writer.writeCompleted(pending.count)
+        }
+        return try LedgerIndex(
+            segments: [LedgerSegment(epoch: 1, reactor: 0, bytes: LedgerMemory(bytes))],
+            campaign: 7, rows: CampaignRows())
+    }
+
+    @Test func `The rows of each zone that are left are those that the next run sends`() throws {
+        let list = try list(["Zone/A", "Zone/A", "Zone/B", "Zone/B", "unknown", "Zone/C"])
+        let found = try zones(list)
+        func left(
+            _ lostRows: LostResponsePolicy, _ reopens: ReopenedStates = []
+        ) throws -> [UInt64] {
+            try found.rowCounts(
+                ResumePlan(index: try index(), lostRows: lostRows, reopens: reopens))
+        }
+        // Row 2 is in doubt.
+        #expect(try left(.record) == [1, 0, 1])
+        #expect(try left(.resend) == [1, 1, 1])
+        #expect(try left(.resend, [.failed]) == [1, 2, 1])
+    }
+
     /// Passes over a list in which each zone is due once hand out each row once.
     @Test(arguments: [1, 7, 100, 5_000])
     func `Passes hand out each row once, when its zone is due`(rowLimit: Int) throws {

@@ -18,6 +18,14 @@ package struct WavePlan: Sendable {
     /// The waves as decided at the first start, in order. The first wave may consist of rows that
     /// are sent at once.
     package let waves: [Wave]
+    /// Number of rows of each zone that are left to be sent.
+    private var left: [UInt64]
+    /// Rows that are due at this time are sent at once: the first start or the start of a resume,
+    /// or the time at which quiet hours interrupted the run.
+    private var start: UInt64
+    /// The waves in which the rows that are left are sent, in order. Quiet hours may have delayed
+    /// them since the first start.
+    private(set) var coming: [Wave]
 
     /// Finds the zones of all rows.
     ///
@@ -49,23 +57,55 @@ package struct WavePlan: Sendable {
         self.rules = rules
         self.schedule = schedule
         instants = rules.map { schedule.instant(in: $0) }
-        waves = Self.waves(zones, rules, instants, startedAt: schedule.startedAt)
+        (left, start) = (zones.zones.map(\.rows), schedule.startedAt)
+        waves = Self.waves(zones, rules, instants, rows: left, from: start)
+        coming = waves
     }
 
+    /// Plans the waves of a run that continues the campaign now.
+    ///
+    /// - Parameter left: Number of rows of each zone that are left; nil: all rows of `zones`.
+    mutating func resume(at now: UInt64, left: [UInt64]? = nil) {
+        assert(left?.count ?? zones.zones.count == zones.zones.count, "each zone has its rows")
+        if let left { self.left = left }
+        start = now
+        plan(at: now)
+    }
+
+    /// Plans the waves to come again, because quiet hours may have begun since the start.
+    mutating func plan(at now: UInt64) {
+        let times = instants.indices.map { zone -> DeliverySchedule.Instant in
+            guard case .at(let instant) = instants[zone], let due = dueTime(zone, now: now) else {
+                return .missed
+            }
+            return .at(max(due > now ? due : instant, start))
+        }
+        coming = Self.waves(zones, rules, times, rows: left, from: start)
+    }
+
+    /// The waves that earlier runs have sent, in order.
+    var earlier: [Wave] {
+        let rows = zip(zones.zones, left).map { $0.rows - min($0.rows, $1) }
+        return Self.waves(zones, rules, instants, rows: rows, from: schedule.startedAt)
+    }
+
+    /// - Parameters:
+    ///   - times: Time at which each zone's rows are sent.
+    ///   - rows: Number of rows of each zone.
+    ///   - start: Rows of this time are sent at once.
     private static func waves(
-        _ zones: RowZones, _ rules: [TimeZoneRules], _ instants: [DeliverySchedule.Instant],
-        startedAt: UInt64
+        _ zones: RowZones, _ rules: [TimeZoneRules], _ times: [DeliverySchedule.Instant],
+        rows: [UInt64], from start: UInt64
     ) -> [Wave] {
         var waves: [UInt64: Wave] = [:]
-        for (number, zone) in zones.zones.enumerated() where zone.rows > 0 {
-            guard case .at(let time) = instants[number] else { continue }
+        for (number, zone) in zones.zones.enumerated() where rows[number] > 0 {
+            guard case .at(let time) = times[number] else { continue }
             let empty = Wave(
-                atMilliseconds: time, isAtOnce: time <= startedAt,
+                atMilliseconds: time, isAtOnce: time <= start,
                 localText: localText(time, in: rules[number]))
-            waves[time, default: empty].add(zone.name, rows: zone.rows)
+            waves[time, default: empty].add(zone.name, rows: rows[number])
         }
-        assert(
-            waves.values.allSatisfy { $0.atMilliseconds >= startedAt }, "no wave was due earlier")
+        assert(waves.values.allSatisfy { $0.atMilliseconds >= start }, "no wave was due earlier")
         return waves.values.sorted { $0.atMilliseconds < $1.atMilliseconds }
     }
 
@@ -171,12 +211,12 @@ package struct WavePlan: Sendable {
     ///   - deadline: Nanoseconds from the first start; nil: none.
     ///   - expiration: Expiration of the notifications; nil: none.
     func planLines(deadline: UInt64?, expiration: Expiration? = nil) -> [String] {
-        let progress = progress(at: 0, isWaiting: false)
-        var lines = progress.lines.enumerated().map { index, line in
+        var lines = Wave.lines(coming).enumerated().map { index, line in
             (index == 0 ? "waves        " : "             ") + line
         }
-        if let time = schedule.deliverAt, waves.first?.isAtOnce == true {
-            lines[0] += ": \(time.text) has passed there (--late)"
+        if let time = schedule.deliverAt, let first = coming.first, first.isAtOnce {
+            let isLate = waves.first.map { $0.isAtOnce && $0.hasZones(of: first) } ?? false
+            lines[0] += ": \(time.text) has passed there\(isLate ? " (--late)" : "")"
         }
         if zones.unnamedRows > 0 {
             lines.append(
@@ -194,14 +234,12 @@ package struct WavePlan: Sendable {
                 "             no zone: \(rows) an unknown zone, the first on line \(first.line) "
                     + "('\(first.text)')")
         }
-        if let deadline {
-            let rows = rows(dueFrom: schedule.startedAt + deadline / millisecond)
-            if rows > 0 {
-                lines.append(
-                    "             \(grouped(rows)) rows are due after --deadline, and remain")
-            }
+        let unsent = rows(dueFrom: end(deadline))
+        if unsent > 0 {
+            lines.append(
+                "             \(grouped(unsent)) rows are due after --deadline, and remain")
         }
-        let expired = expiredRows(expiration)
+        let expired = expiredRows(expiration, deadline: deadline)
         if expired > 0 {
             lines.append(
                 "             \(grouped(expired)) rows are due after --expiration: APNs tries to "
@@ -210,28 +248,54 @@ package struct WavePlan: Sendable {
         return lines
     }
 
-    /// Number of rows that are due at a time or later.
-    private func rows(dueFrom time: UInt64) -> UInt64 {
-        waves.filter { $0.atMilliseconds >= time }.reduce(0) { $0 + $1.rows }
+    /// Number of rows that are left and due from a time on, until another time.
+    private func rows(dueFrom time: UInt64, until end: UInt64 = .max) -> UInt64 {
+        coming.filter { $0.atMilliseconds >= time && $0.atMilliseconds < end }
+            .reduce(0) { $0 + $1.rows }
     }
 
-    /// Number of rows whose notification has already expired when it is due. With an expiration of
-    /// 0, APNs stores no notification, so the number is 0.
-    private func expiredRows(_ expiration: Expiration?) -> UInt64 {
-        guard let expiration, expiration.fixedUnixSeconds != 0 else { return 0 }
+    /// Time at which the campaign stops sending, milliseconds since 1970.
+    ///
+    /// - Parameter deadline: Nanoseconds from the first start; nil: none.
+    private func end(_ deadline: UInt64?) -> UInt64 {
+        guard let deadline else { return .max }
+        let (time, isFar) = schedule.startedAt.addingReportingOverflow(deadline / millisecond)
+        return isFar ? .max : time
+    }
+
+    /// Time at which the notifications expire, milliseconds since 1970. With an expiration of 0,
+    /// APNs stores no notification, so none expires.
+    private func end(_ expiration: Expiration?) -> UInt64 {
+        guard let expiration, expiration.fixedUnixSeconds != 0 else { return .max }
         let seconds = expiration.unixSeconds(startUnixSeconds: schedule.startedAt / 1_000)
         let (time, isFar) = seconds.multipliedReportingOverflow(by: 1_000)
-        return isFar ? 0 : rows(dueFrom: time)
+        return isFar ? .max : time
+    }
+
+    /// Number of rows that are sent although their notification has expired when they are due.
+    private func expiredRows(_ expiration: Expiration?, deadline: UInt64?) -> UInt64 {
+        rows(dueFrom: end(expiration), until: end(deadline))
     }
 
     /// Warning about rows that are due when their notification has expired; nil if there are none.
-    func expirationWarning(_ expiration: Expiration?) -> String? {
-        let rows = expiredRows(expiration)
-        guard rows > 0, let expiration, let last = waves.last else { return nil }
+    ///
+    /// - Parameter deadline: Nanoseconds from the first start; nil: none.
+    func expirationWarning(_ expiration: Expiration?, deadline: UInt64?) -> String? {
+        let rows = expiredRows(expiration, deadline: deadline)
+        guard rows > 0, let expiration, let last = coming.last else { return nil }
         return "broadside: warning: --expiration \(expiration.text) ends before "
             + "\(grouped(rows)) rows are due, so APNs tries to deliver each of these notifications "
-            + "only once, and stores none for devices that are offline: write a time after "
-            + last.timeText
+            + "only once, and stores none for devices that are offline: "
+            + (start == schedule.startedAt
+                ? "write a time after \(last.timeText)"
+                : "a resume can't change it, but with --deadline it leaves such rows unsent")
+    }
+
+    /// Warning for a resume about rows that are due when their notification has expired; nil if
+    /// there are none. If the expiration has passed, another warning says so.
+    func resumeWarning(_ options: SendOptions) -> String? {
+        guard end(options.expiration) > start else { return nil }
+        return expirationWarning(options.expiration, deadline: options.deadline)
     }
 
     /// Text about rows whose zone is unknown, perhaps misspelled; nil if there are none.
@@ -258,7 +322,9 @@ package struct WavePlan: Sendable {
                     + "--deliver-at to send now")
         }
         if let warning = nightWarning(send) { standardErrorLine(warning) }
-        if let warning = expirationWarning(send.expiration) { standardErrorLine(warning) }
+        if let warning = expirationWarning(send.expiration, deadline: send.deadline) {
+            standardErrorLine(warning)
+        }
         if let warning = capWarning(send.cap) { standardErrorLine(warning) }
         guard let text = misnamedText, let column = options.zoneColumn,
             let zone = options.zoneDefault
@@ -323,18 +389,9 @@ package struct WavePlan: Sendable {
             + "own earlier notifications: \(remedy)"
     }
 
-    /// Progress through the waves at a time.
-    func progress(at now: UInt64, isWaiting: Bool) -> WaveProgress {
-        let begun = waves.prefix { $0.atMilliseconds <= now }.count
-        return WaveProgress(
-            waves: waves, current: begun > 0 ? begun - 1 : nil,
-            next: begun < waves.count ? begun : nil, isWaiting: isWaiting,
-            quietAtMilliseconds: quietStart(now))
-    }
-
     /// Time from which quiet hours may delay rows; nil: never. They may delay rows from now on if
     /// some rows wait for their end, or if waves follow that may meet other quiet hours.
-    private func quietStart(_ now: UInt64) -> UInt64? {
+    func quietStart(_ now: UInt64) -> UInt64? {
         guard schedule.quiet != nil else { return nil }
         return next(after: now) == nil ? nextQuiet(after: now) : now
     }

@@ -247,9 +247,15 @@ public enum CampaignRun {
                 // Rows that this process settled as failed or unknown are not sent again.
                 plan.reopenedSince = plan.reopenedSince ?? prepared.session.epoch
                 let (nextPlan, previous) = (plan, prepared)
-                prepared = try signals.prepare { () throws(BroadsideError) in
-                    try PreparedRun(nextPlan, checked, after: previous, directory: directory)
+                let zones = passes.unplannedZones
+                let left: [UInt64]?
+                (prepared, left) = try signals.prepare { () throws(BroadsideError) in
+                    let next = try PreparedRun(
+                        nextPlan, checked, after: previous, directory: directory)
+                    guard let zones else { return (next, nil) }
+                    return (next, try next.session.rowsLeft(of: zones))
                 }
+                if let left { planWaves(passes, rowsLeft: left, plan.options) }
             }
         } catch {
             if let hook, passes.isStartReported, !hook.isFinished {
@@ -269,6 +275,19 @@ public enum CampaignRun {
         }
     }
 
+    /// Plans the waves of rows that quiet hours have interrupted. Warns if the notifications expire
+    /// before that.
+    private static func planWaves(
+        _ passes: RunPasses, rowsLeft left: [UInt64], _ options: SendOptions
+    ) {
+        passes.plan(left: left)
+        if let warning = passes.waves?.expirationWarning(
+            options.expiration, deadline: options.deadline)
+        {
+            standardErrorLine(warning)
+        }
+    }
+
     /// Asks a person at a terminal to confirm a run against Apple's production by typing the number
     /// of devices, so that a wrong list is noticed.
     private static func confirm(_ run: CheckedRun) throws(BroadsideError) {
@@ -280,8 +299,9 @@ public enum CampaignRun {
         let alert = AlertText(plan, firstRow: try run.rows.first())
         standardError(
             plan.description(
-                of: list, size: size, alert: alert, waves: try run.rows.waves(),
-                for: STDERR_FILENO))
+                of: list, size: size, alert: alert,
+                // The waves of a resume are known once its ledger is locked.
+                waves: run.isBegun ? nil : try run.rows.waves(), for: STDERR_FILENO))
         if plan.options.resumes {
             standardError("this run continues the ledger: settled rows are not sent again")
         }

@@ -96,11 +96,13 @@ enum DryRun {
                 ledger, plan, list: list, skips: run.skips, rows: run.rows)
         }
         let selection = try run.rows.selection()
-        let waves: WavePlan?
+        var waves: WavePlan?
         if let earlier {
             waves = try WavePlan(
                 plan.options.delivery, list, selection, left: earlier.rowsLeft(),
                 startedAt: earlier.startedAtMilliseconds)
+            waves?.resume(at: Clock.now().wallMilliseconds)
+            if let warning = waves?.resumeWarning(plan.options) { standardErrorLine(warning) }
         } else {
             waves = try run.rows.waves()
             try waves?.check(plan.options)

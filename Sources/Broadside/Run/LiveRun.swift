@@ -103,7 +103,7 @@ struct LiveRun {
         let planText = shownSize.map { size in
             plan.description(
                 of: list, size: size, ahead: ahead(of: size), alert: prepared.alert,
-                waves: prepared.waves,
+                waves: passes.waves,
                 for: STDERR_FILENO)
         }
         if let planText, passes.endedCount == 0 {

@@ -54,12 +54,15 @@ struct PreparedRun {
     ) throws(BroadsideError) -> WavePlan? {
         let (plan, list) = (run.plan, run.list)
         guard
-            let waves = try WavePlan(
+            var waves = try WavePlan(
                 plan.options.delivery, list, selection,
                 startedAt: session.manifest.firstStartedAtMilliseconds)
         else { return nil }
         if session.isResumed {
             list.warn(of: waves.zones.headers, isBegun: true)
+            waves.resume(
+                at: Clock.now().wallMilliseconds, left: try session.rowsLeft(of: waves.zones))
+            if let warning = waves.resumeWarning(plan.options) { standardErrorLine(warning) }
         } else {
             if let refusal = list.refusal(of: waves.zones.headers) { throw refusal }
             // The zones of a part are not checked: it has random rows of a table, and the table

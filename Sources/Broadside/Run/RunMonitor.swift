@@ -156,8 +156,8 @@ final class RunMonitor {
         if now.nanoseconds >= nextSave { save(now) }
     }
 
-    /// Handles the start of a wave that the run has waited for: curves and rates begin at this
-    /// time.
+    /// Handles the start of a pass over the waves that are due. If the run has waited, curves and
+    /// rates begin at this time.
     func beginWave(_ now: Now) {
         assert(!hasEnded, "a wave begins before the reactors end")
         if isWaiting {
@@ -167,9 +167,12 @@ final class RunMonitor {
                 session.surroundings(plan, source: source, passes, now), start: now)
             telemetry.restart(atMilliseconds: now.wallMilliseconds)
         }
-        let progress = passes.progress(now, isWaiting: false)
-        sampler.take(waves: progress)
-        if let text = progress?.currentText { report(RunEvent(.wave, text, now), now) }
+        passes.beginWaves()
+        telemetry.send(waves: passes.sentWaves)
+        sampler.take(waves: passes.progress(now, isWaiting: false))
+        for text in passes.beginnings.compactMap(\.currentText) {
+            report(RunEvent(.wave, text, now), now)
+        }
     }
 
     /// Handles the end of a pass, if another pass follows.

@@ -24,7 +24,16 @@ package final class RunPasses {
     }
 
     /// The waves; nil: all rows are sent in one pass.
-    package let waves: WavePlan?
+    package private(set) var waves: WavePlan?
+    /// The waves that have begun, also in earlier runs, and the waves that have not.
+    private var begunWaves: [Wave]
+    private var comingWaves: [Wave]
+    /// Indexes of the waves that began with this pass.
+    private var newWaves = 0..<0
+    /// Time from which the waves are planned again; nil: the plan is valid.
+    private var replansAt: UInt64?
+    /// Whether the pass also sends rows that the previous pass left.
+    private var hasRest = false
     /// The hook of the run; nil: none.
     let hook: EventHook?
     /// The pass sends the rows that are due at this time, milliseconds since 1970. While the run
@@ -38,8 +47,6 @@ package final class RunPasses {
     private(set) var beginsTooLate = false
     /// Whether the run has written its summary, or has failed to.
     var isSummaryWritten = false
-    /// Index of the latest wave that was reported to the hook.
-    var reportedWave: Int?
     /// Why the pass ends although rows of it remain; nil: it does not.
     package private(set) var earlyEnd: EarlyEnd?
     /// The requests of the operator, in this pass and in earlier ones.
@@ -70,7 +77,11 @@ package final class RunPasses {
     init(
         _ waves: WavePlan?, hook: EventHook?, isDueLeft: Bool, isRowLeft: Bool = true, now: UInt64
     ) {
-        self.waves = waves
+        var present = waves
+        present?.plan(at: now)
+        self.waves = present
+        begunWaves = present?.earlier ?? []
+        comingWaves = present?.coming ?? []
         self.hook = hook
         dueAt = now
         guard let waves, isRowLeft, !isDueLeft || waves.dueRows(at: now) == 0,
@@ -96,7 +107,50 @@ package final class RunPasses {
 
     /// Progress through the waves; nil if there are no waves.
     func progress(_ now: Now, isWaiting: Bool) -> WaveProgress? {
-        waves?.progress(at: isWaiting ? now.wallMilliseconds : dueAt, isWaiting: isWaiting)
+        waves.map { waves in
+            WaveProgress(
+                waves: begunWaves + comingWaves,
+                current: begunWaves.isEmpty ? nil : begunWaves.count - 1,
+                next: comingWaves.isEmpty ? nil : begunWaves.count, isWaiting: isWaiting,
+                quietAtMilliseconds: waves.quietStart(isWaiting ? now.wallMilliseconds : dueAt))
+        }
+    }
+
+    /// Begins the waves that are due in the pass.
+    func beginWaves() {
+        let new = comingWaves.prefix { $0.atMilliseconds <= dueAt }
+        newWaves = begunWaves.count..<begunWaves.count + new.count
+        begunWaves += new
+        comingWaves.removeFirst(new.count)
+    }
+
+    /// Progress through the waves at the beginning of each wave that began with this pass.
+    var beginnings: [WaveProgress] {
+        newWaves.map { wave in
+            WaveProgress(
+                waves: begunWaves + comingWaves, current: wave, next: nil, isWaiting: false)
+        }
+    }
+
+    /// Indexes of the campaign's first waves whose rows are in the waves that began with this pass.
+    var sentWaves: [Int] {
+        let new = begunWaves[newWaves]
+        return (waves?.waves ?? []).indices.filter { index in
+            new.contains { waves?.waves[index].sharesZone(with: $0) ?? false }
+        }
+    }
+
+    /// Zones of the rows, if passes that have ended left rows which are not in the coming waves.
+    var unplannedZones: RowZones? { replansAt == nil ? nil : waves?.zones }
+
+    /// Plans the coming waves again.
+    ///
+    /// - Parameter left: Number of rows of each zone that are left to be sent.
+    func plan(left: [UInt64]) {
+        guard let replansAt else { return }
+        self.replansAt = nil
+        waves?.resume(at: replansAt, left: left)
+        comingWaves = waves?.coming ?? []
     }
 
     /// Time at which the pass has to end, because quiet hours begin; nil: none.
@@ -146,9 +200,13 @@ package final class RunPasses {
         guard let waves else { return nil }
         guard earlyEnd != nil else { return waves.next(after: dueAt) }
         // The other zones of the pass continue at once.
-        let time = max(dueAt + 1, now.wallMilliseconds)
+        let time = endTime(now)
         return waves.dueRows(at: time) > 0 ? time : waves.next(after: time)
     }
+
+    /// Time of the end of a pass that ends early. It is after the pass's own time, also if the
+    /// clock was set back.
+    private func endTime(_ now: Now) -> UInt64 { max(dueAt + 1, now.wallMilliseconds) }
 
     /// Ends the pass and begins the next one.
     package func end(
@@ -159,7 +217,15 @@ package final class RunPasses {
         add(statistics, latency, seconds: seconds)
         requests.end()
         endedCount += 1
+        switch earlyEnd {
+        case .quietHours: replansAt = endTime(now)
+        // The next wave begins now. What is left of this one is counted after it.
+        case .nextWave: replansAt = nil
+        case nil: replansAt = hasRest ? dueAt + 1 : nil
+        }
+        hasRest = earlyEnd == .nextWave
         dueAt = next
+        newWaves = 0..<0
         earlyEnd = nil
     }
 
@@ -179,16 +245,14 @@ package final class RunPasses {
         beginsTooLate = isResumed && endedCount == 0
     }
 
-    /// Reports to the hook that the run sends, and which wave begins.
+    /// Reports to the hook that the run sends, and which waves begin.
     func callHook() {
         guard let hook, !beginsTooLate else { return }
         if !isStartReported { hook.put(.started) }
         isStartReported = true
-        guard let progress = waves?.progress(at: dueAt, isWaiting: false),
-            let current = progress.current, reportedWave.map({ $0 < current }) ?? true
-        else { return }
-        reportedWave = current
-        hook.put(.wave, wave: progress.current(of: progress.waves))
+        for progress in beginnings {
+            hook.put(.wave, wave: progress.current(of: progress.waves))
+        }
     }
 }
 

@@ -350,6 +350,13 @@ final class LedgerSession {
             reopenedSince: plan.reopenedSince)
     }
 
+    /// Returns the number of rows of each zone that this run has yet to send; nil if this is the
+    /// first run, which has to send all of them.
+    func rowsLeft(of zones: RowZones) throws(BroadsideError) -> [UInt64]? {
+        guard let left = resumePlan() else { return nil }
+        return try zones.rowCounts(left)
+    }
+
     /// Records the time zones of the campaign's rows in the manifest, before the first of these rows
     /// is reserved. A resume on a system that lacks one of them is then refused.
     func record(zones names: [String]) throws(BroadsideError) {

@@ -33,6 +33,9 @@ package struct ReportData {
         /// The pauses by the operator, milliseconds since 1970.
         var pauses: [Telemetry.Pause] = []
 
+        /// Indexes of the waves whose rows the run began to send; nil if none did, or if that is
+        /// not recorded.
+        var waves: [Int]?
         /// Latest time at which the run waited for its wave; nil if it sent.
         var waitedUntilMilliseconds: UInt64?
 
@@ -131,7 +134,7 @@ package struct ReportData {
                     start: axis, elapsed: elapsed, outcome: telemetry.outcome(of: epoch),
                     cause: Self.cause(epoch, run),
                     retries: run.flatMap { $0.hasEnd || $0.isSampled ? $0.retries : nil },
-                    pauses: run?.pauses ?? [],
+                    pauses: run?.pauses ?? [], waves: run?.waves,
                     waitedUntilMilliseconds: run?.waitedUntilMilliseconds))
             count(run, bins)
             add(run, bins, elapsed: elapsed, at: axis)

@@ -9,15 +9,15 @@ extension ReportPage {
         let axis = axis
         let runs = runsOfWaves
         let rows = data.waves.indices.map { index in
-            let (wave, own) = (data.waves[index], runs[index])
+            let wave = data.waves[index]
+            let own = runs.filter { $0.wave == index }.map(\.mark)
             let planned = universalTime(wave.atMilliseconds)
             return [
                 "\(index + 1)",
                 wave.isAtOnce
                     ? "at once" : "\(planned.prefix(10)) \(planned.dropFirst(11).prefix(5)) UTC",
                 wave.localText, wave.zones, grouped(wave.rows),
-                own.first.map { axis.text(atMilliseconds: $0.startedAtMilliseconds) }
-                    ?? later(than: index, runs),
+                beginning(of: index, runs, axis),
                 own.isEmpty ? "" : grouped(own.reduce(0) { $0 + $1.accepted }),
                 own.isEmpty ? "" : grouped(own.reduce(0) { $0 + $1.rejected }),
                 own.isEmpty ? "" : grouped(own.reduce(0) { $0 + $1.others }),
@@ -31,8 +31,9 @@ extension ReportPage {
                     "Wave", "Due", "Local time", "Time zones", "Rows", "Began (\(axis.zone.name))",
                     "Accepted", "Rejected", "Others",
                 ], rows, textColumns: [0, 1, 2, 3, 5], isStacked: true)
-            + "<p>The columns Accepted, Rejected and Others count the rows that were settled from "
-            + "the start of this wave to the start of the next.\(more)</p></div>\n"
+            + "<p>The columns Accepted, Rejected and Others count the rows that the runs of this "
+            + "wave settled. A run that sent several waves counts for the last of them.\(more)"
+            + "</p></div>\n"
     }
 
     /// The note about the waves of a merged ledger.
@@ -42,20 +43,31 @@ extension ReportPage {
             + "each original ledger has a table of its waves; the copy here has none.</p></div>\n"
     }
 
-    /// The runs of each wave: the runs that began to send after the wave's time and before the next
-    /// wave's time.
-    private var runsOfWaves: [[ReportData.RunMark]] {
-        var runs = [[ReportData.RunMark]](repeating: [], count: data.waves.count)
-        for run in data.runs where run.accepted + run.rejected + run.others > 0 {
-            let wave = data.waves.lastIndex { $0.atMilliseconds <= run.startedAtMilliseconds }
-            runs[wave ?? 0].append(run)
-        }
-        assert(runs.joined().count <= data.runs.count, "each run is one of one wave at most")
-        return runs
+    /// A run, and the wave to which its rows count: the last one that it sent.
+    private struct RunOfWave {
+        let mark: ReportData.RunMark
+        let wave: Int
     }
 
-    /// Text about a wave without runs of its own: it was sent with the next wave that has runs.
-    private func later(than index: Int, _ runs: [[ReportData.RunMark]]) -> String {
-        runs[index...].firstIndex { !$0.isEmpty }.map { "with wave \($0 + 1)" } ?? "not yet"
+    /// The runs that settled rows. If it is not recorded which wave a run sent, that is the latest
+    /// wave whose time had come.
+    private var runsOfWaves: [RunOfWave] {
+        data.runs.filter { $0.accepted + $0.rejected + $0.others > 0 }.map { run in
+            let sent = run.waves?.last { data.waves.indices.contains($0) }
+            let due = data.waves.lastIndex { $0.atMilliseconds <= run.startedAtMilliseconds }
+            return RunOfWave(mark: run, wave: sent ?? due ?? 0)
+        }
+    }
+
+    /// Text about the time at which a wave began. If its first rows were sent together with a later
+    /// wave, the text names that wave.
+    private func beginning(of index: Int, _ runs: [RunOfWave], _ axis: TimeAxis) -> String {
+        let first = runs.first { run in
+            run.wave == index || run.mark.waves?.contains(index) ?? (run.wave > index)
+        }
+        guard let first else { return "not yet" }
+        return first.wave == index
+            ? axis.text(atMilliseconds: first.mark.startedAtMilliseconds)
+            : "with wave \(first.wave + 1)"
     }
 }

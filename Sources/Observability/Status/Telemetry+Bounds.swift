@@ -44,6 +44,8 @@ extension Telemetry {
             && run.waitedUntilMilliseconds ?? 0 <= millisecondsLimit
             && (0...slotsLimit).contains(run.earlierPasses ?? 0)
             && run.shortened ?? 0 <= countLimit
+            && run.waves?.count ?? 0 <= wavesLimit
+            && run.waves?.allSatisfy { (0..<wavesLimit).contains($0) } ?? true
             && run.reconnects <= countLimit && areShares(run.limited)
             && run.failed ?? 0 <= countLimit && run.unknown ?? 0 <= countLimit
             && pauses.count <= pausesLimit

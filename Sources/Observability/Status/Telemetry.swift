@@ -42,6 +42,9 @@ package struct Telemetry: Codable, Sendable {
         var failed: UInt64?
         var unknown: UInt64?
         var pauses: [Pause]?
+        /// Indexes of the campaign's waves whose rows the run began to send; nil if there are none,
+        /// or if an earlier version wrote the file.
+        var waves: [Int]?
         var retries: UInt64 = 0
         /// Rows with a shortened value; nil if no payload shortens a value.
         var shortened: UInt64?
@@ -261,6 +264,13 @@ package struct Telemetry: Codable, Sendable {
         runs[runs.count - 1].waitedUntilMilliseconds = nil
     }
 
+    /// Records which of the campaign's waves the current run begins to send.
+    package mutating func send(waves: [Int]) {
+        assert(!runs.isEmpty, "a run was begun")
+        let known = waves.filter { $0 < Self.wavesLimit }
+        runs[runs.count - 1].waves = known.isEmpty ? nil : known
+    }
+
     /// Updates the current run from the latest sample.
     package mutating func take(
         _ snapshot: RunSnapshot, _ series: TimeSeries, _ report: ReactorReport
@@ -396,7 +406,7 @@ package struct Telemetry: Codable, Sendable {
             && runs.allSatisfy {
                 $0.stop == nil && $0.pauses == nil && $0.failed == nil && $0.unknown == nil
                     && $0.shortened == nil && $0.waitedUntilMilliseconds == nil
-                    && $0.earlierPasses == nil
+                    && $0.earlierPasses == nil && $0.waves == nil
             }
     }
 

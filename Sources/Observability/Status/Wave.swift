@@ -4,7 +4,7 @@ package import BroadsideSupport
 package struct Wave: Sendable, Equatable {
     /// Time at which the rows become due, in milliseconds since 1970.
     package let atMilliseconds: UInt64
-    /// Whether the rows were already due when the campaign began.
+    /// Whether the rows were already due when the campaign began, or when the run continued it.
     package let isAtOnce: Bool
     /// Date and time of day in the first of the wave's time zones, such as `2026-11-28 09:00`.
     package let localText: String
@@ -44,6 +44,27 @@ package struct Wave: Sendable, Equatable {
         return "\(printable(zones.first ?? "-"))\(more)"
     }
 
+    /// Whether all zones of another wave are zones of this one.
+    package func hasZones(of other: Wave) -> Bool { other.zones.allSatisfy(Set(zones).contains) }
+
+    /// Whether at least one zone of another wave is a zone of this one.
+    package func sharesZone(with other: Wave) -> Bool {
+        !Set(zones).isDisjoint(with: other.zones)
+    }
+
+    /// Human-readable lines, one per wave, at most `linesLimit`.
+    package static func lines(_ waves: [Wave]) -> [String] {
+        var lines = waves.prefix(linesLimit).map { "\($0.timeText): \($0.rowsText)" }
+        if waves.count > linesLimit {
+            let rest = waves.dropFirst(linesLimit)
+            lines.append(
+                "\(rest.count) more: \(grouped(rest.reduce(0) { $0 + $1.rows })) rows")
+        }
+        return lines
+    }
+
+    private static let linesLimit = 60
+
     package var json: JSONLine {
         var line = JSONLine()
         line.add("at", universalTime(atMilliseconds))
@@ -55,7 +76,8 @@ package struct Wave: Sendable, Equatable {
     }
 }
 
-/// The waves of a campaign, and which of them its run is sending or waiting for.
+/// The waves of a campaign, and which of them its run is sending or waiting for. Rows that quiet
+/// hours interrupted belong to a later wave as well.
 package struct WaveProgress: Sendable, Equatable {
     package let waves: [Wave]
     /// Index of the latest wave that has begun; nil if none has begun.
@@ -85,26 +107,15 @@ package struct WaveProgress: Sendable, Equatable {
     /// Waves that have not begun.
     var laterWaves: ArraySlice<Wave> { next.map { waves[$0...] } ?? [] }
 
-    /// Human-readable lines, one per wave, at most `linesLimit`.
-    package var lines: [String] {
-        var lines = waves.prefix(Self.linesLimit).map { "\($0.timeText): \($0.rowsText)" }
-        if waves.count > Self.linesLimit {
-            let rest = waves.dropFirst(Self.linesLimit)
-            lines.append(
-                "\(rest.count) more: \(grouped(rest.reduce(0) { $0 + $1.rows })) rows")
-        }
-        return lines
-    }
-
-    private static let linesLimit = 60
-
     /// Human-readable text about the next wave; nil if there is none.
     package func nextText(now: UInt64) -> String? {
         guard let next else { return nil }
         let wave = waves[next]
         let wait = wave.atMilliseconds - min(wave.atMilliseconds, now)
-        return "wave \(next + 1) of \(waves.count) at \(wave.timeText), in "
-            + "\(durationText(Double(wait) / 1000)): \(wave.rowsText)"
+        let time =
+            wave.isAtOnce
+            ? "at once" : "at \(wave.timeText), in \(durationText(Double(wait) / 1000))"
+        return "wave \(next + 1) of \(waves.count) \(time): \(wave.rowsText)"
     }
 
     /// Human-readable text about the current wave; nil if none has begun.

@@ -53,25 +53,74 @@ import Testing
         #expect(plan.laterRows(at: Self.start + 2 * Self.hour) == 0)
     }
 
-    @Test func `A wave has begun at its time, and not a millisecond before`() throws {
-        let plan = try plan([(0, 1), (1, 1)])
-        let second = Self.start + Self.hour
-        let (before, at) = (
-            plan.progress(at: second - 1, isWaiting: true),
-            plan.progress(at: second, isWaiting: false)
-        )
-        #expect(before.current == 0 && before.next == 1 && at.current == 1 && at.next == nil)
-        #expect(plan.progress(at: Self.start - 1, isWaiting: true).current == nil)
-    }
-
     @Test func `Quiet hours may delay rows from their start, and at once if waves follow`() throws {
         let plan = try plan([(0, 1), (1, 1)], quiet: "11:00-08:00")
-        let last = plan.progress(at: Self.start + Self.hour, isWaiting: false)
-        #expect(last.quietAtMilliseconds == Self.start + 2 * Self.hour)
-        let first = plan.progress(at: Self.start, isWaiting: false)
-        #expect(first.quietAtMilliseconds == Self.start)
-        let none = try self.plan([(0, 1)]).progress(at: Self.start, isWaiting: false)
-        #expect(none.quietAtMilliseconds == nil)
+        #expect(plan.quietStart(Self.start + Self.hour) == Self.start + 2 * Self.hour)
+        #expect(plan.quietStart(Self.start) == Self.start)
+        #expect(try self.plan([(0, 1)]).quietStart(Self.start) == nil)
+    }
+
+    @Test func `A resume plans the rows that are left, at the times at which it sends them`() throws
+    {
+        // Three zones, whose quiet hours begin at 11:00, 12:00 and 13:00 UTC.
+        var plan = try plan([(0, 4), (1, 6), (2, 8)], quiet: "11:00-08:00")
+        let first = plan.waves
+        plan.resume(at: Self.start + 150 * 60_000, left: [3, 0, 8])
+        // At 11:30 UTC, the third zone was due at 11:00, and its clock shows 09:30.
+        #expect(
+            plan.planLines(deadline: nil) == [
+                "waves        at once: 8 rows in 2: 09:00 has passed there",
+                "             2026-06-02 08:00 UTC: 3 rows in 0",
+            ])
+        #expect(plan.waves == first, "these are the campaign's")
+        #expect(plan.earlier.map(\.rows) == [1, 6])
+        #expect(plan.earlier.map(\.atMilliseconds) == [Self.start, Self.start + Self.hour])
+        // Half past one in the afternoon: the third zone's quiet hours have begun, too.
+        plan.plan(at: Self.start + 270 * 60_000)
+        #expect(
+            plan.coming.map(\.timeText) == ["2026-06-02 08:00 UTC", "2026-06-02 10:00 UTC"])
+        #expect(plan.coming.map(\.rows) == [3, 8])
+    }
+
+    @Test func `A first start whose quiet hours have begun meanwhile plans their end`() throws {
+        var plan = try plan([(0, 4), (1, 6)], quiet: "11:00-08:00")
+        plan.plan(at: Self.start + 1)
+        #expect(plan.coming == plan.waves, "rows that are due at once stay so")
+        plan.plan(at: Self.start + 2 * Self.hour)
+        #expect(plan.coming.map(\.isAtOnce) == [false, false])
+        #expect(plan.coming.map(\.rows) == [6, 4])
+    }
+
+    @Test func `Late rows are named as such in the plan of a first start and of its resume`() throws
+    {
+        var plan = try plan([(1, 4), (3, 6)], startedAt: Self.start + 2 * Self.hour)
+        let late = "at once: 4 rows in 0: 09:00 has passed there (--late)"
+        #expect(plan.planLines(deadline: nil).first?.hasSuffix(late) == true)
+        plan.resume(at: Self.start + 2 * Self.hour + 1)
+        #expect(plan.planLines(deadline: nil).first?.hasSuffix(late) == true)
+        plan.resume(at: Self.start + 4 * Self.hour)
+        let later = "at once: 10 rows in 0 and 1 other: 09:00 has passed there"
+        #expect(plan.planLines(deadline: nil).first?.hasSuffix(later) == true)
+    }
+
+    @Test func `Rows that quiet hours delay beyond the deadline or the expiration are counted`()
+        throws
+    {
+        var plan = try plan([(0, 4), (1, 6)], quiet: "11:00-08:00")
+        let (deadline, expiration) = (10 * 3_600 * second, Expiration.after(36_000))
+        #expect(plan.planLines(deadline: deadline, expiration: expiration).count == 2)
+        plan.resume(at: Self.start + 150 * 60_000, left: [3, 6])
+        let lines = plan.planLines(deadline: deadline)
+        #expect(lines.last?.hasSuffix(" 3 rows are due after --deadline, and remain") == true)
+        let warning = plan.expirationWarning(expiration, deadline: nil)
+        #expect(warning?.contains("--expiration +36000s ends before 3 rows are due") == true)
+        #expect(warning?.hasSuffix("but with --deadline it leaves such rows unsent") == true)
+        #expect(plan.expirationWarning(expiration, deadline: deadline) == nil, "none is sent")
+        var options = SendOptions()
+        options.expiration = expiration
+        #expect(plan.resumeWarning(options) == warning)
+        options.expiration = .after(60)
+        #expect(plan.resumeWarning(options) == nil, "another warning says that it has passed")
     }
 
     @Test func `A wave at the deadline is not sent, and one before it is`() throws {
@@ -90,7 +139,7 @@ import Testing
         let plan = try plan([(0, 1), (1, 4), (2, 8)])
         func expired(_ expiration: Expiration?) -> String? {
             let lines = plan.planLines(deadline: nil, expiration: expiration)
-            let warning = plan.expirationWarning(expiration)
+            let warning = plan.expirationWarning(expiration, deadline: nil)
             #expect((warning == nil) == !lines.contains { $0.contains("--expiration") })
             return warning
         }

@@ -89,4 +89,93 @@ import Testing
         end(passes, at: now)
         #expect(passes.dueAt == now && waves.dueRows(at: now) == 50)
     }
+
+    // MARK: Waves
+
+    /// The text about each wave that begins with the pass.
+    private func begin(_ passes: RunPasses) -> [String] {
+        passes.beginWaves()
+        return passes.beginnings.compactMap(\.currentText)
+    }
+
+    private func next(_ passes: RunPasses, at time: UInt64) -> String? {
+        passes.progress(Now(nanoseconds: 0, wallMilliseconds: time), isWaiting: true)?
+            .nextText(now: time)
+    }
+
+    @Test func `A wave begins with its pass, and has begun then even if the clock is set back`() {
+        let passes = passes(at: time(0))
+        #expect(begin(passes) == ["wave 1 of 2: at once, 100 rows in 0"])
+        #expect(passes.sentWaves == [0])
+        end(passes, at: time(1))
+        #expect(passes.dueAt == time(8) && passes.unplannedZones == nil)
+        #expect(passes.beginnings.isEmpty, "the wave has not begun")
+        let text = "wave 2 of 2 at 2026-06-01 23:00 UTC, in 9 h 00 m: 50 rows in 1"
+        #expect(next(passes, at: time(0) - Self.hour) == text)
+        let waiting = passes.progress(
+            Now(nanoseconds: 0, wallMilliseconds: time(2)), isWaiting: true)
+        #expect(waiting?.current == 0 && waiting?.next == 1)
+        #expect(begin(passes) == ["wave 2 of 2: 2026-06-01 23:00 UTC, 50 rows in 1"])
+        #expect(passes.sentWaves == [1])
+        let last = passes.progress(
+            Now(nanoseconds: 0, wallMilliseconds: time(9)), isWaiting: false)
+        #expect(last?.current == 1 && last?.next == nil)
+    }
+
+    @Test func `Rows that quiet hours interrupt are a wave at their end, with the rows left`() {
+        let passes = passes(at: time(0))
+        _ = begin(passes)
+        passes.endEarly(for: .quietHours)
+        end(passes, at: time(7))
+        #expect(passes.unplannedZones != nil)
+        passes.plan(left: [30, 50])
+        #expect(passes.unplannedZones == nil)
+        #expect(
+            next(passes, at: time(7))
+                == "wave 2 of 3 at 2026-06-01 23:00 UTC, in 1 h 00 m: 50 rows in 1")
+        _ = begin(passes)
+        end(passes, at: time(9))
+        #expect(
+            next(passes, at: time(9))
+                == "wave 3 of 3 at 2026-06-02 08:00 UTC, in 8 h 00 m: 30 rows in 0")
+        #expect(begin(passes) == ["wave 3 of 3: 2026-06-02 08:00 UTC, 30 rows in 0"])
+        #expect(passes.sentWaves == [0], "the campaign's first wave had these rows")
+    }
+
+    @Test func `Zones without quiet hours that an interruption ends go on with what they have`() {
+        let passes = passes(at: time(8))
+        // 100 rows in UTC are left although it is 23:00 there: only those in Tokyo are due.
+        #expect(begin(passes) == ["wave 1 of 2: 2026-06-01 23:00 UTC, 50 rows in 1"])
+        passes.endEarly(for: .quietHours)
+        end(passes, at: time(17))
+        passes.plan(left: [100, 20])
+        #expect(begin(passes) == ["wave 2 of 2: at once, 120 rows in 0 and 1 other"])
+        #expect(passes.sentWaves == [0, 1])
+    }
+
+    @Test func `A resume names the waves of earlier runs, and what is left of them`() {
+        var waves = waves
+        waves.resume(at: time(7), left: [40, 50])
+        let passes = RunPasses(waves, isDueLeft: true, now: time(7))
+        #expect(passes.dueAt == time(8))
+        #expect(
+            next(passes, at: time(7))
+                == "wave 2 of 3 at 2026-06-01 23:00 UTC, in 1 h 00 m: 50 rows in 1")
+        #expect(begin(passes).count == 1)
+        end(passes, at: time(9))
+        #expect(begin(passes) == ["wave 3 of 3: 2026-06-02 08:00 UTC, 40 rows in 0"])
+    }
+
+    @Test func `What a wave left when the next began is counted after that one`() {
+        let passes = passes(at: time(6))
+        _ = begin(passes)
+        passes.endEarly(for: .nextWave)
+        end(passes, at: time(8))
+        #expect(passes.dueAt == time(8) && passes.unplannedZones == nil, "the wave does not wait")
+        #expect(begin(passes) == ["wave 2 of 2: 2026-06-01 23:00 UTC, 50 rows in 1"])
+        end(passes, at: time(9))
+        #expect(passes.unplannedZones != nil)
+        passes.plan(left: [5, 0])
+        #expect(begin(passes) == ["wave 3 of 3: 2026-06-02 08:00 UTC, 5 rows in 0"])
+    }
 }

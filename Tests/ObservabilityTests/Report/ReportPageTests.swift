@@ -246,6 +246,30 @@ import Testing
         #expect(rows == expected)
     }
 
+    @Test func `A wave that no run has begun to send is not shown as sent with a later one`() {
+        let start: UInt64 = 1_795_264_562_000
+        var data = Self.nights()
+        var telemetry = Telemetry()
+        telemetry.record(
+            waves: ([0, 3_600_000, 7_200_000] as [UInt64]).map { time in
+                Wave(atMilliseconds: start + time, isAtOnce: false, localText: "")
+            })
+        data.waves = telemetry.waves ?? []
+        // When the second run began, quiet hours delayed the first two waves.
+        func began(_ first: [Int]?, _ second: [Int]?) -> [String] {
+            data.runs[0].waves = first
+            data.runs[1].waves = second
+            return ReportPage(data: data).waves.split(separator: "<tr>").dropFirst(2).map { row in
+                let cells = row.matches(of: /<td[^>]*>([^<]*)<\/td>/).map { String($0.1) }
+                return cells[5].replacing("\u{a0}", with: " ") + " " + cells[6]
+            }
+        }
+        #expect(began([2], [2]) == ["not yet ", "not yet ", "12:36:02 100"])
+        #expect(began([2], [0]) == ["15:36:02 50", "not yet ", "12:36:02 50"])
+        #expect(began([0, 1], [2]) == ["with wave 2 ", "12:36:02 50", "15:36:02 50"])
+        #expect(began([9], nil) == ["12:36:02 50", "with wave 3 ", "15:36:02 50"])
+    }
+
     @Test func `A merged ledger says why it has no table of waves`() {
         var data = Self.data(accepted: 9)
         data.partsWithWaves = 3

@@ -82,6 +82,16 @@ import Testing
         #expect(telemetry.endedAtMilliseconds == Self.start + 31_000)
     }
 
+    @Test func `A run records the waves that it begins to send, as far as they are kept`() throws {
+        var telemetry = Telemetry()
+        telemetry.begin(1, atMilliseconds: Self.start, settings: [])
+        telemetry.send(waves: [0, 3, Telemetry.wavesLimit])
+        telemetry.begin(2, atMilliseconds: Self.start, settings: [])
+        telemetry.send(waves: [])
+        let read = try #require(Telemetry(decoding: telemetry.encoded))
+        #expect(read.runs.map(\.waves) == [[0, 3], nil])
+    }
+
     @Test func `The figures of a ledger are those of all waves of its latest process`() throws {
         var telemetry = Telemetry()
         Self.waves(&telemetry, from: 1)
