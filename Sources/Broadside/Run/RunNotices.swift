@@ -21,6 +21,8 @@ struct RunNotices {
     /// Time at which the next report about retries is due.
     private var nextRetries: UInt64
     private var didReportStop = false
+    /// Whether the stop that was reported is only the end of a pass.
+    private var didReportPassEnd = false
     /// Number of stopped topics that were reported.
     private var reportedTopics = 0
     /// Whether the current stall of the list's disk was reported.
@@ -68,8 +70,9 @@ struct RunNotices {
             tokenVersion = version
             events.append(RunEvent(.tokenRenewed, "a new provider token is in use", now))
         }
-        if coordinator.isStopping, !didReportStop {
+        if coordinator.isStopping, !didReportStop || didReportPassEnd && !passes.endsEarly {
             didReportStop = true
+            didReportPassEnd = passes.endsEarly
             events.append(stop(snapshot.counts, now))
         }
         if let sum = sum(of: retries, now) { events.append(sum) }
@@ -96,7 +99,8 @@ struct RunNotices {
 
     /// Cause of the stop, with its reason as far as the reactors have reported it.
     private var stopCause: StopCause? {
-        coordinator.stopCause?.naming(services.report.statistics.counts.reasons)
+        passes.passStop(coordinator.stopCause)?
+            .naming(services.report.statistics.counts.reasons)
     }
 
     private func stop(_ counts: RowCounts, _ now: Now) -> RunEvent {
@@ -113,12 +117,7 @@ struct RunNotices {
 
     /// Text about the cause of the stop, and about the responses that the run still waits for.
     private var stoppingText: String {
-        let cause =
-            switch passes.earlyEnd {
-            case .quietHours: "quiet hours have begun"
-            case .nextWave: "the next wave is due"
-            case nil: stopCause?.message ?? "stopped"
-            }
+        let cause = passes.stoppingText(stopCause)
         let inFlight = services.report.statistics.inFlight
         guard inFlight > 0, !coordinator.isStoppingAtOnce else { return cause }
         return

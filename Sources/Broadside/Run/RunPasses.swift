@@ -193,6 +193,23 @@ package final class RunPasses {
         earlyEnd != nil && stop == .control ? requests.stop : stop
     }
 
+    /// Cause of the pass's end, for notices; nil if nothing stopped it. A request of the operator
+    /// takes the place of quiet hours and of the next wave.
+    ///
+    /// - Parameter stop: Cause that stopped the pass; nil if nothing stopped it.
+    func passStop(_ stop: StopCause?) -> StopCause? { endsEarly ? stop : finalStop(after: stop) }
+
+    /// Text about why the pass makes no new requests.
+    ///
+    /// - Parameter stop: Cause of the pass's end; nil if nothing stopped it.
+    func stoppingText(_ stop: StopCause?) -> String {
+        switch endsEarly && stop == .control ? earlyEnd : nil {
+        case .quietHours: "quiet hours have begun"
+        case .nextWave: "the next wave is due"
+        case nil: stop?.message ?? "stopped"
+        }
+    }
+
     /// Whether more rows become due after the pass.
     package func hasNext(_ now: Now) -> Bool { nextTime(now) != nil }
 

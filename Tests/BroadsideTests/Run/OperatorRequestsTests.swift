@@ -78,6 +78,20 @@ import Testing
         #expect(passes.finalStop(after: first.stopCause) == cause)
     }
 
+    @Test(arguments: [RunPasses.EarlyEnd.quietHours, .nextWave])
+    func `The notice about a pass that ends names the operator's stop rather than quiet hours`(
+        end: RunPasses.EarlyEnd
+    ) {
+        let first = begin()
+        passes.endEarly(for: end)
+        first.stop(.control)
+        #expect(
+            passes.stoppingText(passes.passStop(first.stopCause))
+                == (end == .quietHours ? "quiet hours have begun" : "the next wave is due"))
+        passes.requests.stop(.signal)
+        #expect(passes.stoppingText(passes.passStop(first.stopCause)) == "stopped by a signal")
+    }
+
     @Test func `A stop between two passes keeps the second from sending`() {
         let first = begin()
         beginQuiet(first)
