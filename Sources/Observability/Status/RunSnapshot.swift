@@ -186,7 +186,8 @@ package struct RunSnapshot: Sendable {
     /// Estimated seconds until all rows are settled at the current pace, including waits for later
     /// waves; nil if there is no estimate.
     package var etaSeconds: Double? {
-        guard phase == .running, let rows, rateNow > 0 || rateAverage > 0 else { return nil }
+        guard phase == .running, let rows, rateNow > 0 || rateAverage > 0, !waitsForBackoff
+        else { return nil }
         let left = rows - min(rows, counts.settled)
         let later = left > 0 ? waves?.laterWaves ?? [] : []
         var sent = Double(left - min(left, later.reduce(0) { $0 + $1.rows }))
@@ -204,15 +205,29 @@ package struct RunSnapshot: Sendable {
         return seconds
     }
 
+    /// Whether the rows that are left wait to be sent again, so that nothing is known of their pace.
+    private var waitsForBackoff: Bool { rateNow == 0 && limitedBy == .retry }
+
     /// Estimated seconds that it takes to send further rows.
     private func sendingSeconds(of rows: Double) -> Double {
+        let least = leastSeconds(of: rows)
         if let ramp, !ramp.isOver, rateNow > 0, rateNow >= (rateLimit ?? .infinity) * 0.8 {
             // The rate limit is the bottleneck, and it is still rising.
-            return ramp.ramp.seconds(for: rows, after: Double(ramp.sentNanoseconds) / 1e9)
+            return least
         }
         // Average of the current rate and the rate since the start, so that one slow second changes
         // the estimate only in part.
-        return rows / (rateNow > 0 ? (rateNow + rateAverage) / 2 : rateAverage)
+        return max(least, rows / (rateNow > 0 ? (rateNow + rateAverage) / 2 : rateAverage))
+    }
+
+    /// Seconds that it takes to send further rows at the rate limit.
+    private func leastSeconds(of rows: Double) -> Double {
+        if let ramp, !ramp.isOver {
+            return ramp.ramp.seconds(for: rows, after: Double(ramp.sentNanoseconds) / 1e9)
+        }
+        guard let rateLimit, rateLimit > 0 else { return 0 }
+        // Requests in flight were sent already.
+        return max(0, rows - Double(inFlight)) / rateLimit
     }
 }
 

@@ -214,6 +214,28 @@ import Testing
         #expect(LiveView.plainLine(snapshot).hasSuffix("connections, stopping"))
     }
 
+    @Test func `The time left is not below that of the rate limit, and is unknown in backoff`() {
+        var snapshot = RunSnapshot()
+        snapshot.elapsedSeconds = 30
+        (snapshot.rows, snapshot.rateNow, snapshot.rateAverage) = (101, 1, 0.1)
+        snapshot.counts[.accepted] = 1
+        #expect(snapshot.etaSeconds == 100 / 0.55)
+        // One request in 25 s: a second with a response looks like a rate of 1.
+        snapshot.rateLimit = 0.04
+        #expect(snapshot.etaSeconds == 100 / 0.04)
+        snapshot.inFlight = 1
+        #expect(snapshot.etaSeconds == 99 / 0.04)
+        snapshot.rateLimit = 1_000
+        #expect(snapshot.etaSeconds == 100 / 0.55)
+        snapshot.limitedNow[LimitedBy.retry.rawValue] = 1
+        #expect(snapshot.etaSeconds == 100 / 0.55, "there were responses")
+        snapshot.rateNow = 0
+        #expect(snapshot.etaSeconds == nil)
+        #expect(!LiveView.plainLine(snapshot).contains("left"))
+        snapshot.limitedNow[LimitedBy.retry.rawValue] = 0
+        #expect(snapshot.etaSeconds == 100 / 0.1)
+    }
+
     @Test func `The time left has the waits for later waves, and is unknown before quiet hours`()
         throws
     {

@@ -157,7 +157,7 @@ import Testing
         #expect(sampler.snapshot.share == 0.5 && sampler.snapshot.rateNow == 100)
         #expect(sampler.snapshot.rateAverage == 40 && sampler.snapshot.limitedBy == .rate)
         #expect(sampler.snapshot.limitedNow[LimitedBy.rate.rawValue] == 0.75)
-        #expect(sampler.snapshot.etaSeconds == 200.0 / 70)
+        #expect(sampler.snapshot.etaSeconds == 200 / 2.5, "no faster than the limit")
         #expect(sampler.series.points.count == 4)
     }
 
