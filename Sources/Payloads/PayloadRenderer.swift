@@ -78,6 +78,8 @@ internal import BroadsideSupport
     let steps: FixedBuffer<Step>
     let scripts: FixedBuffer<Script>
     let names: FixedBuffer<Name>
+    /// The ASCII names in lower case and with hyphens in place of underscores, sorted.
+    let caselessNames: FixedBuffer<Name>
     /// Index of the collapse ID among the scripts; nil if it does not differ per row.
     let collapseScript: Int?
     /// Index of the topic among the scripts; nil if it does not differ per row.
@@ -175,9 +177,11 @@ internal import BroadsideSupport
             scripts.append(script(topic.template.segments, topic.template.tail))
         }
         topicFinder = TopicFinder(set.topic?.topics)
-        let names = (set.choice?.names ?? []).map {
-            Name(bytes: lay($0.value), template: UInt16($0.template))
+        func layNames(_ names: [PayloadSet.Choice.Name]?) -> [Name] {
+            (names ?? []).map { Name(bytes: lay($0.value), template: UInt16($0.template)) }
         }
+        let names = layNames(set.choice?.names)
+        let caselessNames = layNames(set.choice?.caselessNames)
         choiceField = set.choice.map { field($0.column) }
         choiceFallback = set.choice?.fallback
         foldedNames = set.choice?.foldedNames ?? [:]
@@ -189,6 +193,7 @@ internal import BroadsideSupport
         self.steps = FixedBuffer(steps)
         self.scripts = FixedBuffer(scripts)
         self.names = FixedBuffer(names)
+        self.caselessNames = FixedBuffer(caselessNames)
         // A set without templates needs no pieces.
         pieces = FixedBuffer(repeating: 0, count: set.isPersonal ? Self.piecesLimit(set.limit) : 0)
     }

@@ -3,13 +3,19 @@
 public struct PayloadSet: Sendable {
     /// A column whose value chooses the payload of a row.
     public struct Choice: Sendable {
+        /// A value, and the index of its payload.
+        typealias Name = (value: [UInt8], template: Int)
+
         /// Name of the column.
         public var column: String
         /// The values with a payload of their own, sorted by their bytes.
-        let names: [(value: [UInt8], template: Int)]
+        let names: [Name]
+        /// The values that are ASCII, in lower case and with hyphens in place of underscores,
+        /// sorted by their bytes.
+        let caselessNames: [Name]
         /// Index of the payload for each value that is not ASCII, with hyphens in place of
-        /// underscores. Any Unicode form of a value finds its key, because `String` treats these
-        /// forms as equal.
+        /// underscores, as it is written and in lower case. Any Unicode form of a value finds its
+        /// key, because `String` treats these forms as equal.
         let foldedNames: [String: Int]
         /// Index of the default payload, for values without a payload of their own; nil if there is
         /// none.
@@ -30,13 +36,24 @@ public struct PayloadSet: Sendable {
                 let other = Self.folded(name)
                 if known[other] == nil { known[other] = template }
             }
-            foldedNames = Dictionary(
-                known.filter { !$0.key.utf8.allSatisfy { $0 < 0x80 } }
-                    .map { (Self.folded($0.key), $0.value) }, uniquingKeysWith: min)
-            self.names = known.map { (Array($0.key.utf8), $0.value) }
-                .sorted { $0.0.lexicographicallyPrecedes($1.0) }
+            self.names = Self.sorted(known)
+            // Of names that differ only in case, a value in another case finds the first.
+            let caseless = Dictionary(
+                names.map { (Self.folded($0.key).lowercased(), ($0.key, $0.value)) },
+                uniquingKeysWith: { $0 < $1 ? $0 : $1 }
+            ).mapValues(\.1)
+            caselessNames = Self.sorted(caseless.filter { $0.key.utf8.allSatisfy { $0 < 0x80 } })
+            let folded = Dictionary(
+                known.map { (Self.folded($0.key), $0.value) }, uniquingKeysWith: min)
+            foldedNames = folded.merging(caseless) { own, _ in own }
+                .filter { !$0.key.utf8.allSatisfy { $0 < 0x80 } }
             self.fallback = fallback
             assert(names.allSatisfy { known[$0.key] == $0.value }, "a file's own name comes first")
+        }
+
+        private static func sorted(_ names: [String: Int]) -> [Name] {
+            names.map { (Array($0.key.utf8), $0.value) }
+                .sorted { $0.0.lexicographicallyPrecedes($1.0) }
         }
 
         /// Text with hyphens in place of underscores.

@@ -15,7 +15,7 @@ import Testing
 
     /// The payload of the value `de` is `{"p":"de"}`; that of others, if they have one, `{"p":""}`.
     private func choose(
-        _ values: [String], names: [String], hasFallback: Bool = true,
+        _ values: [String], names: [String], hasFallback: Bool = true, column: String = "lang",
         payload: (String) -> String = { "{\"p\":\"\($0)\"}" }
     ) throws -> Outcome {
         let all = names + (hasFallback ? [""] : [])
@@ -24,17 +24,17 @@ import Testing
         let set = PayloadSet(
             templates: templates,
             choice: .init(
-                column: "lang", names: places, fallback: hasFallback ? names.count : nil),
+                column: column, names: places, fallback: hasFallback ? names.count : nil),
             collapse: nil, limit: 4096)
         #expect(set.isPersonal && set.choice?.hasFallback == hasFallback)
-        let layout = try RowLayout(format: .csv, names: ["lang"], header: Array("x,lang".utf8))
+        let layout = try RowLayout(format: .csv, names: [column], header: Array("x,\(column)".utf8))
         var renderer = PayloadRenderer(set, layout: layout)
         var reader = RowReader(layout: layout)
         let pool = ChunkPool(limit: 2)
         var cutter = RowSplitter(format: .csv, pool: pool)
         var outcome = Outcome()
         let rows = values.map { "1,\($0)\n" }.joined()
-        cut(&cutter, pool: pool, pieces: [Array("x,lang\n\(rows)2\n".utf8)]) { chunk in
+        cut(&cutter, pool: pool, pieces: [Array("x,\(column)\n\(rows)2\n".utf8)]) { chunk in
             reader.open(chunk)
             while reader.next() != nil {
                 switch renderer.render(reader) {
@@ -59,7 +59,7 @@ import Testing
             // Of a language it is the same whatever its case, and whether it names what is usual.
             ("DE", "de"), ("pt", "pt-BR"), ("de ", "de"), ("PT-br", "pt-BR"), ("zh-TW", "zh_Hant"),
             // What merely begins like a name is another value.
-            ("d", ""), ("dee", ""), ("zh", ""), ("zh-Hans", ""), ("X", ""),
+            ("d", ""), ("dee", ""), ("zh", ""), ("zh-Hans", ""), ("X", "x"),
             ("-de", ""), ("a", ""), ("zz", ""), ("dé", ""), ("\"\"", ""), ("-", ""), ("de-", "de"),
             ("fr_", "fr"), ("x-y", "x"), ("xy", ""), ("x", "x"), ("fr-_-", "fr"),
         ]
@@ -68,6 +68,35 @@ import Testing
             #expect(found.payloads[place] == name, "\(value)")
         }
         #expect(found.counts.rows == UInt64(expected.count { $0.1.isEmpty }))
+    }
+
+    @Test func `A value finds its payload regardless of case and of blanks around it`() throws {
+        let names = [
+            "gold", "Silver_Plus", "TRUE", "\u{d6}sterreich", "no", "nb", "a", "A", "\u{e9}",
+        ]
+        let expected = [
+            ("Gold", "gold"), ("GOLD", "gold"), ("  gold", "gold"), ("gold  ", "gold"),
+            (" Gold ", "gold"), ("silver-plus", "Silver_Plus"), ("SILVER_PLUS", "Silver_Plus"),
+            ("true", "TRUE"), ("gold-1", "gold"), ("GOLD_1", "gold"), ("a", "a"), ("A", "A"),
+            ("\u{f6}sterreich", "\u{d6}sterreich"), ("O\u{308}STERREICH", "\u{d6}sterreich"),
+            ("o\u{308}sterreich ", "\u{d6}sterreich"), ("\u{c9}", "\u{e9}"),
+            // A file of this name comes before one of the same language.
+            ("NO", "no"), (" no", "no"), ("nb", "nb"), ("NB", "nb"), ("nor", "nb"),
+            ("golden", ""), ("gol", ""), ("s", ""), (" ", ""), ("[gold", ""), ("`", ""),
+        ]
+        let found = try choose(expected.map(\.0), names: names)
+        for (place, (value, name)) in expected.enumerated() {
+            #expect(found.payloads[place] == name, "\(value)")
+        }
+        // The codes of countries are no languages, but their case does not matter.
+        let countries = try choose(["de", "In", "id"], names: ["DE", "IN"], column: "country")
+        #expect(countries.payloads == ["DE", "IN", ""])
+    }
+
+    @Test func `Names that differ only in case are found by values in a third case`() throws {
+        for names in [["ab", "AB"], ["AB", "ab"]] {
+            #expect(try choose(["aB", "ab", "AB"], names: names).payloads == ["AB", "ab", "AB"])
+        }
     }
 
     @Test func `Each of many names is found, and no text between them`() throws {
