@@ -93,6 +93,17 @@ import Testing
         #expect(countries.payloads == ["DE", "IN", ""])
     }
 
+    @Test func `A payload for one region is not sent to another region`() throws {
+        let expected = [
+            ("de-AT", ""), ("de", "de-DE"), ("de-DE", "de-DE"), ("de_DE", "de-DE"),
+            ("de-DE-1996", "de-DE"), ("zh-Hant-HK", ""), ("zh-Hant", "zh-TW"), ("zh-TW", "zh-TW"),
+            ("fr-CA", "fr"), ("fr-FR", "fr"), ("pt-AO", ""), ("pt-PT", "pt-PT"), ("pt", ""),
+            ("en-AU", ""), ("en", "en-US"),
+        ]
+        let names = ["de-DE", "zh-TW", "fr", "pt-PT", "en-US", "en-GB"]
+        #expect(try choose(expected.map(\.0), names: names).payloads == expected.map(\.1))
+    }
+
     @Test func `Names that differ only in case are found by values in a third case`() throws {
         for names in [["ab", "AB"], ["AB", "ab"]] {
             #expect(try choose(["aB", "ab", "AB"], names: names).payloads == ["AB", "ab", "AB"])
