@@ -109,7 +109,8 @@ struct ForeignFilter: Equatable {
         return printable(String(inside))
     }
 
-    private static func trimmed(_ text: Substring) -> Substring {
+    /// A text without the blanks around it.
+    static func trimmed(_ text: Substring) -> Substring {
         var text = text.drop { $0.isWhitespace }
         while let last = text.last, last.isWhitespace { text.removeLast() }
         return text

@@ -1,3 +1,4 @@
+import BroadsideAPNs
 import BroadsidePrimitives
 import BroadsideSupport
 
@@ -5,9 +6,10 @@ extension PayloadLint {
     // MARK: Placeholders
 
     /// Checks placeholders that are probably not meant as they are written: all of a broadcast's,
-    /// defaults that are filters of another language or have blanks around them, and braces that
-    /// are escaped.
+    /// defaults that are filters of another language or have blanks or quotes around them, braces
+    /// that are escaped, and the placeholders of format strings.
     mutating func checkPlaceholders(_ payload: RawSpan) {
+        checkFormats()
         var tokenizer = JSONTokenizer()
         while let token = try? tokenizer.next(in: payload) {
             guard token.kind == .string else { continue }
@@ -35,15 +37,72 @@ extension PayloadLint {
                 }
                 continue
             }
-            let blank = UInt8(ascii: " ")
-            guard placeholder.kind.isText, let text = placeholder.fallback,
-                text.first == blank || text.last == blank, text.contains(where: { $0 != blank })
-            else { continue }
-            warn(
-                placeholder.offset,
-                "the default of {{\(placeholder.column)}} is sent with the blanks around it: remove "
-                    + "them if they are not meant")
+            checkDefault(placeholder)
         }
+    }
+
+    /// Warns about a default with quotes or a bar, which belong to the syntax of other languages,
+    /// or with blanks.
+    private mutating func checkDefault(_ placeholder: Placeholder) {
+        guard placeholder.kind.isText, let text = placeholder.fallback else { return }
+        let (name, type) = (placeholder.column, placeholder.kind == .fit ? ":fit" : "")
+        let decoded = JSONText.decoded(text)
+        let form = "write {{\(name)\(type)|friend}} for the default 'friend'"
+        if decoded.first == "|", decoded.dropFirst().contains(where: { $0 != " " && $0 != "|" }) {
+            return warn(placeholder.offset, "the default of {{\(name)}} is sent with a |: \(form)")
+        }
+        let inner = ForeignFilter.trimmed(decoded[...])
+        if inner.count >= 2, let quote = inner.first, quote == "'" || quote == "\"",
+            inner.last == quote
+        {
+            return warn(
+                placeholder.offset, "the default of {{\(name)}} is sent with its quotes: \(form)")
+        }
+        let blank = UInt8(ascii: " ")
+        guard text.first == blank || text.last == blank, text.contains(where: { $0 != blank })
+        else { return }
+        warn(
+            placeholder.offset,
+            "the default of {{\(name)}} is sent with the blanks around it: remove "
+                + "them if they are not meant")
+    }
+
+    /// Warns about a placeholder of a format string, such as `%@`, in a text that devices show as
+    /// it is. Devices fill in only the app's own texts, which `loc-key` names.
+    private mutating func checkFormats() {
+        let keys = document.members(of: ["aps", "alert"]).map(\.key)
+        guard !keys.contains(where: { $0.hasSuffix("loc-args") }) else { return }
+        for member in document.alertTexts where member.kind == .string {
+            guard let format = Self.format(in: member.text) else { continue }
+            let advice = isBroadcast ? "the text itself" : "{{column}} for a row's value"
+            warn(
+                member.valueOffset,
+                "devices show \(format) as it is: write \(advice), or use loc-key and loc-args for a "
+                    + "text of the app")
+        }
+    }
+
+    /// The first placeholder of a format string: `%@`, `%s`, `%d`, `%1$@`; nil if there is none. A
+    /// percentage such as `50%` before a word is none.
+    private static func format(in text: String) -> String? {
+        let bytes = Array(text.utf8)
+        func isDigit(_ byte: UInt8) -> Bool { byte >= 0x30 && byte <= 0x39 }
+        for start in bytes.indices where bytes[start] == UInt8(ascii: "%") {
+            guard start == 0 || !isDigit(bytes[start - 1]) && bytes[start - 1] != 0x25 else {
+                continue
+            }
+            var end = start + 1
+            if end + 1 < bytes.count, isDigit(bytes[end]), bytes[end + 1] == UInt8(ascii: "$") {
+                end += 2
+            }
+            guard end < bytes.count, Array("@sd".utf8).contains(bytes[end]) else { continue }
+            // `%s` is not the beginning of a word.
+            let isWord =
+                end + 1 < bytes.count && (isDigit(bytes[end + 1]) || bytes[end + 1] | 0x20 >= 0x61)
+            guard bytes[end] == UInt8(ascii: "@") || !isWord else { continue }
+            return String(decoding: bytes[start...end], as: UTF8.self)
+        }
+        return nil
     }
 
     /// Warns about two braces of which one is written as `\u007b`. They are sent as text.

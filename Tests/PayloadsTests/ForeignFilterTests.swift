@@ -45,7 +45,50 @@ import Testing
     }
 
     @Test(arguments: [
-        "{{x|friend}}", "{{x|default}}", "{{x|default (see below)}}", "{{x|default text}}",
+        ("{{x|'friend'}}", "with its quotes: write {{x|friend}}"),
+        (#"{{x|\"friend\"}}"#, "with its quotes"), (#"{{x | \"friend\"}}"#, "with its quotes"),
+        ("{{x|''}}", "with its quotes"), ("{{x:fit|'y'}}", "write {{x:fit|friend}}"),
+        ("{{x||friend}}", "with a |: write {{x|friend}}"), ("{{x||'friend'}}", "with a |"),
+        ("{{x || friend}}", "with a |"), ("{{x | y}}", "with the blanks around it"),
+    ])
+    func `A default with quotes or a second bar is a warning`(text: String, says: String) {
+        let found = findings(text)
+        #expect(found.count == 1 && !found[0].isError, "\(found)")
+        #expect(found.first?.problem.message.contains(says) == true, "\(found)")
+    }
+
+    @Test(arguments: ["%@", "%s", "%d", "%1$@", "%2$s"])
+    func `A placeholder of a format string in a shown text is a warning`(format: String) {
+        for text in ["\(format)", "Hi \(format), bye", "\(format)!"] {
+            let found = findings(text)
+            #expect(found.count == 1 && !found[0].isError, "\(found)")
+            #expect(
+                found.first?.problem.message.contains("devices show \(format) as it is") == true)
+        }
+    }
+
+    @Test(arguments: [
+        "50% discount", "50%discount", "20%sale", "100%", "100%s", "%%s", "%sale", "%dx", "%5",
+        "% s",
+        "%1$", "%", "a%20b", "%c3%bc",
+    ])
+    func `A percent sign in a text is no placeholder`(text: String) {
+        #expect(findings(text) == [])
+    }
+
+    @Test func `The app's own texts may have placeholders of format strings`() {
+        for payload in [
+            #"{"aps":{"alert":{"loc-key":"k","loc-args":["a"],"body":"%@"}}}"#,
+            #"{"aps":{"alert":"Hi"},"format":"%s"}"#,
+        ] {
+            let bytes = Array(payload.utf8)
+            #expect(PayloadLint.findings(bytes.span.bytes, pushType: .alert) == [])
+        }
+    }
+
+    @Test(arguments: [
+        "{{x|friend}}", "{{x|default}}", "{{x|'t is you}}", "{{x|“you”}}", "{{x|'}}",
+        "{{x|default (see below)}}", "{{x|default text}}",
         "{{x|Upcase}}", "{{x|escape room}}", "{{x|date: to be announced}}", "{{x|first}}",
         "{{x|your title: 'Dr'}}", "{{x|a|b}}", "{{x||}}", "{{x|}}", "{{x|title|name}}",
         "{{{{x|upcase}}",

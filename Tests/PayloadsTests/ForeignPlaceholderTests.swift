@@ -22,13 +22,31 @@ import Testing
         ("*|nam|*", "", ""), ("*|name|", "", ""), ("$(nam)", "", ""), ("(name)", "", ""),
         ("%%name", "", ""), ("100%% name", "", ""),
         ("{{name}}", "", ""), ("{{{{name}}", "", ""), ("{nam}", "", ""), ("{names}", "", ""),
-        ("[name]", "", ""), ("[[name]", "", ""), ("{name", "", ""), ("%name", "", ""),
+        ("Hi {name|friend}", "{name|friend}", "name"), ("{ name | you }", "{ name | you }", "name"),
+        ("${name|friend}", "${name|friend}", "name"),
+        ("[[name|friend]]", "[[name|friend]]", "name"),
+        ("{name:int}", "{name:int}", "name"), ("{Name:bool|true}", "{Name:bool|true}", "name"),
+        ("{name:fit|}", "{name:fit|}", "name"), ("{user.match}", "{user.match}", "match"),
+        ("${user.name}", "${user.name}", "user.name"), ("{$name}", "{$name}", "name"),
+        ("{$user.match|x}", "{$user.match|x}", "match"), ("%(name)s", "%(name)s", "name"),
+        ("[name]", "[name]", "name"), ("Hi [name]!", "[name]", "name"),
+        ("Hi $name!", "$name", "name"), ("\"$name\"}", "$name", "name"), ("$name", "$name", "name"),
+        ("#name#", "#name#", "name"), ("{other.x|name}", "", ""), ("{name:long}", "", ""),
+        ("{name.first}", "", ""), ("{name, select}", "", ""), ("{nam|name}", "", ""),
+        // Texts and JSON that have such delimiters for another reason.
+        ("[Name] is a heading", "", ""), ("#Name#", "", ""), ("$NAME rises", "", ""),
+        ("$names", "", ""), ("US$name", "", ""), ("$$name", "", ""), ("{\"$name\":1}", "", ""),
+        ("{\\\"$name\\\":1}", "", ""), ("{\"a\":[true,1]}", "", ""), ("{\"a\":[true]}", "", ""),
+        ("{\"k\":\"a.name|x\"}", "", ""), ("{{{{user.match}}", "", ""), ("{{user.match}}", "", ""),
+        ("{\"a\":[1]}", "", ""), ("$1", "", ""), ("#1#", "", ""), (":name", "", ""),
+        ("/users/:name", "", ""), (":name:", "", ""), ("%(name)", "", ""), ("#name", "", ""),
+        ("[[name]", "", ""), ("{name", "", ""), ("%name", "", ""),
         ("{}", "", ""), ("<b>", "", ""), ("name", "", ""), ("", "", ""),
     ])
     func `A placeholder is found if it names a column`(text: String, found: String, column: String)
     {
         let placeholder = ForeignPlaceholder.first(
-            in: Array(text.utf8), columns: ["token", "name", "match", "user.name", ""])
+            in: Array(text.utf8), columns: ["token", "name", "match", "user.name", "", "1", "true"])
         #expect(placeholder?.text ?? "" == found)
         #expect(placeholder?.column ?? "" == column)
     }
@@ -36,6 +54,13 @@ import Testing
     @Test(arguments: [(248, true), (249, false)])
     func `The code of a tag has at most 256 bytes`(count: Int, isFound: Bool) {
         let text = "{% if name\(String(repeating: " ", count: count))%}"
+        let found = ForeignPlaceholder.first(in: Array(text.utf8), columns: ["name"])
+        #expect((found != nil) == isFound)
+    }
+
+    @Test(arguments: [(246, true), (247, false)])
+    func `A placeholder with a default has at most 256 bytes`(count: Int, isFound: Bool) {
+        let text = "{ name|abcd\(String(repeating: "x", count: count))}"
         let found = ForeignPlaceholder.first(in: Array(text.utf8), columns: ["name"])
         #expect((found != nil) == isFound)
     }
