@@ -21,8 +21,8 @@ public struct BlankAlerts: Sendable {
         for (index, segment) in template.segments.enumerated() {
             payload += segment.constant
             switch segment.placeholder.kind {
-            case .text, .fit: payload += index == filled ? Array("x".utf8) : []
-            case .integer: payload += Array("1".utf8)
+            case .text, .fit, .interruptionLevel: payload += index == filled ? Array("x".utf8) : []
+            case .integer, .badge: payload += Array("1".utf8)
             case .boolean: payload += Array("true".utf8)
             }
         }

@@ -103,8 +103,9 @@ extension PayloadTemplate {
         for (index, segment) in segments.enumerated() {
             payload += segment.constant
             switch segment.placeholder.kind {
-            case .text, .fit: payload += Array("\(opening)\(index)\(closing)".utf8)
-            case .integer: payload += Array("1".utf8)
+            case .text, .fit, .interruptionLevel:
+                payload += Array("\(opening)\(index)\(closing)".utf8)
+            case .integer, .badge: payload += Array("1".utf8)
             case .boolean: payload += Array("true".utf8)
             }
         }

@@ -7,6 +7,8 @@ extension PayloadRenderer {
         public enum Use: Sendable, Equatable {
             case text
             case integer
+            case badge
+            case interruptionLevel
             case boolean
             case collapseID
             case topic
@@ -28,6 +30,8 @@ extension PayloadRenderer {
             switch step.kind {
             case .text, .fit: .text
             case .integer: .integer
+            case .badge: .badge
+            case .interruptionLevel: .interruptionLevel
             case .boolean: .boolean
             }
         return Culprit(field: Int(step.field), use: use)

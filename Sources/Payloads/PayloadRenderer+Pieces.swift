@@ -24,6 +24,11 @@ extension PayloadRenderer {
         case .integer:
             guard let value = TypedValue.integer(text) else { return .badValue }
             return append(value)
+        case .badge:
+            guard let value = TypedValue.integer(text), value >= 0 else { return .badValue }
+            return append(value)
+        case .interruptionLevel:
+            return TypedValue.isInterruptionLevel(text) ? appendPlain(text) : .badValue
         case .boolean:
             guard let value = TypedValue.boolean(text) else { return .badValue }
             return append(value ? "true" : "false")

@@ -51,13 +51,19 @@ public struct PayloadTemplate: Sendable, Equatable {
     public var constantPayload: [UInt8] { segments.flatMap(\.constant) + tail }
 
     /// Compiles a payload that passed `PayloadCheck.syntaxProblem`.
-    public init(_ payload: RawSpan) throws(PayloadCheck.Problem) {
+    ///
+    /// - Parameter checksValues: Whether a row is invalid if its value makes a badge below 0 or an
+    ///   unknown interruption level.
+    public init(
+        _ payload: RawSpan, checksValues: Bool = true
+    ) throws(PayloadCheck.Problem) {
         var compiler = TemplateCompiler()
         do throws(TemplateError) {
             try compiler.compile(payload)
         } catch {
             throw PayloadCheck.problem(payload, error.offset, error.message)
         }
+        if checksValues { compiler.restrictValues(of: payload) }
         var uses: [Use] = []
         for segment in compiler.segments
         where !uses.contains(where: { $0.column == segment.placeholder.column }) {
@@ -111,6 +117,27 @@ private struct TemplateCompiler {
             }
         }
     }
+
+    /// Restricts placeholders that are the whole value of a key for which Apple lists the values.
+    mutating func restrictValues(of payload: RawSpan) {
+        guard !segments.isEmpty, let document = try? PayloadDocument(payload) else { return }
+        for (key, plain, restricted) in Self.restrictions {
+            guard let member = document.member(["aps"], key),
+                let index = segments.firstIndex(where: {
+                    $0.placeholder.offset == member.valueOffset + 1
+                }),
+                segments[index].placeholder.kind == plain
+            else { continue }
+            let after = index + 1 < segments.count ? segments[index + 1].constant : constant
+            let isWhole = !plain.isText || after.first == UInt8(ascii: "\"")
+            if isWhole { segments[index].placeholder.kind = restricted }
+        }
+    }
+
+    /// Keys of `aps`, and the kinds of their placeholders before and after the restriction.
+    private static let restrictions: [(String, Placeholder.Kind, Placeholder.Kind)] = [
+        ("badge", .integer, .badge), ("interruption-level", .text, .interruptionLevel),
+    ]
 
     private static func isBeforeColon(_ payload: RawSpan, _ start: Int) -> Bool {
         var offset = start

@@ -8,11 +8,15 @@ struct Placeholder: Sendable, Equatable {
         case fit
         /// A JSON number in place of a string: a 64-bit integer.
         case integer
+        /// The number of `aps.badge`: an integer, 0 or above. `PayloadTemplate` determines it.
+        case badge
+        /// The word of `aps.interruption-level`, as a whole string. `PayloadTemplate` determines it.
+        case interruptionLevel
         /// `true` or `false` in place of a string.
         case boolean
 
         /// Whether the value is inside a string, perhaps with other text before and after it.
-        var isText: Bool { self == .text || self == .fit }
+        var isText: Bool { self == .text || self == .fit || self == .interruptionLevel }
     }
 
     /// Column with the value.

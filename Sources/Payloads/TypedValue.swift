@@ -58,12 +58,24 @@ enum TypedValue {
         return nil
     }
 
+    /// Whether a text is one of Apple's interruption levels.
+    static func isInterruptionLevel(_ text: RawSpan) -> Bool {
+        // Each level has another length.
+        switch text.byteCount {
+        case 6: isText(text, "active")
+        case 7: isText(text, "passive")
+        case 8: isText(text, "critical")
+        case 14: isText(text, "time-sensitive")
+        default: false
+        }
+    }
+
     /// Returns a value in JSON syntax; nil if the text is not a value of the given kind.
     static func written(_ text: [UInt8], as kind: Placeholder.Kind) -> [UInt8]? {
         let bytes = text.rawSpan
         switch kind {
-        case .text, .fit: return text
-        case .integer: return integer(bytes).map { Array("\($0)".utf8) }
+        case .text, .fit, .interruptionLevel: return text
+        case .integer, .badge: return integer(bytes).map { Array("\($0)".utf8) }
         case .boolean: return boolean(bytes).map { Array("\($0)".utf8) }
         }
     }
@@ -74,6 +86,15 @@ enum TypedValue {
         while start < end, text.byte(at: start) == UInt8(ascii: " ") { start += 1 }
         while end > start, text.byte(at: end - 1) == UInt8(ascii: " ") { end -= 1 }
         return (start, end)
+    }
+
+    private static func isText(_ text: RawSpan, _ expected: StaticString) -> Bool {
+        guard text.byteCount == expected.utf8CodeUnitCount else { return false }
+        for offset in 0..<text.byteCount {
+            // SAFETY: the offset is below the number of bytes of the static string.
+            if unsafe text.byte(at: offset) != expected.utf8Start[offset] { return false }
+        }
+        return true
     }
 
     private static func isWord(

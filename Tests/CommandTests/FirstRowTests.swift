@@ -26,7 +26,9 @@ struct FirstRowTests {
     init() throws {
         campaign = try Campaign(rows: 6, payload: #"{"aps":{"alert":"Hi {{name}}"}}"#)
         let token = { [campaign] in campaign.tokens.token($0 == 3 ? 0 : $0) }
-        let rows = Self.names.indices.map { "\(token($0)),\(Self.names[$0]),\($0 - 1)\n" }
+        let rows = Self.names.indices.map {
+            "\(token($0)),\(Self.names[$0]),\($0 == 0 ? 2 : 1)\n"
+        }
         let list = try campaign.directory.write(
             "token,name,n\n" + rows.joined(), to: "list.csv")
         for (name, rows) in [("ann", [0]), ("two", [0, 1]), ("all", [0, 1, 2, 4, 5])] {
@@ -83,9 +85,9 @@ struct FirstRowTests {
     }
 
     @Test func `The payload check takes the values of the first row that is sent`() throws {
-        // Of Ann's row it is -1.
+        // Of Ann's row it is 2.
         let payload = try campaign.directory.write(
-            #"{"aps":{"alert":"Hi {{name}}","badge":"{{n:int}}"}}"#, to: "badge.json")
+            #"{"aps":{"alert":"Hi {{name}}","relevance-score":"{{n:int}}"}}"#, to: "score.json")
         func check(_ options: String) throws -> Finished {
             let all = arguments(["--payload", payload] + Example(options, nil).options)
             let dry = try campaign.send(to: "localhost:1", all + ["--dry-run"])
@@ -96,7 +98,7 @@ struct FirstRowTests {
                 #expect(sent.errors == dry.errors)
                 #expect(!FileManager.default.fileExists(atPath: campaign.ledger))
             } else {
-                #expect(!sent.errors.contains("badge"), "\(sent.errors)")
+                #expect(!sent.errors.contains("relevance"), "\(sent.errors)")
                 #expect(sent.errors.contains("gave up on localhost:1"), "\(sent.errors)")
             }
             return dry
@@ -105,7 +107,8 @@ struct FirstRowTests {
             let refused = try check(options)
             #expect(refused.exitCode == 2)
             #expect(
-                refused.errors.contains("filled in by line 2 of the list: 'badge' must be"),
+                refused.errors.contains(
+                    "filled in by line 2 of the list: 'relevance-score' must be"),
                 "\(options): \(refused.errors)")
         }
         for options in [
@@ -114,6 +117,40 @@ struct FirstRowTests {
             let taken = try check(options)
             #expect(taken.exitCode == 0, "\(options): \(taken.errors)")
         }
+    }
+
+    /// A member of `aps` with the column `v`, a wrong and a right value, and the words about the
+    /// wrong one.
+    static let wrongValues: [(String, String, String, String)] = [
+        (
+            #""badge":"{{v:int}}""#, "-1", "3",
+            "on line 2, '-1' in column 'v' is not a badge, which is 0 or above"
+        ),
+        (
+            #""interruption-level":"{{v}}""#, "timeSensitive", "active",
+            "on line 2, 'timeSensitive' in column 'v' is not an interruption level (passive, "
+        ),
+    ]
+
+    @Test(arguments: wrongValues)
+    func `A wrong value of the first row makes this row invalid, and the others are sent`(
+        member: String, wrong: String, right: String, says: String
+    ) throws {
+        let apns = try LocalAPNs()
+        let many = try Campaign(rows: 20, payload: #"{"aps":{"alert":"x",\#(member)}}"#)
+        let rows = (0..<20).map { "\(many.tokens.token($0)),\($0 == 0 ? wrong : right)\n" }
+        let list = try many.directory.write("token,v\n" + rows.joined(), to: "list.csv")
+        let dry = try many.send(to: apns.endpoint, ["--tokens", list, "--dry-run"])
+        #expect(dry.exitCode == 0 && dry.output.contains(says), "\(dry.output)\(dry.errors)")
+        let sent = try many.send(to: apns.endpoint, ["--tokens", list])
+        #expect(sent.exitCode == 0 && sent.errors.contains(says), "\(sent.errors)")
+        #expect(try many.export(["--state", "invalid"]).map(\.reason) == ["BadValue"])
+        // Without the check, each row is sent.
+        let unchecked = try many.send(
+            to: apns.endpoint,
+            ["--tokens", list, "--payload-check", "off", "--ledger", many.ledger + "2"])
+        #expect(unchecked.exitCode == 0 && unchecked.errors.isEmpty, "\(unchecked.errors)")
+        #expect(try apns.finish().count == 19 + 20)
     }
 
     @Test func `An alert that is empty in the first row that is sent is a warning`() throws {
@@ -159,19 +196,19 @@ struct FirstRowTests {
         let many = try Campaign(rows: count + 1)
         let token = many.tokens.token
         let list = try many.directory.write(
-            "token,n\n" + (0...count).map { "\(token($0)),\($0 < count ? 1 : -1)\n" }.joined(),
+            "token,n\n" + (0...count).map { "\(token($0)),\($0 < count ? 1 : 2)\n" }.joined(),
             to: "list.csv")
         let optOuts = try many.directory.write(
             (0..<count).map { token($0) + "\n" }.joined(), to: "outs.txt")
         let payload = try many.directory.write(
-            #"{"aps":{"alert":"Hi {{n}}","badge":"{{n:int}}"}}"#, to: "badge.json")
+            #"{"aps":{"alert":"Hi {{n}}","relevance-score":"{{n:int}}"}}"#, to: "score.json")
         for more in [["--dry-run"], ["--give-up-after", "1s"]] {
             let refused = try many.send(
                 to: "localhost:1",
                 ["--tokens", list, "--payload", payload, "--suppress", optOuts] + more)
             #expect(refused.exitCode == 2)
             #expect(
-                refused.errors.contains("line \(count + 2) of the list: 'badge' must be"),
+                refused.errors.contains("line \(count + 2) of the list: 'relevance-score' must be"),
                 "\(refused.errors)")
         }
     }

@@ -124,17 +124,17 @@ struct PayloadProblemTests {
     }
 
     @Test func `A payload template is checked with the first row's values`() throws {
-        let template = #"{"aps":{"alert":"x","interruption-level":"{{level}}"}}"#
-        for (level, code) in [("urgent", Int32(2)), ("passive", 0)] {
+        let template = #"{"aps":{"alert":"x","relevance-score":"{{score:int}}"}}"#
+        for (score, code) in [(5, Int32(2)), (1, 0)] {
             let campaign = try Campaign(rows: 20, payload: template)
-            let rows = (0..<20).map { "\(campaign.tokens.token($0)),\(level)\n" }.joined()
+            let rows = (0..<20).map { "\(campaign.tokens.token($0)),\(score)\n" }.joined()
             let list = try campaign.directory.write(
-                "token,level\nnonsense,passive\n" + rows, to: "list.csv")
+                "token,score\nnonsense,1\n" + rows, to: "list.csv")
             let sent = try campaign.send(to: "127.0.0.1:1", ["--tokens", list, "--dry-run"])
             #expect(sent.exitCode == code, "\(sent.errors)")
             guard code == 2 else { continue }
             #expect(sent.errorLines.count == 1 && sent.errors.contains("line 3 of the list"))
-            #expect(sent.errors.contains("'interruption-level' must be one of"))
+            #expect(sent.errors.contains("'relevance-score' must be from 0 to 1"))
         }
     }
 

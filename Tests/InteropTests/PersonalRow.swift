@@ -23,7 +23,9 @@ struct PersonalRow: Sendable {
     func expectation() throws -> (payload: String?, reason: String) {
         let trimmed = badge.trimmingCharacters(in: CharacterSet(charactersIn: " "))
         let badgeText = trimmed.replacing(/^(.*[0-9])\.0+$/) { String($0.output.1) }
-        guard let number = badge.isEmpty ? 0 : Int(badgeText) else { return (nil, "BadValue") }
+        guard let number = badge.isEmpty ? 0 : Int(badgeText), number >= 0 else {
+            return (nil, "BadValue")
+        }
         guard let vip else { return (nil, "MissingColumn") }
         let flag: Bool
         switch vip.lowercased() {

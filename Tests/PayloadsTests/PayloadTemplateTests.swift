@@ -8,17 +8,18 @@ import Testing
 @testable import BroadsideRows
 
 @Suite struct PayloadTemplateTests {
-    private func compile(_ text: String) throws -> PayloadTemplate {
+    private func compile(_ text: String, checksValues: Bool = true) throws -> PayloadTemplate {
         let bytes = Array(text.utf8)
         #expect(PayloadCheck.syntaxProblem(bytes.span.bytes) == nil)
-        return try PayloadTemplate(bytes.span.bytes)
+        return try PayloadTemplate(bytes.span.bytes, checksValues: checksValues)
     }
 
     /// What rows of a CSV list become: payloads, or reasons.
     private func rendered(
-        _ payload: String, csv: String, collapse: String? = nil, limit: Int = 4096
+        _ payload: String, csv: String, collapse: String? = nil, limit: Int = 4096,
+        checksValues: Bool = true
     ) throws -> [String] {
-        let template = try compile(payload)
+        let template = try compile(payload, checksValues: checksValues)
         let set = PayloadSet(
             templates: [template], choice: nil, collapse: try collapse.map { try TextTemplate($0) },
             limit: limit)
@@ -111,6 +112,60 @@ import Testing
         #expect(
             try rendered(#"{"a":"{{x:bool}}"}"#, csv: "x\n1\nFALSE\n2\n")
                 == [#"{"a":true}"#, #"{"a":false}"#, "BadValue"])
+    }
+
+    @Test func `A row whose value makes a badge below 0 is invalid, wherever the badge is`() throws
+    {
+        let csv = "x,y\n-1,a\n0,a\n7,a\n-0,a\n,a\nx,a\n-9223372036854775808,a\n"
+        #expect(
+            try rendered(#"{"aps":{"badge":"{{x:int|3}}"},"badge":"{{x:int|-2}}"}"#, csv: csv)
+                == [
+                    "BadValue", #"{"aps":{"badge":0},"badge":0}"#,
+                    #"{"aps":{"badge":7},"badge":7}"#, #"{"aps":{"badge":0},"badge":0}"#,
+                    #"{"aps":{"badge":3},"badge":-2}"#, "BadValue", "BadValue",
+                ])
+        #expect(
+            try rendered(
+                #"{"badge":"{{x:int}}","aps":{"alert":{"badge":"{{x:int}}"}}}"#, csv: "x\n-1\n")
+                == [#"{"badge":-1,"aps":{"alert":{"badge":-1}}}"#])
+        #expect(
+            try rendered(#"{"aps":{"badge":"{{x:int}}"}}"#, csv: "x\n-1\n", checksValues: false)
+                == [#"{"aps":{"badge":-1}}"#])
+    }
+
+    @Test func `A row whose value is no interruption level of Apple is invalid`() throws {
+        let levels = ["passive", "active", "time-sensitive", "critical"]
+        let others = ["timeSensitive", "Active", "active.", "time sensitive", "urgent", "activf"]
+        let rows = levels + others + ["", "\" active\""]
+        let csv = "x,y\n" + rows.map { "\($0),1\n" }.joined()
+        let payload = #"{"aps":{"interruption-level":"{{x}}"}}"#
+        let valid = levels.map { #"{"aps":{"interruption-level":"\#($0)"}}"# }
+        #expect(
+            try rendered(payload, csv: csv)
+                == valid + [String](repeating: "BadValue", count: others.count + 2))
+        // The payload check has the same levels.
+        for level in levels + others {
+            let text = Array(#"{"aps":{"alert":"a","interruption-level":"\#(level)"}}"#.utf8)
+            let found = PayloadLint.findings(text.span.bytes, pushType: .alert)
+            #expect(found.isEmpty == levels.contains(level), "\(level)")
+        }
+        // Default, other keys, and a value that is only a part of the text.
+        #expect(
+            try rendered(
+                #"{"aps":{"interruption-level":"{{x|active}}"},"interruption-level":"{{x|y}}"}"#,
+                csv: "x,z\n,1\nurgent,1\ncritical,1\n")
+                == [
+                    #"{"aps":{"interruption-level":"active"},"interruption-level":"y"}"#,
+                    "BadValue",
+                    #"{"aps":{"interruption-level":"critical"},"interruption-level":"critical"}"#,
+                ])
+        for text in ["{{x}}{{x}}", "{{x}} ", "time-{{x}}"] {
+            let part = #"{"aps":{"interruption-level":"\#(text)"}}"#
+            #expect(try rendered(part, csv: "x\nu\n")[0].hasPrefix("{"), "\(text)")
+        }
+        #expect(
+            try rendered(payload, csv: "x\nurgent\n", checksValues: false)
+                == [#"{"aps":{"interruption-level":"urgent"}}"#])
     }
 
     @Test func `A filled payload above the limit is PayloadTooLarge`() throws {

@@ -300,7 +300,7 @@ extension PayloadFiles {
                 throw .request(name, problem.description(file: ""))
             }
             do throws(PayloadCheck.Problem) {
-                let template = try PayloadTemplate(bytes)
+                let template = try PayloadTemplate(bytes, checksValues: checks)
                 if let command, let problem = PayloadFiles.sizeProblem(template, command) {
                     throw problem
                 }

@@ -249,7 +249,11 @@ extension FirstRowsCheck.Sample {
         let wanted =
             switch culprit.use {
             case .text: "is not UTF-8 text"
-            case .integer: "is not a whole number"
+            case .badge where value.drop(while: { $0 == " " }).hasPrefix("-"):
+                "is not a badge, which is 0 or above"
+            case .integer, .badge: "is not a whole number"
+            case .interruptionLevel:
+                "is not an interruption level (passive, active, time-sensitive, critical)"
             case .boolean: "is not true or false"
             case .collapseID: "is not usable in a collapse ID"
             case .payloadName: "names no payload"
