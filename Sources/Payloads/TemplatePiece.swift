@@ -106,7 +106,8 @@ extension TemplatePiece {
             case let other:
                 throw TemplateError(
                     offset: position,
-                    message: "':\(other)' is not a type: use :int, :bool, :fit or none")
+                    message: "':\(other)' is not a type: use :int, :bool, :fit or none. If the "
+                        + "colon is part of the column's name, rename the column in the list")
             }
             name = trimmed(name[..<colon])
         }

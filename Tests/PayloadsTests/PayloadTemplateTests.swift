@@ -262,6 +262,7 @@ import Testing
         ("{\"a\":\n\"ä{{}}\"}", 3, "names no column"),
         (#"{"{{a}}":1}"#, 3, "keys can't contain templates"),
         (#"{"a":"{{n:float}}"}"#, 7, "':float' is not a type"),
+        (#"{"a":"{{custom:lang}}"}"#, 7, "part of the column's name, rename the column"),
         (#"{"a":"x{{n:int}}"}"#, 8, "write {{n}}"),
         (#"{"a":"{{n:int|x}}"}"#, 7, "default 'x' is not a whole number"),
         (#"{"a":"{{n:bool|2}}"}"#, 7, "default '2' is not true or false"),
