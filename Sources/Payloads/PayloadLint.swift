@@ -104,7 +104,12 @@ public struct PayloadLint {
                 check(member, key)
                 continue
             }
-            if let nearest = nearestName(to: member.key, among: keys.map(\.name)) {
+            if name != "aps", isKeyOfAPS(member.key) {
+                warn(
+                    member.keyOffset,
+                    "'\(member.key)' is not a key of \(name), so devices ignore it: put it beside "
+                        + "\(name), inside aps")
+            } else if let nearest = nearestName(to: member.key, among: keys.map(\.name)) {
                 error(
                     member.keyOffset,
                     "'\(member.key)' is not a key of \(name): did you mean \(nearest)?")
@@ -118,6 +123,14 @@ public struct PayloadLint {
                     member.keyOffset,
                     "'\(member.key)' is not a key of \(name), so devices ignore it: \(advice)")
             }
+        }
+    }
+
+    /// Whether a key that is inside an object of `aps` can be meant as a key of `aps`.
+    private func isKeyOfAPS(_ key: String) -> Bool {
+        PayloadKey.aps.contains {
+            $0.name == key && key != "alert" && !key.hasPrefix("summary-arg")
+                && ($0.pushType == nil || $0.pushType == pushType)
         }
     }
 

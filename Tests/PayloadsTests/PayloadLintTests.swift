@@ -127,6 +127,26 @@ import Testing
         .init(#"{"mdm":"x","a":1}"#, .mdm, says: "remove 'a'"),
         .init(#"{"aps":{"alert":"x","colour":1}}"#, isError: false, says: "beside aps"),
         .init(#"{"aps":{"alert":"x"},"badge":1}"#, isError: false, says: "put it inside"),
+        .init(
+            #"{"aps":{"alert":{"title":"T","badge":3}}}"#, isError: false, at: (1, 30),
+            says: "'badge' is not a key of alert, so devices ignore it: put it beside alert, inside"
+        ),
+        .init(
+            #"{"aps":{"alert":{"title":"T","sound":"default"}}}"#, isError: false,
+            says: "put it beside alert, inside aps"),
+        .init(
+            #"{"aps":{"alert":{"title":"T","thread-id":"t"}}}"#, isError: false,
+            says: "put it beside alert, inside aps"),
+        .init(
+            #"{"aps":{"alert":"x","sound":{"name":"x","badge":1}}}"#, isError: false,
+            says: "put it beside sound, inside aps"),
+        .init(
+            #"{"aps":{"alert":{"title":"T","alert":"x"}}}"#, isError: false, says: "remove it"),
+        .init(
+            #"{"aps":{"alert":{"title":"T","event":"x"}}}"#, isError: false, says: "remove it"),
+        .init(
+            #"{"aps":{"alert":{"title":"T","summary-arg":"x"}}}"#, isError: false,
+            says: "remove it"),
         .init(#"{"aps":{"alert":"x"},"id":null}"#, isError: false, says: "is null"),
         .init(#"{"aps":{"alert":"x","event":"end"}}"#, isError: false, says: "liveactivity"),
         .init(#"{"aps":{"sound":"x","mutable-content":1}}"#, isError: false, says: "extensions"),
