@@ -47,6 +47,32 @@ extension PayloadLint {
         }
     }
 
+    /// Checks that an alert is not an object that was encoded as a text. If a row's value makes it
+    /// so, other rows may be right, so this is a warning.
+    mutating func checkEncodedAlert(_ payload: RawSpan, isFilledIn: Bool) {
+        guard let alert = document.member(["aps"], "alert"), alert.kind == .string else { return }
+        var tokenizer = JSONTokenizer()
+        while let token = try? tokenizer.next(in: payload) {
+            guard token.kind == .string, token.start - 1 == alert.valueOffset else { continue }
+            guard Self.isEncodedAlert(JSONText.decoded(payload, token)) else { return }
+            let message =
+                "'alert' is a text that contains a JSON object, so devices show its braces and keys: "
+                + "write the object itself, without quotes around it and backslashes in it"
+            return isFilledIn
+                ? warn(alert.valueOffset, message) : error(alert.valueOffset, message)
+        }
+    }
+
+    /// Whether a text is a JSON object with the keys of an alert.
+    private static func isEncodedAlert(_ text: String) -> Bool {
+        let bytes = Array(text.utf8)
+        guard text.contains("{"), PayloadCheck.syntaxProblem(bytes.rawSpan) == nil,
+            let object = try? PayloadDocument(bytes.rawSpan)
+        else { return false }
+        return (textKeys + ["loc-key", "title-loc-key", "aps"])
+            .contains { object.member([], $0) != nil }
+    }
+
     /// The escapes of characters that need none in JSON.
     private struct NeedlessEscapes {
         var first: Int?

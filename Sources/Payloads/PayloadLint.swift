@@ -31,6 +31,7 @@ public struct PayloadLint {
         lint.checkValues()
         lint.checkContent()
         lint.checkText(payload)
+        lint.checkEncodedAlert(payload, isFilledIn: isFilledIn)
         // The values of rows are checked in all rows, as `DamagedTexts`.
         if !isFilledIn {
             lint.checkEntities(payload)

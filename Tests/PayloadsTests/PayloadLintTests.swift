@@ -105,6 +105,13 @@ import Testing
         .init(#"{"aps":{"alert":{"body":1}}}"#, at: (1, 25), says: "must be a string"),
         .init(#"{"aps":{"alert":{"loc-key":"k","loc-args":[1]}}}"#, says: "array of strings"),
         .init(#"{"aps":[]}"#, at: (1, 8), says: "must be an object"),
+        .init(
+            #"{"aps":{"alert":"{\"title\":\"T\"}"}}"#, at: (1, 17),
+            says: "'alert' is a text that contains a JSON object"),
+        .init(
+            #"{"aps":{"alert":" { \"body\" : \"{{b|x}}\" } ","badge":1}}"#,
+            says: "write the object itself"),
+        .init(#"{"aps":{"alert":"{\"loc-key\":\"K\"}"}}"#, says: "write the object itself"),
         .init(#"{"aps":{"alert":"x","interruption-level":"loud"}}"#, says: "time-sensitive"),
         .init(#"{"aps":{"alert":"x","relevance-score":2}}"#, says: "from 0 to 1"),
         .init(
@@ -349,6 +356,23 @@ import Testing
             Array(#"{"aps":{"alert":"x","timestamp":1}}"#.utf8).span.bytes, pushType: .alert,
             now: now)
         #expect(!other.contains { $0.problem.message.contains("'timestamp' is 1970") }, "\(other)")
+    }
+
+    @Test(arguments: [
+        #"{\"code\":\"title\"}"#, #"{\"title\":\"T\""#, #"{title}"#, #"[{\"title\":1}]"#,
+        #"\"title\""#,
+        "{{text}}", "{{{{title}}}}", "{}",
+    ])
+    func `A text with braces is an alert`(text: String) {
+        let bytes = Array(#"{"aps":{"alert":"\#(text)"}}"#.utf8)
+        #expect(PayloadLint.findings(bytes.span.bytes, pushType: .alert) == [])
+    }
+
+    @Test func `An alert that a row's value makes a JSON object is a warning`() {
+        let bytes = Array(#"{"aps":{"alert":"{\"title\":\"T\"}"}}"#.utf8)
+        let found = PayloadLint.findings(
+            bytes.span.bytes, pushType: .alert, isFilledIn: true)
+        #expect(found.map(\.isError) == [false])
     }
 
     @Test func `Findings come in the order of the text, and those about the whole last`() {
