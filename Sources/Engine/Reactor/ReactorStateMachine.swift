@@ -175,16 +175,17 @@ import BroadsideTLS
         timers.nextDeadline = deadline(now)
     }
 
-    /// Adds the time since the last call to the bottleneck of each connection.
+    /// Adds the time since the last call to the bottleneck of each connection. A pause is not a
+    /// bottleneck, so its time is not counted.
     private mutating func accountForTime(_ now: Now) {
         guard let elapsed = timers.takeElapsed(now: now.nanoseconds) else { return }
-        guard case .running = phase else { return }
+        guard case .running = phase, !run.directives.isPaused else { return }
+        // The time before the iteration that sees the end of a pause belongs to the pause.
+        if admission.limiter.milliRate == 0 { return }
         var active = 0
         for index in 0..<connections.count where connections[index].isActive {
             active += 1
-            if run.directives.isPaused {
-                connections[index].limitedBy = .rate
-            } else if !connections[index].isReady {
+            if !connections[index].isReady {
                 connections[index].limitedBy = hasWork ? .connecting : .input
             }
             let limit = connections[index].limitedBy
@@ -201,7 +202,6 @@ import BroadsideTLS
     @inline(__always)
     private var limitWithoutConnections: LimitedBy {
         if !hasWork { return .input }
-        if run.directives.isPaused { return .rate }
         return connections.addresses.troubledCount > 0 || connections.resolutionFailures > 0
             ? .retry : .connecting
     }
@@ -210,7 +210,6 @@ import BroadsideTLS
     /// the connection allowed a request, but the reactor had not sent one. A delay that the rate
     /// limiter makes up for does not count.
     private func lateness(_ index: Int, within elapsed: UInt64, now: Now) -> UInt64 {
-        if run.directives.isPaused { return 0 }
         let held = max(admission.limiter.holdsUntil, connections[index].rateLimiter.holdsUntil)
         return now.nanoseconds > held ? min(now.nanoseconds - held, elapsed) : 0
     }

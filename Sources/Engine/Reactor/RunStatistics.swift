@@ -62,7 +62,8 @@ package struct RunStatistics: Sendable {
     package var pausedAddresses = 0
     package var openConnections = 0
     package var inFlight = 0
-    /// Time that connections spent in each bottleneck, nanoseconds, indexed by `LimitedBy`.
+    /// Time that connections spent in each bottleneck, without pauses, nanoseconds, indexed by
+    /// `LimitedBy`.
     package var limited = [UInt64](repeating: 0, count: LimitedBy.allCases.count)
 
     /// Minimum duration of a run for which the shares of its bottlenecks are meaningful. A shorter

@@ -46,7 +46,7 @@ struct LimitedByRateTests {
     }
 
     @Test(arguments: [false, true])
-    func `A pause counts as the operator's from the first turn that sees it`(isPaced: Bool) throws {
+    func `A pause counts for no bottleneck`(isPaced: Bool) throws {
         let run = try ScriptedRun(rows: 1)
         if isPaced { run.coordinator.milliRate = 1_000_000 }
         run.reply = { _ in
@@ -66,8 +66,11 @@ struct LimitedByRateTests {
         run.coordinator.pause(false)
         run.run()
         #expect(run.isFinished && run.requests.count == 2)
-        #expect(run.time(limitedBy: .cpu) == 0)
-        #expect(run.time(limitedBy: .rate) > 18 * second)
+        #expect(run.time(limitedBy: .cpu) == 0 && run.time(limitedBy: .rate) == 0)
+        // The second before the pause.
+        let counted = LimitedBy.allCases.reduce(0) { $0 + run.time(limitedBy: $1) }
+        #expect(counted > 900 * millisecond && counted < 1200 * millisecond, "\(counted)")
+        #expect(run.time(limitedBy: .retry) > 900 * millisecond)
     }
 
     @Test func `An opening connection counts neither for the rate nor for the machine`() throws {
