@@ -45,6 +45,9 @@ public struct RetryQueue: ~Copyable {
         count == 0 ? nil : entries[0].dueNanoseconds
     }
 
+    /// Caller's identifier of the first row; nil if no row waits.
+    public var nextTag: UInt32? { count == 0 ? nil : entries[0].tag }
+
     /// Adds a row; the queue must not be full.
     public mutating func insert(dueNanoseconds: UInt64, tag: UInt32) {
         precondition(count < capacity, "the retry queue is full")

@@ -41,8 +41,19 @@ extension ReactorStateMachine where Records: ~Copyable {
             isPossible: rows.inFlight > 0 || couldSend(now))
         guard timers.responseWait.nanoseconds > settings.giveUpAfter else { return }
         // Without addresses no response can come.
-        if let trouble = slowLookup(now) { run.record(trouble) }
+        if let trouble = slowLookup(now) ?? awaitedTrouble(now) { run.record(trouble) }
         run.giveUp(.noResponse(seconds: settings.giveUpAfter / second))
+    }
+
+    /// The response that asked for a long wait, if all rows of the reactor wait because of their
+    /// responses; nil otherwise. Other rows, which are settled, may have had later trouble.
+    private func awaitedTrouble(_ now: Now) -> ConnectionTrouble? {
+        guard let longWait, longWait.until > now.nanoseconds, let tag = rows.firstRetry,
+            let due = rows.retries.nextDue, due > now.nanoseconds,
+            // A request after the last response failed without one.
+            rows.slab[tag].sentNanoseconds <= run.directives.lastResponse
+        else { return nil }
+        return longWait.trouble
     }
 
     /// Longest delay by the rate limiter that still counts as time in which a response could have

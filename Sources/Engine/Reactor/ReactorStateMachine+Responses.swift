@@ -205,7 +205,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             recordDrain(index, status: status, reason: reason, now: now)
             drain(index, now: now)
         }
-        recordLongWait(index, status: status, reason: reason, retryAfter: retryAfter)
+        recordLongWait(index, status: status, reason: reason, retryAfter: retryAfter, now: now)
         let signal = writer.campaignSignal(for: meaning.campaign)
         run.append(
             writer.topics == nil
@@ -258,14 +258,17 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// Records that a server asked for a pause of `--give-up-after` or longer. If the run gives up,
     /// its message mentions this.
     private mutating func recordLongWait(
-        _ index: Int, status: UInt16, reason: Reason?, retryAfter: UInt64?
+        _ index: Int, status: UInt16, reason: Reason?, retryAfter: UInt64?, now: Now
     ) {
         guard let retryAfter, retryAfter >= settings.giveUpAfter else { return }
         let reasonText = reason.map { " \($0.text)" } ?? ""
-        run.record(
-            connections.trouble(
-                index, "\(status)\(reasonText) with Retry-After: \(retryAfter / second) s",
-                step: .longWait))
+        let trouble = connections.trouble(
+            index, "\(status)\(reasonText) with Retry-After: \(retryAfter / second) s",
+            step: .longWait)
+        run.record(trouble)
+        let (end, isFar) = now.nanoseconds.addingReportingOverflow(retryAfter)
+        let until = isFar ? .max : end
+        if until >= longWait?.until ?? 0 { longWait = LongWait(until: until, trouble: trouble) }
     }
 
     private mutating func settleRejected(

@@ -36,6 +36,13 @@ import BroadsideTLS
         case finished
     }
 
+    /// A wait of `--give-up-after` or longer that a server asked for.
+    struct LongWait {
+        /// End of the wait, monotonic nanoseconds.
+        var until: UInt64
+        var trouble: ConnectionTrouble
+    }
+
     let settings: ReactorSettings
     /// Directives from the run, and effects for it.
     var run: RunChannel
@@ -49,6 +56,8 @@ import BroadsideTLS
     var metrics: ReactorMetrics
     var timers: ReactorTimers
     var batching = CompletionBatching()
+    /// The latest wait of `--give-up-after` or longer that a server asked for; nil if none did.
+    var longWait: LongWait?
     var random: SplitMix64
     var submissions: SubmissionQueue
     /// Plaintext of one received record.

@@ -81,6 +81,13 @@ struct RowSupply: ~Copyable {
             && chunks.waitsForList
     }
 
+    /// The row whose retry is due first, if all rows wait for their retries; nil otherwise.
+    var firstRetry: RowTag? {
+        let hasOthers =
+            inFlight > 0 || !requeued.isEmpty || awaitingSync.count > 0 || !chunks.isExhausted
+        return hasOthers ? nil : retries.nextTag
+    }
+
     /// Whether a row of the list may be sent now, or may be settled without a request.
     ///
     /// - Parameter synced: The ledger position up to which everything is durable.

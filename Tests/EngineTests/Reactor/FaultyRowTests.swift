@@ -101,6 +101,43 @@ struct FaultyRowTests {
     }
 
     @Test
+    func `A run whose rows wait for a long Retry-After names it, not later trouble of other rows`()
+        throws
+    {
+        let run = try ScriptedRun(rows: 2) { $0.giveUpAfter = 40 * second }
+        run.reply = { request in
+            guard ScriptedRun.row(request) == 1 else {
+                return .status(429, "TooManyRequests", retryAfter: "3600")
+            }
+            return run.requests(row: 1).count < 3
+                ? .status(500, "InternalServerError") : .status(200)
+        }
+        run.run()
+        #expect(try run.rows().map(\.state) == [.remaining, .accepted])
+        guard case .noResponse(40, let trouble) = run.coordinator.stopCause else {
+            Issue.record("\(String(describing: run.coordinator.stopCause))")
+            return
+        }
+        #expect(trouble?.kind == .longWait)
+        #expect(trouble?.problem == "429 TooManyRequests with Retry-After: 3600 s")
+    }
+
+    @Test func `If a server refuses other rows, a long Retry-After is not the cause`() throws {
+        let run = try ScriptedRun(rows: 2) { $0.giveUpAfter = 40 * second }
+        run.reply = { request in
+            ScriptedRun.row(request) == 0
+                ? .status(429, "TooManyRequests", retryAfter: "3600") : .refuse
+        }
+        run.run()
+        #expect(run.requests(row: 1).count > 10)
+        guard case .noResponse(40, let trouble) = run.coordinator.stopCause else {
+            Issue.record("\(String(describing: run.coordinator.stopCause))")
+            return
+        }
+        #expect(trouble?.kind == .refused)
+    }
+
+    @Test
     func `A list that can't be read further does not keep rows in hand from testing a server`()
         throws
     {
