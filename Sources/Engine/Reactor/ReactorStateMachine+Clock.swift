@@ -33,12 +33,12 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     /// Gives up the run after too long without a response while requests were in flight or could
-    /// have been sent.
+    /// have been sent. A pause does not count: the operator decides when it ends.
     private mutating func checkSilence(_ now: Now) {
         guard case .running = phase else { return }
         timers.responseWait.count(
             until: now.nanoseconds, lastResponse: run.directives.lastResponse,
-            isPossible: rows.inFlight > 0 || couldSend(now))
+            isPossible: !run.directives.isPaused && (rows.inFlight > 0 || couldSend(now)))
         guard timers.responseWait.nanoseconds > settings.giveUpAfter else { return }
         // Without addresses no response can come.
         if let trouble = slowLookup(now) ?? awaitedTrouble(now) { run.record(trouble) }
@@ -62,12 +62,10 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// `--give-up-after`, so that most of a short limit is left for the response.
     private var countedRateWait: UInt64 { min(second, settings.giveUpAfter / 4) }
 
-    /// Whether rows wait only for the server. False if they also wait for the end of a pause, a
-    /// slow rate, a read of the list or the renewal of the provider token.
+    /// Whether rows wait only for the server. False if they also wait for a slow rate, a read of
+    /// the list or the renewal of the provider token.
     private func couldSend(_ now: Now) -> Bool {
-        guard hasWork, !run.directives.isPaused, !run.directives.isTokenBlocked else {
-            return false
-        }
+        guard hasWork, !run.directives.isTokenBlocked else { return false }
         // Other reactors may hand over rows even if the list's disk is slow.
         if rows.waitsForList, !run.resources.handoff.hasRows { return false }
         let soon = now.nanoseconds + countedRateWait

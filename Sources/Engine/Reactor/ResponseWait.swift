@@ -1,7 +1,7 @@
 import BroadsideSupport
 
 /// Total time during which a response was possible but none came: a request was in flight or could
-/// have been sent. `--give-up-after` limits it.
+/// have been sent, and the run was not paused. `--give-up-after` limits it.
 ///
 ///     response --in flight--> 20 s --paused--> 20 s --in flight--> 40 s: give up
 struct ResponseWait {

@@ -52,6 +52,25 @@ struct PauseTests {
         #expect(taken >= 40 * second && taken < 43 * second, "\(taken)")
     }
 
+    @Test func `A pause does not count for --give-up-after while a request is in flight`() throws {
+        let run = try ScriptedRun(rows: 1) {
+            $0.giveUpAfter = 40 * second
+            $0.requestTimeout = 300 * second
+        }
+        run.reply = { _ in .silence }
+        run.run { run.requests.count == 1 }
+        run.run(for: 20 * second)
+        run.coordinator.pause(true)
+        run.run(for: 100 * second)
+        #expect(run.coordinator.stopCause == nil)
+        let resumed = run.time
+        run.coordinator.pause(false)
+        run.run { run.coordinator.stopCause != nil }
+        #expect(run.coordinator.stopCause?.isGivingUp == true && run.requests.count == 1)
+        let taken = run.time - resumed
+        #expect(taken >= 19 * second && taken < 22 * second, "\(taken)")
+    }
+
     @Test func `PINGs of a server during a pause do not end the connection`() throws {
         let run = try ScriptedRun(rows: 1)
         run.reply = { _ in
