@@ -107,6 +107,15 @@ public struct SendRate: Equatable, Sendable, ExpressibleByIntegerLiteral,
     }
 }
 
+extension SendOptions {
+    /// Human-readable rate limits, of the run and of each connection.
+    var rateDescription: String {
+        let own = ratePerConnection.map { "\(SendRate($0).words) per connection" }
+        guard let rate else { return own ?? "no rate limit" }
+        return own.map { "\(rate.words), at most \($0)" } ?? rate.words
+    }
+}
+
 /// Converts a rate per second to the unit of the rate limiter.
 func milliRate(_ perSecond: Double) -> UInt64 {
     UInt64(min(max(1, (perSecond * 1000).rounded()), Double(RateLimiter.maximumMilliRate)))

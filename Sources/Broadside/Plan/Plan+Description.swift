@@ -51,7 +51,7 @@ extension Plan {
                 + silenceLine)
         if !options.keepsTokens { lines.append("tokens       not kept in the ledger") }
         let time = rampTime(ahead ?? size.count.map { RowsAhead(listed: $0, options) })
-        lines.append("rate         \(options.rate?.words ?? "no rate limit")\(time)")
+        lines.append("rate         \(options.rateDescription)\(time)")
         if let end = endDescription { lines.append("at the end   \(end)") }
         if options.hook != nil {
             lines.append(

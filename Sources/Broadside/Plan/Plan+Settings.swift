@@ -47,9 +47,7 @@ extension Plan {
             binaryWait == nil ? "streams per connection" : "in flight per connection",
             "at most \(streamsPerConnection)")
         add("rate", options.rate?.words ?? "unlimited")
-        add(
-            "rate per connection",
-            options.ratePerConnection.map { "\(rateText($0)) requests per second" })
+        add("rate per connection", options.ratePerConnection.map { SendRate($0).words })
         if options.wireProtocol == .http2 { add("pace", options.pace.rawValue) }
         add(
             "attempts",

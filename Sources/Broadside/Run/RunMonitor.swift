@@ -402,7 +402,7 @@ final class RunMonitor {
             else {
                 standardError(
                     action == .faster
-                        ? "the run has no rate limit" : "the rate is not known yet: try again")
+                        ? "the run has no --rate" : "the rate is not known yet: try again")
                 return
             }
             request = .rate(SendRate(rate))
@@ -476,6 +476,8 @@ extension LedgerSession {
             rows: manifest.rows, beyondLimitCount: earlier.beyondLimitCount,
             knownEnd: manifest.rowCount ?? passes.waves?.zones.endRow,
             listByteCount: source.list.byteCount,
-            wantedConnections: plan.shape.connections, earlierPasses: passes.earlierWork(now))
+            wantedConnections: plan.shape.connections,
+            ratePerConnection: plan.options.ratePerConnection,
+            earlierPasses: passes.earlierWork(now))
     }
 }

@@ -117,11 +117,17 @@ struct LiveView {
         [
             Segment(text: "\(rateText(snapshot.rateNow))/s now", emphasis: .strong),
             Segment(text: "\(rateText(snapshot.rateAverage))/s average"),
-            Segment(
-                text: snapshot.rateLimit.map { "limit \(rateText($0))/s\(Self.rampText(snapshot))" }
-                    ?? "no rate limit"),
+            Segment(text: Self.limitText(snapshot)),
             Segment(text: "\(durationText(snapshot.sendingSeconds)) so far", emphasis: .faint),
         ]
+    }
+
+    private static func limitText(_ snapshot: RunSnapshot) -> String {
+        if let limit = snapshot.rateLimit {
+            return "limit \(rateText(limit))/s\(rampText(snapshot))"
+        }
+        guard let limit = snapshot.ratePerConnection else { return "no rate limit" }
+        return "limit \(rateText(limit))/s per connection"
     }
 
     /// Text about a rising rate: its target, and the time until it is reached. Empty if the rate

@@ -30,6 +30,8 @@ package struct RunSampler {
         /// Size of the list in bytes; nil if it is unknown until the whole list is read.
         var listByteCount: UInt64?
         var wantedConnections: Int
+        /// The rate limit of each connection, in requests per second; nil: unlimited.
+        var ratePerConnection: Double?
         /// The work of this process in its earlier passes over the list.
         var earlierPasses: RunSnapshot.EarlierPasses
 
@@ -39,6 +41,7 @@ package struct RunSampler {
             rows: CampaignRows = CampaignRows(), beyondLimitCount: UInt64 = 0,
             knownEnd: UInt64? = nil,
             listByteCount: UInt64? = nil, wantedConnections: Int,
+            ratePerConnection: Double? = nil,
             earlierPasses: RunSnapshot.EarlierPasses = .init()
         ) {
             self.campaign = campaign
@@ -52,6 +55,7 @@ package struct RunSampler {
             self.knownEnd = knownEnd
             self.listByteCount = listByteCount
             self.wantedConnections = wantedConnections
+            self.ratePerConnection = ratePerConnection
             self.earlierPasses = earlierPasses
         }
     }
@@ -80,6 +84,7 @@ package struct RunSampler {
         snapshot.isLimited = context.rows.limit != nil
         snapshot.wallMilliseconds = start.wallMilliseconds
         snapshot.wantedConnections = context.wantedConnections
+        snapshot.ratePerConnection = context.ratePerConnection
         snapshot.earlierPasses = context.earlierPasses
         takeRateAverage()
         if let end = context.rows.part.endRow ?? context.knownEnd { takeRows(upTo: end) }

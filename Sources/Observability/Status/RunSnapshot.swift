@@ -91,6 +91,8 @@ package struct RunSnapshot: Sendable {
     package var inFlight = 0
     /// The limit in requests per second from `--rate` or the operator; nil: unlimited.
     package var rateLimit: Double?
+    /// The limit of each connection in requests per second; nil: unlimited.
+    var ratePerConnection: Double?
     /// The counts per topic; nil if rows name no topics.
     package var topics: [TopicReport]?
     /// Which wave is being sent; nil if rows are not sent in waves.

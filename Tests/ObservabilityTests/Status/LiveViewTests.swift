@@ -51,6 +51,15 @@ import Testing
             ], "\(lines)")
     }
 
+    @Test func `The live view shows the rate limit of each connection if the run has no other`() {
+        var snapshot = Self.snapshot()
+        snapshot.ratePerConnection = 400
+        let line = Self.plain.lines(snapshot, width: 90)[2]
+        #expect(line.contains(" · limit 400/s per connection · "), "\(line)")
+        snapshot.rateLimit = 5000
+        #expect(Self.plain.lines(snapshot, width: 90)[2].contains(" · limit 5,000/s · "))
+    }
+
     @Test
     func `The live view has six lines at any width, the last for guards, questions and keys`() {
         var snapshot = Self.snapshot()
