@@ -28,6 +28,16 @@ import Testing
         #expect(decimal(2.5, places: 0) == "3" && decimal(99.96, places: 1) == "100.0")
     }
 
+    @Test func `Rate limits are exact to a thousandth, and small measured rates are not zero`() {
+        let texts = [
+            (0.001, "0.001"), (0.04, "0.04"), (0.5, "0.5"), (4, "4"), (4.9996, "5"), (50.5, "50.5"),
+            (1234.5678, "1,234.568"), (1e8, "100,000,000"), (0, "0"),
+        ]
+        for (rate, text) in texts { #expect(rateLimitText(rate) == text, "\(rate)") }
+        #expect(rateText(0.04) == "0.04" && rateText(0.0333) == "0.033" && rateText(0.5) == "0.5")
+        #expect(rateText(4) == "4.0" && rateText(50.5) == "51" && rateText(0) == "0")
+    }
+
     @Test func `Numbers beyond all integers become the largest one`() {
         for value in [1e19, 1e300, .infinity] {
             #expect(wholeNumber(value) == .max && wholeNumber(-value) == -.max)

@@ -101,8 +101,8 @@ public struct SendRate: Equatable, Sendable, ExpressibleByIntegerLiteral,
 
     /// Human-readable description.
     var words: String {
-        guard ramp != nil else { return "\(rateText(last)) requests per second" }
-        return "from \(rateText(first)) to \(rateText(last)) requests per second within "
+        guard ramp != nil else { return "\(rateLimitText(last)) requests per second" }
+        return "from \(rateLimitText(first)) to \(rateLimitText(last)) requests per second within "
             + "\(durationText(Double(riseNanoseconds) / 1e9)) of sending"
     }
 }

@@ -124,17 +124,19 @@ struct LiveView {
 
     private static func limitText(_ snapshot: RunSnapshot) -> String {
         if let limit = snapshot.rateLimit {
-            return "limit \(rateText(limit))/s\(rampText(snapshot))"
+            // A rising limit is shown rounded.
+            let text = snapshot.ramp?.isOver == false ? rateText(limit) : rateLimitText(limit)
+            return "limit \(text)/s\(rampText(snapshot))"
         }
         guard let limit = snapshot.ratePerConnection else { return "no rate limit" }
-        return "limit \(rateText(limit))/s per connection"
+        return "limit \(rateLimitText(limit))/s per connection"
     }
 
     /// Text about a rising rate: its target, and the time until it is reached. Empty if the rate
     /// does not rise.
     private static func rampText(_ snapshot: RunSnapshot) -> String {
         guard let ramp = snapshot.ramp, !ramp.isOver else { return "" }
-        return ", rising to \(rateText(Double(ramp.ramp.last) / 1000))/s within "
+        return ", rising to \(rateLimitText(Double(ramp.ramp.last) / 1000))/s within "
             + durationText(ramp.secondsLeft)
     }
 

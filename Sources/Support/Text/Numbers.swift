@@ -23,9 +23,21 @@ package func counted(_ count: Int, _ noun: String) -> String {
     counted(UInt64(max(0, count)), noun)
 }
 
-/// Returns a rate with a precision that fits its magnitude.
+/// Returns a measured rate with a precision that fits its magnitude.
 package func rateText(_ rate: Double) -> String {
-    rate < 10 && rate > 0 ? decimal(rate, places: 1) : grouped(wholeNumber(rate))
+    if rate < 0.1 && rate > 0 { return rateLimitText(rate) }
+    return rate < 10 && rate > 0 ? decimal(rate, places: 1) : grouped(wholeNumber(rate))
+}
+
+/// Returns a rate limit exactly: limits have at most three decimals.
+package func rateLimitText(_ rate: Double) -> String {
+    let whole = wholeNumber(rate.rounded(.down))
+    let thousandths = wholeNumber((rate - rate.rounded(.down)) * 1000)
+    guard thousandths > 0 else { return grouped(whole) }
+    guard thousandths < 1000 else { return grouped(whole + 1) }
+    var fraction = decimal(Double(thousandths) / 1000, places: 3).dropFirst()
+    while fraction.last == "0" { fraction.removeLast() }
+    return grouped(whole) + fraction
 }
 
 /// Returns the nearest integer, clamped to the integer range; 0 for a value that is not a number.
