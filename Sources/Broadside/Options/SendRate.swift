@@ -107,6 +107,14 @@ public struct SendRate: Equatable, Sendable, ExpressibleByIntegerLiteral,
     }
 }
 
+extension SendRate? {
+    /// Text about the operator's change to this rate; nil: no limit.
+    var changeText: String {
+        guard let rate = self else { return "set the rate to unlimited" }
+        return "set the rate to \(rate.ramp == nil ? "" : "rise ")\(rate.words)"
+    }
+}
+
 extension SendOptions {
     /// Human-readable rate limits, of the run and of each connection.
     var rateDescription: String {

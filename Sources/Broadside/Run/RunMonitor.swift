@@ -443,10 +443,7 @@ final class RunMonitor {
             } else {
                 coordinator.milliRate = rate.map { milliRate($0.last) }
             }
-            report(
-                RunEvent(
-                    .control, "the operator set the rate to \(rate?.words ?? "unlimited")", now),
-                now)
+            report(RunEvent(.control, "the operator \(rate.changeText)", now), now)
         case .pause:
             coordinator.pause(true)
             telemetry.beginPause(atMilliseconds: now.wallMilliseconds)

@@ -26,4 +26,13 @@ import Testing
             SendRate(from: 0.5, to: 12.25, withinNanoseconds: 60_000_000_000)?.words
                 == "from 0.5 to 12.25 requests per second within 1 m 00 s of sending")
     }
+
+    @Test func `The operator sets a rate, lets it rise, or removes the limit`() {
+        let rising = SendRate(from: 30, to: 31, withinNanoseconds: 30_000_000_000)
+        #expect(
+            rising.changeText
+                == "set the rate to rise from 30 to 31 requests per second within 30 s of sending")
+        #expect((80 as SendRate?).changeText == "set the rate to 80 requests per second")
+        #expect((nil as SendRate?).changeText == "set the rate to unlimited")
+    }
 }
