@@ -233,11 +233,15 @@ public enum CampaignRun {
         _ outlets: RunOutlets, _ hook: EventHook?, _ signals: SignalWatch
     ) throws(BroadsideError) -> Int32 {
         var (plan, prepared) = (checked.plan, first)
-        let waves = first.waves
+        let (waves, now) = (first.waves, Clock.now())
+        let firstStart = first.session.manifest.firstStartedAtMilliseconds
         let passes = RunPasses(
             waves, hook: hook,
+            deadline: plan.options.deadline.map {
+                RunDeadline($0, firstStart: firstStart, now: now)
+            },
             isDueLeft: waves.map { first.session.mayHaveDueRows($0) } ?? true,
-            isRowLeft: first.session.mayHaveRows, now: Clock.now().wallMilliseconds)
+            isRowLeft: first.session.mayHaveRows, now: now.wallMilliseconds)
         do throws(BroadsideError) {
             while true {
                 let run = try LiveRun(

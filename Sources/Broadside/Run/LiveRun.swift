@@ -122,7 +122,7 @@ struct LiveRun {
         try services.start(list: source)
         // If a resume begins after the deadline, nothing may be sent before the watch first checks
         // the deadline.
-        if let deadline, Clock.now().wallMilliseconds >= deadline {
+        if passes.deadline?.hasPassed(Clock.now()) == true {
             passes.stopTooLate(isResumed: session.isResumed)
         }
         var threads: [ReactorThread] = []
@@ -134,7 +134,7 @@ struct LiveRun {
             credential: CredentialWatch(
                 plan, sender, coordinator: coordinator, tlsConfiguration: tlsConfiguration,
                 requests: passes.requests, now: start),
-            ledger: LedgerWatch(session.directory, now: start), deadline: deadline,
+            ledger: LedgerWatch(session.directory, now: start), deadline: passes.deadline,
             quietAt: passes.quietAt, nextWaveAt: passes.nextWaveAt)
         if passes.endedCount == 0 { plan.options.host?.begin() }
         if passes.requests.takeReload() { watch.credential.reload(Clock.now()) }
@@ -215,21 +215,12 @@ struct LiveRun {
             sentSeconds: Double(coordinator.ramp?.sentNanoseconds ?? 0) / 1e9, plan.options)
     }
 
-    /// Time at which the run stops sending requests, milliseconds since 1970; nil: none.
-    private var deadline: UInt64? {
-        plan.options.deadline.map {
-            let (time, isFar) = session.manifest.firstStartedAtMilliseconds
-                .addingReportingOverflow($0 / millisecond)
-            return isFar ? .max : time
-        }
-    }
-
     /// The watches and times that the main thread checks while a pass waits and sends.
     private struct Watch {
         let credential: CredentialWatch
         let ledger: LedgerWatch
-        /// Time at which the run stops sending requests, milliseconds since 1970; nil: none.
-        let deadline: UInt64?
+        /// Time from which the run sends no new requests; nil: none.
+        let deadline: RunDeadline?
         /// Time at which quiet hours begin in a zone of the pass, milliseconds since 1970; nil:
         /// none.
         let quietAt: UInt64?
@@ -237,9 +228,12 @@ struct LiveRun {
         let nextWaveAt: UInt64?
 
         /// Milliseconds until the next check: at most 100. One is made when requests must end.
-        func wait(from now: UInt64) -> Int {
-            let ends = [deadline, quietAt].compactMap { $0 }.filter { $0 > now }
-            return Int(min(100, (ends.min() ?? .max) - now))
+        func wait(from now: Now) -> Int {
+            let quiet = quietAt.map { $0 - min($0, now.wallMilliseconds) }
+            let waits = [deadline?.milliseconds(from: now), quiet].compactMap { $0 }.filter {
+                $0 > 0
+            }
+            return Int(min(100, waits.min() ?? .max))
         }
     }
 
@@ -264,7 +258,7 @@ struct LiveRun {
     private func poll(
         _ watch: Watch, _ threads: [ReactorThread], _ signals: SignalWatch, _ monitor: RunMonitor
     ) {
-        switch signals.wait(milliseconds: watch.wait(from: Clock.now().wallMilliseconds)) {
+        switch signals.wait(milliseconds: watch.wait(from: Clock.now())) {
         case .stop:
             passes.requests.handleSignal()
             for thread in threads { thread.wake() }
@@ -278,7 +272,7 @@ struct LiveRun {
             break
         }
         let now = Clock.now()
-        if let deadline = watch.deadline, now.wallMilliseconds >= deadline,
+        if let deadline = watch.deadline, deadline.hasPassed(now),
             !coordinator.isStopping || passes.endsEarly
         {
             passes.requests.stop(.deadline)

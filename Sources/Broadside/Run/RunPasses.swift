@@ -36,6 +36,8 @@ package final class RunPasses {
     private var hasRest = false
     /// The hook of the run; nil: none.
     let hook: EventHook?
+    /// Time from which the process makes no new requests; nil: none.
+    let deadline: RunDeadline?
     /// The pass sends the rows that are due at this time, milliseconds since 1970. While the run
     /// waits, this time is in the future.
     package private(set) var dueAt: UInt64
@@ -75,7 +77,8 @@ package final class RunPasses {
     /// - Parameter isRowLeft: Whether rows of any wave may be left. If not, the run waits for
     ///   nothing, and ends.
     init(
-        _ waves: WavePlan?, hook: EventHook?, isDueLeft: Bool, isRowLeft: Bool = true, now: UInt64
+        _ waves: WavePlan?, hook: EventHook?, deadline: RunDeadline? = nil, isDueLeft: Bool,
+        isRowLeft: Bool = true, now: UInt64
     ) {
         var present = waves
         present?.plan(at: now)
@@ -83,6 +86,7 @@ package final class RunPasses {
         begunWaves = present?.earlier ?? []
         comingWaves = present?.coming ?? []
         self.hook = hook
+        self.deadline = deadline
         dueAt = now
         guard let waves, isRowLeft, !isDueLeft || waves.dueRows(at: now) == 0,
             let next = waves.next(after: now)
