@@ -136,7 +136,10 @@ package struct RunSampler {
         let untimed = report.statistics.untimedResponses
         if elapsed > 0 {
             let new = period.count + untimed - before.statistics.untimedResponses
-            snapshot.rateNow = Double(new) / elapsed
+            // A run's last sample covers less than a second. The rate before it counts for the rest
+            // of that second.
+            let share = snapshot.recentRates.isEmpty ? 1 : min(1, elapsed)
+            snapshot.rateNow = Double(new) / elapsed * share + before.rateNow * (1 - share)
             snapshot.recentRates.append(snapshot.rateNow)
             let extra = snapshot.recentRates.count - RunSnapshot.recentRatesLimit
             if extra > 0 { snapshot.recentRates.removeFirst(extra) }

@@ -161,6 +161,31 @@ import Testing
         #expect(sampler.series.points.count == 4)
     }
 
+    @Test func `The rate of a run's last sample covers a whole second`() {
+        func rate(_ samples: [(milliseconds: UInt64, responses: Int)]) -> Double {
+            var sampler = RunSampler(
+                RunSampler.Context(campaign: "", earlier: .init(), wantedConnections: 1),
+                start: Now(nanoseconds: 0, wallMilliseconds: 0))
+            var report = ReactorReport()
+            var latency = LatencyHistogram()
+            for sample in samples {
+                for _ in 0..<sample.responses { latency.record(1_000_000) }
+                report.latency = latency.counts
+                sampler.sample(
+                    report, list: .init(), phase: .running, milliRate: nil,
+                    now: Now(
+                        nanoseconds: sample.milliseconds * millisecond, wallMilliseconds: 0))
+            }
+            return sampler.snapshot.rateNow
+        }
+        #expect(rate([(1000, 80), (2000, 80)]) == 80)
+        // 27 responses within a tenth of a second.
+        let last = rate([(1000, 80), (2000, 80), (2100, 27)])
+        #expect(abs(last - (27 + 0.9 * 80)) < 0.001, "\(last)")
+        let short = rate([(100, 27)])
+        #expect(abs(short - 270) < 0.001, "a run shorter than a second: \(short)")
+    }
+
     /// What a sampler says after a look at a list of 65,000 bytes of which something was read.
     private func rows(
         _ rows: CampaignRows, knownEnd: UInt64? = nil, read: ListSource.Progress
