@@ -17,6 +17,7 @@ struct StatusTests {
         var unknown: UInt64?
         var rate: UInt64?
         var limited_by: String?
+        var limited: Bool?
         var eta_seconds: Double?
         var error: String?
     }
@@ -85,6 +86,7 @@ struct StatusTests {
         #expect(try campaign.send(to: server.endpoint, ["--resume"]).exitCode == 0)
         let complete = try #require(try state())
         #expect(complete.state == "complete" && complete.settled == 3000 && complete.rows == 3000)
+        #expect(running.limited == nil && complete.limited == false)
         #expect(try status(["ledger"], in: directory).output.contains("100% of 3,000"))
     }
 
@@ -109,6 +111,9 @@ struct StatusTests {
         #expect(line.state == "complete" && sent > 60, "\(line)")
         #expect(line.rows == UInt64(sent) && line.settled == UInt64(sent), "\(line)")
         #expect(line.started_at_ms == start, "the campaign's start, not that of its latest run")
+        #expect(line.limited == true)
+        let table = try status(["ledger"], in: campaign.directory).output
+        #expect(table.contains(" (--limit)"), "\(table)")
     }
 
     @Test func `status counts failed and unknown rows of a finished campaign`() throws {

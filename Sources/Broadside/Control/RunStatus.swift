@@ -33,6 +33,8 @@ public struct RunStatus: Sendable {
     private var state = State.unreadable
     private var campaign: String?
     private var name: String?
+    /// Whether `--limit` kept rows of the list from the latest run; nil while it runs.
+    private var isLimited: Bool?
     private var labels: [String: String] = [:]
     /// Time of the campaign's first start, milliseconds since 1970; nil if the ledger can't be read.
     private var startedAtMilliseconds: UInt64?
@@ -154,6 +156,7 @@ public struct RunStatus: Sendable {
             return
         }
         warning = reader.oldCopyWarning
+        isLimited = reader.ledgers.contains { $0.manifest.mayHaveMoreRows }
         let isAborted = reader.ledgers.contains {
             $0.manifest.epochs.last?.stop?.cause?.isAbort == true
         }
@@ -189,6 +192,7 @@ public struct RunStatus: Sendable {
         line.add("settled", progress.settled)
         line.add("failed", progress.failed)
         line.add("unknown", progress.unknown)
+        line.addRaw("limited", isLimited.map { "\($0)" } ?? "null")
         line.add("rate", progress.rate)
         line.add("limited_by", progress.limitedBy)
         line.add("eta_seconds", progress.etaSeconds, places: 0)
@@ -239,7 +243,8 @@ public struct RunStatus: Sendable {
         guard let rows = progress.rows else { return "\(grouped(settled)) settled\(open)" }
         let share = rows > 0 ? Double(settled) / Double(rows) : 1
         let about = progress.rowsEstimated == true ? "about " : ""
-        return "\(percentText(share)) of \(about)\(grouped(rows))\(open)"
+        let limit = isLimited == true ? " (--limit)" : ""
+        return "\(percentText(share)) of \(about)\(grouped(rows))\(limit)\(open)"
     }
 
     /// Text to append about the number of failed or unknown rows; empty if there are none.
