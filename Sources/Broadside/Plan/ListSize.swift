@@ -78,6 +78,11 @@ enum ListSize: Equatable {
         }
     }
 
+    /// Whether the number is exact.
+    var isExact: Bool {
+        if case .exact = self { true } else { false }
+    }
+
     /// Human-readable description.
     var text: String {
         switch self {

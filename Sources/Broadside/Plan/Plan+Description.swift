@@ -50,7 +50,8 @@ extension Plan {
             "connections  \(shape.words(options)), at most \(streamsPerConnection) \(room) each"
                 + silenceLine)
         if !options.keepsTokens { lines.append("tokens       not kept in the ledger") }
-        let time = rampTime(ahead ?? size.count.map { RowsAhead(listed: $0, options) })
+        let time = options.sendingTime(
+            of: ahead ?? size.count.map { RowsAhead(listed: $0, options) }, isExact: size.isExact)
         lines.append("rate         \(options.rateDescription)\(time)")
         if let end = endDescription { lines.append("at the end   \(end)") }
         if options.hook != nil {
@@ -81,15 +82,6 @@ extension Plan {
         case nil: break
         }
         return lines
-    }
-
-    /// Text about the minimum time to send the rows at a rising rate; empty if the rate is
-    /// constant.
-    private func rampTime(_ ahead: RowsAhead?) -> String {
-        guard let ramp = options.rate?.ramp, let ahead, ahead.count > 0 else { return "" }
-        let seconds = ramp.seconds(for: Double(ahead.count), after: ahead.sentSeconds)
-            .rounded(.down)
-        return seconds < 1 ? "" : ": at least \(durationText(seconds)) \(ahead.words)"
     }
 
     /// The text that names Apple's environment, to append to the endpoint; empty for other

@@ -1,3 +1,4 @@
+import BroadsideAPNs
 import Testing
 
 @testable import BroadsideCampaigns
@@ -34,5 +35,39 @@ import Testing
                 == "set the rate to rise from 30 to 31 requests per second within 30 s of sending")
         #expect((80 as SendRate?).changeText == "set the rate to 80 requests per second")
         #expect((nil as SendRate?).changeText == "set the rate to unlimited")
+    }
+
+    @Test func `The plan says if the rate is too low for the deadline or the expiration`() {
+        var options = SendOptions()
+        options.rate = 20
+        func time(_ rows: UInt64, isExact: Bool = true) -> String {
+            options.sendingTime(of: RowsAhead(listed: rows, options), isExact: isExact)
+        }
+        #expect(time(1_000_000).isEmpty, "there is nothing to compare with")
+        options.deadline = 60_000_000_000
+        // 60 s, and one for bursts.
+        #expect(time(1220).isEmpty)
+        #expect(
+            time(1221) == ": at least 1 m 01 s for these rows, which is longer than --deadline")
+        #expect(time(1221, isExact: false).isEmpty, "an estimate may be wrong")
+        options.expiration = .after(2)
+        #expect(time(61) == ": at least 3 s for these rows, which is longer than --expiration")
+        #expect(time(2000).hasSuffix("which is longer than --deadline and --expiration"))
+        options.suppress = "suppressed.txt"
+        #expect(
+            time(61)
+                == ": at least 3 s if all these rows are sent, which is longer than --expiration")
+        options.expiration = .at(0)
+        #expect(time(61).isEmpty)
+        options.rate = SendRate(from: 10, to: 30, withinNanoseconds: 10_000_000_000)
+        #expect(time(200) == ": at least 10 s if all these rows are sent")
+    }
+
+    @Test func `The first request does not wait for the rate`() {
+        var options = SendOptions()
+        options.rate = 0.01
+        options.deadline = 60_000_000_000
+        #expect(options.sendingTime(of: RowsAhead(listed: 1, options), isExact: true).isEmpty)
+        #expect(!options.sendingTime(of: RowsAhead(listed: 2, options), isExact: true).isEmpty)
     }
 }
