@@ -59,7 +59,7 @@ struct JoinedReceiptsTests {
 
     /// Receipts with values of two columns, at the second in which each row was settled.
     private func findings(
-        _ key: String, _ names: [(name: String, settledAt: Int)]
+        _ key: String, _ names: [(name: String, settledAt: Int)], in merged: String = "merged"
     ) throws -> Findings {
         let lines = names.enumerated().map { index, row in
             let second = Date(timeIntervalSince1970: Double(row.settledAt / 1_000))
@@ -69,9 +69,8 @@ struct JoinedReceiptsTests {
             "\(key),time,app,os\n" + lines.joined(), to: "receipts.csv")
         let finished = try Broadside.run(
             [
-                "report", "--ledger", "\(campaign.directory.path)/merged", "--receipts", file,
-                "--by", "app", "--by", "os",
-                "--json",
+                "report", "--ledger", "\(campaign.directory.path)/\(merged)", "--receipts", file,
+                "--by", "app", "--by", "os", "--json",
             ], in: campaign.directory)
         #expect(finished.exitCode == 0, "\(finished.errors)")
         return try JSONDecoder().decode(Findings.self, from: Data(finished.output.utf8))
@@ -94,6 +93,38 @@ struct JoinedReceiptsTests {
                 let expected = sent.indices.count { $0 % values == value }
                 #expect(opened == expected, "\(name)")
             }
+        }
+    }
+
+    @Test func `Rows of each shard are joined by its own apns-ids`() throws {
+        let server = try RecordingServer()
+        let path = campaign.directory.path
+        for shard in 1...3 {
+            let sent = try campaign.send(
+                to: server.endpoint,
+                [
+                    "--ledger", "\(path)/shard\(shard)", "--shard", "\(shard)/3", "--split",
+                    "a=40,b=40", "--split-salt", "joined",
+                ])
+            #expect(sent.exitCode == 0, "\(sent.errors)")
+        }
+        let merged = try Broadside.run(
+            ["ledger", "merge", "--output", "\(path)/whole"]
+                + (1...3).map { "\(path)/shard\($0)" }, in: campaign.directory)
+        #expect(merged.exitCode == 0, "\(merged.errors)")
+        let export = try Broadside.run(
+            ["ledger", "export", "--ledger", "\(path)/whole"], in: campaign.directory)
+        let sent = try ExportedRow.read(export.output).filter { $0.state == "accepted" }
+        #expect(Set(sent.map { $0.identifier.prefix(18) }).count == 3)
+        // A row of the campaign that was sent in parts is one of another campaign.
+        let other = try #require(rows.first { $0.state == "accepted" })
+        let found = try findings(
+            "apns_id", (sent + [other]).map { ($0.identifier, $0.settledAt) }, in: "whole")
+        #expect(found.foreign == 1 && found.early == 0 && found.repeated == 0)
+        for arm in ["a", "b"] {
+            let count = sent.count { $0.arm == arm }
+            #expect(found.arms[arm]?.devices == count && count > 0, "\(arm)")
+            #expect(found.arms[arm]?.opened == count, "\(arm)")
         }
     }
 

@@ -14,8 +14,8 @@ public import BroadsideSupport
 ///                                   ├─▶ sorted by key ▶ each device's rows and first receipt
 ///     receipts ▶ key, time, values ─┘
 ///
-/// If receipts have apns-ids, the key is the row's number. Otherwise, the key is the fingerprint of
-/// the token. The sort spills to disk, so that memory is bounded.
+/// If receipts have apns-ids, the key is the row's number, and the number of its list. Otherwise,
+/// the key is the fingerprint of the token. The sort spills to disk, so that memory is bounded.
 enum ReceiptsJoin {
     /// Maximum number of columns to count by.
     static let columnLimit = 7
@@ -61,9 +61,9 @@ enum ReceiptsJoin {
                 columns: columns.by.map { .init(name: $0, values: []) },
                 namesTokens: isToken))
         var records = RecordSorter(directory: temporaryDirectory())
-        try collectRows(ledger, byToken: isToken, split: split, into: &records)
-        try collectReceipts(
-            list, of: ledger, time: time, columns: columns.by, &tally, into: &records)
+        let numbers = listNumbers(of: ledger)
+        try collectRows(ledger, numbers, byToken: isToken, split: split, into: &records)
+        try collectReceipts(list, numbers, time: time, columns: columns.by, &tally, into: &records)
         let findings = tally.findings
         guard findings.receipts > 0 else {
             throw .usage(
@@ -100,12 +100,26 @@ enum ReceiptsJoin {
                     : "a legacy gateway's rows have no apns-ids either, so leave --receipts out"))
     }
 
+    /// Returns a number for each group of rows whose apns-ids differ only in the row. Parts share
+    /// the campaign's number, but each shard has its own.
+    private static func listNumbers(of ledger: LedgerReader) -> [NotificationID: UInt64] {
+        var numbers: [NotificationID: UInt64] = [:]
+        for (_, manifest) in ledger.ledgers {
+            let first = manifest.notificationID
+            numbers[first] = numbers[first] ?? UInt64(numbers.count)
+        }
+        return numbers
+    }
+
     private static func collectRows(
-        _ ledger: LedgerReader, byToken: Bool, split: ArmSplit?, into records: inout RecordSorter
+        _ ledger: LedgerReader, _ numbers: [NotificationID: UInt64], byToken: Bool,
+        split: ArmSplit?, into records: inout RecordSorter
     ) throws(BroadsideError) {
         for part in ledger.ledgers {
             let index = try ledger.index(part)
-            let number = UInt64(part.manifest.identity.partNumber)
+            guard let number = numbers[part.manifest.notificationID] else {
+                preconditionFailure("each ledger has a number")
+            }
             var verdicts = ChunkVerdicts(of: index)
             for chunk in 0..<index.chunkCount {
                 do {
@@ -114,13 +128,13 @@ enum ReceiptsJoin {
                     throw LedgerReader.unreadable(error, part.directory)
                 }
                 try collect(
-                    verdicts, part: number, byToken: byToken, split: split, into: &records)
+                    verdicts, list: number, byToken: byToken, split: split, into: &records)
             }
         }
     }
 
     private static func collect(
-        _ verdicts: borrowing ChunkVerdicts, part: UInt64, byToken: Bool, split: ArmSplit?,
+        _ verdicts: borrowing ChunkVerdicts, list: UInt64, byToken: Bool, split: ArmSplit?,
         into records: inout RecordSorter
     ) throws(BroadsideError) {
         let (holdout, rows) = (split?.holdout, verdicts.index.rows)
@@ -139,7 +153,7 @@ enum ReceiptsJoin {
             }
             let arm = split == nil ? 1 : verdict.arm
             guard arm > 0 else { continue }
-            var key = part << 40 | row
+            var key = list << 40 | row
             if byToken {
                 if case .fingerprint(let fingerprint) = verdict.token {
                     key = fingerprint
@@ -158,10 +172,9 @@ enum ReceiptsJoin {
     // MARK: The receipts
 
     private static func collectReceipts(
-        _ list: TokenList, of ledger: LedgerReader, time timeColumn: String, columns: [String],
-        _ tally: inout ReceiptTally, into records: inout RecordSorter
+        _ list: TokenList, _ numbers: [NotificationID: UInt64], time timeColumn: String,
+        columns: [String], _ tally: inout ReceiptTally, into records: inout RecordSorter
     ) throws(BroadsideError) {
-        let campaign = ledger.ledgers.first?.manifest.campaignNumber
         let time = field(timeColumn, of: list)
         let fields = columns.map { field($0, of: list) }
         let byToken = tally.findings.namesTokens
@@ -187,12 +200,12 @@ enum ReceiptsJoin {
                 }
                 // The apns-ids of other senders are UUIDs of another kind.
                 guard let identifier = NotificationID(parsing: text),
-                    identifier.campaign == campaign
+                    let number = numbers[identifier.withRow(0)]
                 else {
                     tally.findings.foreign += 1
                     continue
                 }
-                key = UInt64(identifier.part) << 40 | identifier.row
+                key = number << 40 | identifier.row
             }
             let timeField = rows.reader.field(time)
             guard let written = WrittenTime(rows.reader.text(timeField)), written.last >= 0 else {
@@ -217,6 +230,19 @@ enum ReceiptsJoin {
             preconditionFailure("the layout was made with this column")
         }
         return field
+    }
+}
+
+extension Manifest {
+    /// The apns-id of the ledger's row 0.
+    fileprivate var notificationID: NotificationID {
+        NotificationID(campaign: campaignNumber, part: identity.partNumber, row: 0)
+    }
+}
+
+extension NotificationID {
+    fileprivate func withRow(_ row: UInt64) -> NotificationID {
+        NotificationID(campaign: campaign, part: part, row: row)
     }
 }
 
