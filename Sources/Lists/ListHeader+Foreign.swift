@@ -24,6 +24,14 @@ extension ListHeader {
         }
     }
 
+    /// Refuses a list without any text, such as the output of a command that failed.
+    func refuseEmpty(_ beginning: [UInt8]) throws(BroadsideError) {
+        let mark = ListFormat.byteOrderMark
+        let text = beginning.dropFirst(beginning.starts(with: mark) ? mark.count : 0)
+        guard beginning.count < RowChunk.capacity, text.allSatisfy({ $0 <= 0x20 }) else { return }
+        throw .request(name, " contains no rows: is it the right file?")
+    }
+
     /// Refuses a list with all rows on its first line.
     func refuseTokensOnOneLine(_ beginning: [UInt8]) throws(BroadsideError) {
         let isCut = beginning.count >= RowChunk.capacity

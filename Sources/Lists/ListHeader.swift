@@ -7,6 +7,8 @@ struct ListHeader {
     /// Name of the list's file; empty if it has none.
     let fileName: String
     let bytes: ListBytes
+    /// Whether the file is a ledger's copy of standard input.
+    var isSpooled = false
     var lineEnds = LineEnds.lineFeeds
     /// Token column given by the user, if any.
     let tokenColumn: String?
@@ -18,7 +20,7 @@ struct ListHeader {
     /// quotes.
     static let searchLimit: UInt64 = 2 << 20
 
-    var name: InputName { bytes.name }
+    var name: InputName { isSpooled ? .standardInput : bytes.name }
 
     /// The file, for advice on commands that convert it to a list.
     var command: ListCommand {
@@ -52,20 +54,24 @@ struct ListHeader {
         }
         guard format.hasHeader else {
             if given == nil { try refuseTitles(beginning, token: token) }
+            guard let missing = otherColumns.first ?? (token == "token" ? nil : token) else {
+                return .lines
+            }
+            try refuseEmpty(beginning)
+            // A file that is not a list of tokens has no columns for that reason.
+            if !isReceipts { try TokenList(linesOf: self).inspect() }
             if let wanted = wanted.first(where: { $0.name == otherColumns.first }) {
                 throw .request(
                     "\(wanted.location): there is no column '\(wanted.name)', "
                         + "because \(name) is a plain list of lines, which has only "
                         + "the token: use a list with a header")
             }
-            if let column = otherColumns.first ?? (token == "token" ? nil : token) {
-                throw .request(
-                    name,
-                    " is a list of lines, without a column '\(column)': add "
-                        + "--format csv or --format tsv if it has columns")
-            }
-            return .lines
+            throw .request(
+                name,
+                " is a list of lines, without a column '\(missing)': add "
+                    + "--format csv or --format tsv if it has columns")
         }
+        try refuseEmpty(beginning)
         guard let header = try header(format) else {
             throw .request(name, " has no header: write the names of the columns on its first line")
         }

@@ -68,8 +68,8 @@ package final class TokenList: Sendable {
             let lineEnds = try LineEnds(of: bytes)
             let header = ListHeader(
                 // A spooled list has no name of its own.
-                fileName: isSpooled || isAside ? "" : file, bytes: bytes, lineEnds: lineEnds,
-                tokenColumn: tokenColumn, wanted: wanted)
+                fileName: isSpooled || isAside ? "" : file, bytes: bytes, isSpooled: isSpooled,
+                lineEnds: lineEnds, tokenColumn: tokenColumn, wanted: wanted)
             let layout = try header.layout(format: format, otherColumns: allColumns)
             if let other = otherColumns.first(where: { layout.field(named: $0) == 0 }) {
                 throw .request(
@@ -105,6 +105,13 @@ package final class TokenList: Sendable {
         self.init(
             bytes: ListBytes(lines), lineEnds: .lineFeeds, layout: layout, isSpooled: false,
             command: ListCommand(file: ""))
+    }
+
+    /// Reads a list's file as lines, whatever columns are wanted.
+    convenience init(linesOf header: ListHeader) {
+        self.init(
+            bytes: header.bytes, lineEnds: header.lineEnds, layout: .lines,
+            isSpooled: header.isSpooled, command: header.command)
     }
 
     private init(

@@ -1,0 +1,59 @@
+import BroadsideSupport
+import BroadsideTestSupport
+import Testing
+
+@testable import BroadsideLists
+
+/// Files without columns, of which a payload needs one: the error names what the file is.
+@Suite struct WantedColumnsTests {
+    private let directory: TemporaryDirectory
+    private let token = String(repeating: "ab", count: 32)
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    private func refusal(
+        _ content: String, named name: String = "tokens", isSpooled: Bool = true
+    ) throws -> String? {
+        let path = try directory.write(content, to: name)
+        let failure = #expect(throws: BroadsideError.self) {
+            _ = try TokenList(
+                .file(path), format: nil, tokenColumn: nil,
+                wanted: [("name", "--payload p.json, line 1")], isSpooled: isSpooled)
+        }
+        #expect(failure?.exitCode == 2)
+        return failure?.message.replacing(path, with: name)
+    }
+
+    @Test(arguments: ["", "\n", " \r\n\n", "\u{FEFF}\n"])
+    func `An input without text has no rows`(content: String) throws {
+        let advice = "contains no rows: is it the right file?"
+        #expect(try refusal(content) == "standard input \(advice)")
+        for name in ["list.txt", "list.csv"] {
+            #expect(
+                try refusal(content, named: name, isSpooled: false) == "--tokens \(name) \(advice)")
+        }
+    }
+
+    @Test func `A table or tokens in base64 are named before the missing column`() throws {
+        let table = "token|name\n\(token)|Ann\n(1 row)\n"
+        #expect(
+            try refusal(table)?.hasPrefix("standard input holds rows of a table with '|'") == true)
+        let base64 = "dGVzdHRlc3R0ZXN0dGVzdHRlc3R0ZXN0dGVzdHRlc3Q="
+        #expect(try refusal(base64)?.contains("holds device tokens in base64") == true)
+    }
+
+    @Test func `A list of tokens lacks the column`() throws {
+        let lines = "\(token)\n\(token)\n"
+        #expect(
+            try refusal(lines)
+                == "--payload p.json, line 1: there is no column 'name', because standard input is "
+                + "a plain list of lines, which has only the token: use a list with a header")
+    }
+
+    @Test func `Errors about a copy of standard input do not name the copy`() throws {
+        #expect(
+            try refusal("token,nme\n\(token),Ann\n")?.hasPrefix(
+                "--payload p.json, line 1: standard input has no column 'name'") == true)
+        #expect(try refusal("user,nme\n1,Ann\n")?.hasPrefix("standard input has no") == true)
+    }
+}
