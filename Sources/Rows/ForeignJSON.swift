@@ -146,14 +146,10 @@ public enum ForeignJSON: Sendable, Equatable {
         switch self {
         case .rows(let path, let isKeyed, let key):
             // jq 1.6 and earlier versions change large numbers.
-            let rows =
-                isOnePerLine
-                ? "for l in open(0,\"rb\") if l.strip() for r in "
-                    + Self.python("json.loads(l)", path, isKeyed: isKeyed, mayLack: true)
-                : "for r in "
-                    + Self.python(
-                        "json.load(open(0,\"rb\"))", path, isKeyed: isKeyed, mayLack: false)
-            let program = "import json; [print(json.dumps(r)) \(rows)]"
+            let program =
+                isOnePerLine && !path.isEmpty
+                ? Self.mergingProgram(path, isKeyed: isKeyed)
+                : Self.program(path, isKeyed: isKeyed, isOnePerLine: isOnePerLine)
             let name =
                 key.flatMap { $0 == tokenColumn ? nil : $0 }.map { key in
                     let isWord = key.utf8.allSatisfy(ForeignToken.isLetterOrDigit)
@@ -174,17 +170,33 @@ public enum ForeignJSON: Sendable, Equatable {
         }
     }
 
-    /// Returns the Python expression for the rows in a value.
-    ///
-    /// - Parameter mayLack: Whether some values lack a key, or have null instead of rows.
-    private static func python(
-        _ value: String, _ path: [String], isKeyed: Bool, mayLack: Bool
+    /// Returns a Python program that prints the rows of a document. In a document of one line, the
+    /// rows are the elements of an array.
+    private static func program(
+        _ path: [String], isKeyed: Bool, isOnePerLine: Bool
     ) -> String {
-        var rows = value
-        for (index, key) in path.enumerated() {
-            let absent = index < path.count - 1 || isKeyed ? "{}" : "[]"
-            rows = mayLack ? "(\(rows).get(\"\(key)\") or \(absent))" : "\(rows)[\"\(key)\"]"
+        let keys = path.map { "[\"\($0)\"]" }.joined()
+        let values = isKeyed ? ".values()" : ""
+        let rows =
+            isOnePerLine
+            ? "for l in open(0,\"rb\") if l.strip() for r in json.loads(l)"
+            : "for r in json.load(open(0,\"rb\"))\(keys)\(values)"
+        return "import json; [print(json.dumps(r)) \(rows)]"
+    }
+
+    /// Returns a Python program that prints the rows of documents of one line, such as the devices
+    /// of a user. Each row gets the other keys of its document, such as the user's name. Some
+    /// documents may lack a key, or have null instead of rows.
+    private static func mergingProgram(_ path: [String], isKeyed: Bool) -> String {
+        var loops = "for l in open(0,\"rb\") if l.strip()"
+        var (value, others) = ("json.loads(l)", "")
+        for (depth, key) in path.enumerated() {
+            loops += " for d\(depth) in [\(value)]"
+            others += "**{k:v for k,v in d\(depth).items() if k!=\"\(key)\"},"
+            let absent = depth < path.count - 1 || isKeyed ? "{}" : "[]"
+            value = "d\(depth).get(\"\(key)\") or \(absent)"
         }
-        return isKeyed ? "\(rows).values()" : rows
+        loops += " for r in (\(value))\(isKeyed ? ".values()" : "") if r"
+        return "import json; [print(json.dumps({\(others)**r})) \(loops)]"
     }
 }

@@ -121,6 +121,12 @@ struct ForeignList: CustomTestStringConvertible, Sendable {
     private static let objectLines = tokens.enumerated().map {
         "{\"n\": 12345678901234567890\($0.offset), \"deviceToken\": \"\($0.element)\"}"
     }
+    /// The rows of two users, with the values of the user that the row does not have itself.
+    private static let profileLines =
+        tokens[..<2].enumerated().map {
+            "{\"n\": 12345678901234567890\($0.offset), \"name\": \"Ann\", \"x\": 1, \"deviceToken\": "
+                + "\"\($0.element)\"}"
+        } + ["{\"name\": null, \(objectLines[2].dropFirst())"]
     private static let names = ["--token-column", "deviceToken"]
 
     private static func json(
@@ -155,7 +161,15 @@ struct ForeignList: CustomTestStringConvertible, Sendable {
         json(
             "pages.jsonl",
             objectLines.map { "{\"page\": 1, \"devices\": [\($0)]}\n" }.joined(separator: "\n"),
-            says: ["on each line", "--token-column deviceToken"], more: names),
+            says: ["on each line", "--token-column deviceToken"],
+            lines: objectLines.map { "{\"page\": 1, \($0.dropFirst())" }, more: names),
+        json(
+            "profiles.jsonl",
+            "{\"n\": 0, \"name\": \"Ann\", \"at\": {\"x\": 1, \"all\": "
+                + "[\(objectLines[0]), \(objectLines[1]), null]}}\n"
+                + "{\"name\": null, \"at\": {\"all\": [\(objectLines[2])]}}\n",
+            says: ["on each line", "--token-column deviceToken"], lines: profileLines,
+            more: names),
         json(
             "pretty.json", "{\n  \"count\": 3,\n  \"data\": {\n \"list\": [\(objects)]}}",
             says: ["--token-column deviceToken"], more: names),

@@ -326,11 +326,11 @@ import Testing
         for (json, whole, eachLine) in [
             (
                 Self.rows(["a", "b"]), #"for r in json.load(open(0,"rb"))["a"]["b"]]'"#,
-                #"for r in ((json.loads(l).get("a") or {}).get("b") or [])]' < x.json"#
+                #"for d1 in [d0.get("a") or {}] for r in (d1.get("b") or []) if r]' < x.json"#
             ),
             (
                 Self.rows(["a"], isKeyed: true), #"json.load(open(0,"rb"))["a"].values()]'"#,
-                #"if l.strip() for r in (json.loads(l).get("a") or {}).values()]'"#
+                #"for d0 in [json.loads(l)] for r in (d0.get("a") or {}).values() if r]'"#
             ),
             (Self.rows([]), #"for r in json.load(open(0,"rb"))]'"#, "for r in json.loads(l)]'"),
             (Self.texts(["a"]), #"jq -r '.["a"][]' < x.json > x.fixed.txt"#, #"'.["a"][]?'"#),
