@@ -27,6 +27,14 @@ public struct MissingWords: Sendable {
         return false
     }
 
+    /// Whether a text in a column of IDs is a word for a missing value. This includes `NA`, which R
+    /// writes, and which is a value in other columns, such as the code of Namibia.
+    public static func isWordAmongIDs(_ text: RawSpan) -> Bool {
+        isWord(text)
+            || text.byteCount == 2 && text.byte(at: 0) == UInt8(ascii: "N")
+                && text.byte(at: 1) == UInt8(ascii: "A")
+    }
+
     /// First occurrence of a word for a missing value in each field; nil if a field has none.
     public private(set) var occurrences: [Occurrence?]
 

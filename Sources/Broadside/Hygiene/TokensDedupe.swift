@@ -23,23 +23,17 @@ public enum TokensDedupe {
         /// Number of rows that have a token, but no value in the column `Rule.column`. These rows
         /// stay.
         public var withoutValue: UInt64 = 0
-        /// Rows with a word such as NULL in the column `Rule.column`; nil if there are none.
-        /// `withoutValue` includes these rows.
-        var nulls: Nulls?
+        /// Rows with a word such as NULL in the column `Rule.column`. `withoutValue` includes these
+        /// rows.
+        var nulls = UnusableValues()
+        /// Rows with a number that a spreadsheet rounded in the column `Rule.column`. `withoutValue`
+        /// includes these rows.
+        var rounded = UnusableValues()
         /// Rows with a JSON array or object in the column `Rule.column`. `withoutValue` includes
         /// these rows.
         var nested = NestedValues()
         /// Numbers in the column `Rule.column`.
         var numbers = NumberForms()
-    }
-
-    /// Rows with a word for a missing value, such as NULL.
-    struct Nulls {
-        /// The first such word, and the line of its row.
-        let word: String
-        let line: UInt64
-        /// Number of rows with any such word.
-        var rows: UInt64 = 0
     }
 
     /// The values that an unusually large number of rows share. Such values are probably not IDs of
@@ -110,8 +104,14 @@ public enum TokensDedupe {
             throw try list.noRow(with: column, option: rule.newestOption)
         }
         if let column = rule.column, result.withoutValue == withToken {
-            guard result.nested.count > 0 else { throw try list.noRow(with: column, option: "by") }
-            throw .usage("by", "'\(shownColumn(column))': \(result.nested.problem(of: column))")
+            if result.nested.count > 0 {
+                throw .usage("by", "'\(shownColumn(column))': \(result.nested.problem(of: column))")
+            }
+            if let problem = result.rounded.roundedProblem {
+                throw .usage(
+                    "by", "'\(shownColumn(column))': \(problem): \(UnusableValues.roundedAdvice)")
+            }
+            throw try list.noRow(with: column, option: "by")
         }
         var removedRows = RecordSorter(directory: directory)
         var shared = SharedValues()
@@ -184,13 +184,10 @@ public enum TokensDedupe {
             let value = key.map { rows.reader.value($0) }
             if let value {
                 let key = value.rawSpan.withoutBlanks
-                let isWord = MissingWords.isWord(key)
-                if isWord { noteNull(key, row, in: &result.nulls) }
-                if isWord || key.isEmpty {
+                guard result.isUsable(key, line: row.line) else {
                     result.withoutValue += 1
                     continue
                 }
-                result.numbers.note(key, line: row.line)
             }
             var age: UInt64 = 0
             if hasRegistration {
@@ -218,18 +215,7 @@ public enum TokensDedupe {
         if let refusal = list.refusal(of: survey.counts.headers) { throw refusal }
         list.warn(of: survey.counts.lengths)
         list.warn(of: survey.counts.headers)
-        if let column = rule.column, let nulls = result.nulls { warn(of: nulls, in: column) }
-        if let column = rule.column, result.nested.count > 0 {
-            standardErrorLine(
-                "broadside: warning: --by '\(shownColumn(column))': \(result.nested.subject): such rows "
-                    + "stay; to compare values inside, name a key, as in \(shownColumn(column)).id")
-        }
-        if let column = rule.column, let problem = result.numbers.problem {
-            standardErrorLine(
-                "broadside: warning: --by '\(shownColumn(column))': \(problem): 12 and 12.0 are "
-                    + "different values, so a user may keep several rows: write all numbers in one form"
-            )
-        }
+        if let column = rule.column { warn(of: result, in: column) }
         result.rows = survey.counts.rows
         return result
     }
@@ -239,27 +225,30 @@ public enum TokensDedupe {
         rule.column == nil ? nil : rule.newestColumn == nil ? 1 : 2
     }
 
-    /// Counts a row with a word such as NULL.
-    private static func noteNull(
-        _ word: RawSpan, _ row: RowReader.Row, in nulls: inout Nulls?
-    ) {
-        var found =
-            nulls ?? Nulls(word: String(decoding: [UInt8](word), as: UTF8.self), line: row.line)
-        found.rows += 1
-        nulls = found
-    }
-
-    /// Warns that some rows have a word such as NULL in place of a value, and that all of them
-    /// stay.
-    private static func warn(of nulls: Nulls, in column: String) {
-        let rows =
-            nulls.rows == 1
-            ? "1 row has the word '\(nulls.word)', on line \(nulls.line), and stays"
-            : "\(grouped(nulls.rows)) rows have a word such as '\(nulls.word)', the first on line "
-                + "\(nulls.line), and stay"
-        standardErrorLine(
-            "broadside: warning: --by '\(shownColumn(column))': \(rows), because such a word means "
-                + "a missing value: if it is an ID, spell it differently")
+    /// Warns about rows that stay because of their values in a column, and about values that are
+    /// written in two forms.
+    private static func warn(of result: Result, in column: String) {
+        let start = "broadside: warning: --by '\(shownColumn(column))': "
+        if let problem = result.nulls.wordProblem {
+            standardErrorLine(
+                start + problem + ", because such a word means a missing value: if it is an ID, "
+                    + "spell it differently")
+        }
+        if let problem = result.rounded.roundedProblem {
+            standardErrorLine(
+                start + "\(problem): such rows stay, because different IDs may have become one "
+                    + "number; \(UnusableValues.roundedAdvice)")
+        }
+        if result.nested.count > 0 {
+            standardErrorLine(
+                start + "\(result.nested.subject): such rows stay; to compare values inside, name "
+                    + "a key, as in \(shownColumn(column)).id")
+        }
+        if let problem = result.numbers.problem {
+            standardErrorLine(
+                start + "\(problem): 12 and 12.0 are different values, so a user may keep several "
+                    + "rows: write all numbers in one form")
+        }
     }
 
     /// Warns about values that many rows share. Of the rows with such a value, all but one are
@@ -346,6 +335,24 @@ public enum TokensDedupe {
             if let line = result.firstUnreadableLine { text += ", the first on line \(line)" }
         }
         return text
+    }
+}
+
+extension TokensDedupe.Result {
+    /// Whether a value may be an ID. Counts the value if it is a word such as NULL, or a number that
+    /// a spreadsheet rounded.
+    fileprivate mutating func isUsable(_ value: RawSpan, line: UInt64) -> Bool {
+        if value.isEmpty { return false }
+        if MissingWords.isWordAmongIDs(value) {
+            nulls.note(value, line: line)
+            return false
+        }
+        if UnusableValues.isRounded(value) {
+            rounded.note(value, line: line)
+            return false
+        }
+        numbers.note(value, line: line)
+        return true
     }
 }
 

@@ -65,6 +65,37 @@ import Testing
             one.warnings.first?.contains("1 row has the word 'None', on line 3, and stays") == true)
     }
 
+    @Test func `NA, as R writes a missing value, is no ID`() throws {
+        let found = try dedupe(["NA", "7", "NA", "na", "7", "na"])
+        #expect(found.kept == [0, 1, 2, 3])
+        #expect(
+            found.warnings.count == 1
+                && found.warnings[0].contains("2 rows have a word such as 'NA', the first on line"),
+            "\(found.warnings)")
+    }
+
+    @Test func `Rows with numbers that a spreadsheet rounded stay, and the first of them is named`()
+        throws
+    {
+        let found = try dedupe([
+            "7", "1.23457E+11", "u+1", " 1.23457E+11 ", "1e+22", "7", "u+1", "+49157", "+49157",
+        ])
+        #expect(found.kept == [0, 1, 2, 3, 4, 7])
+        #expect(
+            found.warnings == [
+                "broadside: warning: --by 'user': 3 rows have numbers that a spreadsheet rounded, such "
+                    + "as '1.23457E+11', the first on line 3: such rows stay, because different IDs "
+                    + "may have become one number; export the list again, and import that column as "
+                    + "text into a spreadsheet"
+            ])
+        #expect(found.summary.contains("without a value in 'user': 3"), "\(found.summary)")
+        #expect {
+            try dedupe(["1.23457E+11", "", "NULL"])
+        } throws: {
+            "\($0)".contains("1 row has a number that a spreadsheet rounded ('1.23457E+11')")
+        }
+    }
+
     @Test func `Blanks around a value are ignored, and blanks alone are no value`() throws {
         let found = try dedupe(["7", " 7 ", " ", "\" \t\"", "", "8", "\"7 \"", "08"])
         #expect(found.kept == [0, 2, 3, 4, 5, 7])
