@@ -29,12 +29,21 @@ package struct OldCopy {
     }
 
     /// Warning for a command that reads the old copy.
-    package var warning: String {
+    package var warning: String { warning(others: []) }
+
+    /// Warning for a command that reads the old copy.
+    ///
+    /// - Parameter others: Paths of further old copies in the same merged ledger.
+    func warning(others: [String]) -> String {
         let advice =
             isMerged
             ? "merge the originals again"
             : newer == nil ? "put the newest copy back, if it still exists" : "read the newer copy"
-        return "\(problem), so rows that it sent are missing here: \(advice)"
+        let also =
+            others.isEmpty
+            ? ""
+            : "; \(LedgerDirectory.listed(others)) \(others.count == 1 ? "is" : "are") old, too"
+        return "\(problem), so rows that it sent are missing here\(also): \(advice)"
     }
 
     /// What to do instead of a resume of the old copy.
@@ -120,13 +129,16 @@ extension LedgerDirectory {
 }
 
 extension LedgerReader {
-    /// Warning that this ledger, or a copy in this merged ledger, is an old copy; nil if claims do
+    /// Warning that this ledger, or copies in this merged ledger, are old copies; nil if claims do
     /// not show it.
     package var oldCopyWarning: String? {
+        var first: OldCopy?
+        var others: [String] = []
         for ledger in ledgers {
-            if let copy = ledger.directory.oldCopy(ledger.manifest) { return copy.warning }
+            guard let copy = ledger.directory.oldCopy(ledger.manifest) else { continue }
+            if first == nil { first = copy } else { others.append(ledger.directory.path) }
         }
-        return nil
+        return first?.warning(others: others)
     }
 
     /// Prints a warning if claims show that this ledger is an old copy.

@@ -145,6 +145,36 @@ struct ClaimTests {
         }
     }
 
+    @Test func `Of a merged ledger, each old copy is named`() throws {
+        let names = (1...3).map { "part-000\($0)" }
+        let merged = "\(directory.path)/merged"
+        try files.createDirectory(atPath: merged, withIntermediateDirectories: false)
+        for name in names {
+            try files.createDirectory(
+                atPath: "\(directory.path)/of-\(name)", withIntermediateDirectories: false)
+            #expect(try start("of-\(name)/ledger") == 0)
+            try copy("of-\(name)/ledger", to: "merged/\(name)")
+            try Data("\(directory.path)/of-\(name)/ledger\n".utf8).write(
+                to: URL(filePath: "\(merged)/\(name)/copy-of"))
+        }
+        let manifests = try names.map { name in
+            try LedgerDirectory.unlocked("\(merged)/\(name)").readManifest()
+        }
+        try LedgerDirectory.unlocked(merged).save(Manifest(mergingParts: manifests, names: names))
+        #expect(try LedgerReader(path: merged).oldCopyWarning == nil)
+        for (name, also) in [
+            (names[1], ""), (names[0], "; \(merged)/part-0002 is old, too"),
+            (names[2], "; \(merged)/part-0002, \(merged)/part-0003 are old, too"),
+        ] {
+            #expect(try start("of-\(name)/ledger") == 0)
+            let warning = try #require(try LedgerReader(path: merged).oldCopyWarning)
+            let first = also.isEmpty ? names[1] : names[0]
+            #expect(warning.hasPrefix("\(merged)/\(first) is an old copy: "), "\(warning)")
+            #expect(
+                warning.hasSuffix("missing here\(also): merge the originals again"), "\(warning)")
+        }
+    }
+
     @Test func `A ledger that was moved does not look like an old copy`() throws {
         #expect(try start("one/ledger") == 0)
         try files.moveItem(
