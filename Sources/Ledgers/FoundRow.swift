@@ -11,7 +11,12 @@ public struct FoundRow: Sendable {
     public var ledger: String
     /// Part of the campaign that the row belongs to; nil for a campaign of one list.
     public var part: CampaignPart?
+    /// Directory of an earlier found row that is the same notification; nil if there is none. A copy
+    /// of a ledger, such as a merged one, has the rows of its original.
+    public fileprivate(set) var same: String?
     fileprivate var row: ExportRow
+    /// Campaign, part and shard of the row.
+    fileprivate var list: String
 
     /// Human-readable description in one line.
     public var text: String {
@@ -39,11 +44,12 @@ public struct FoundRow: Sendable {
         if let timestamp = row.timestamp {
             text += ", APNs reports \(timestamp) (\(universalTime(timestamp)))"
         }
+        if let same { text += ", the same notification as in \(same)" }
         return text
     }
 
     /// JSON object with the ledger and the columns of an export. It has `unique_id` if the row has
-    /// an apns-unique-id.
+    /// an apns-unique-id, and `same_as` if another ledger's row is the same notification.
     public var json: String {
         var bytes: [UInt8] = []
         var row = row
@@ -57,7 +63,20 @@ public struct FoundRow: Sendable {
         var line = JSONLine()
         line.add("ledger", ledger)
         if let part { line.add("part", UInt64?(UInt64(part.index))) }
+        if let same { line.add("same_as", same) }
         return line.object.dropLast() + "," + columns
+    }
+}
+
+extension [FoundRow] {
+    /// Adds rows of another ledger. If a row is a notification that was found before, it gets the
+    /// directory of the first ledger that has it.
+    public mutating func add(_ rows: [FoundRow]) {
+        let known = self
+        for var row in rows {
+            row.same = known.first { $0.list == row.list && $0.row.row == row.row.row }?.ledger
+            append(row)
+        }
     }
 }
 
@@ -105,8 +124,10 @@ extension LedgerReader {
                 else { continue }
             }
             let path = manifest.holdsParts ? ledger.directory.path : directory.path
+            let (campaign, identity) = (ledger.manifest.campaign, ledger.manifest.identity)
+            let list = "\(campaign) \(identity.partNumber) \(identity.shard?.index ?? 0)"
             found += try search(for: wanted, ledger, tokens: tokens).map {
-                FoundRow(ledger: path, part: ledger.manifest.identity.part, row: $0)
+                FoundRow(ledger: path, part: identity.part, row: $0, list: list)
             }
         }
         return found

@@ -364,9 +364,10 @@ enum LedgerCommand {
             do throws(BroadsideError) {
                 let ledger = try LedgerReader(path: path)
                 ledger.warnIfOldCopy()
-                rows += try ledger.find(
-                    notificationID: values.notificationID, token: values.token,
-                    tokens: values.tokens)
+                rows.add(
+                    try ledger.find(
+                        notificationID: values.notificationID, token: values.token,
+                        tokens: values.tokens))
             } catch {
                 // If one of several ledgers can't be searched, the others are still searched.
                 guard values.ledgers.count > 1 || ledgers.paths.count > 1,
