@@ -15,8 +15,9 @@ public struct MissingWords: Sendable {
     }
 
     private static let words: [[UInt8]] = [
-        "NULL", "null", "Null", "(null)", "<null>", "[null]", "\\N", "nil", "None", "undefined",
-        "NaN", "nan", "NAN", "NaT", "<NA>", "N/A", "#N/A", "#REF!", "#VALUE!", "#NAME?",
+        "NULL", "null", "Null", "(null)", "(NULL)", "<null>", "<NULL>", "[null]", "[NULL]", "\\N",
+        "nil", "None", "undefined", "NaN", "nan", "NAN", "NaT", "<NA>", "N/A", "n/a", "#N/A",
+        "#REF!", "#VALUE!", "#NAME?", "#DIV/0!", "#NUM!", "#NULL!",
     ].map { Array($0.utf8) }
 
     /// Whether a text is a word for a missing value.

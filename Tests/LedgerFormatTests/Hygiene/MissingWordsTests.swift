@@ -36,7 +36,8 @@ import Testing
 
     @Test(arguments: [
         "NULL", "null", "<null>", "[null]", "(null)", #"\N"#, "nil", "None", "nan", "N/A", "#N/A",
-        "#REF!", "#VALUE!", "#NAME?", "undefined",
+        "#REF!", "#VALUE!", "#NAME?", "undefined", "[NULL]", "<NULL>", "(NULL)", "n/a", "#DIV/0!",
+        "#NUM!", "#NULL!",
     ])
     func `A word for a missing value is found with its line`(word: String) throws {
         let found = try find(["Ann", "", word, "Bob", word], format: .csv)
