@@ -40,7 +40,16 @@ package final class ListBytes: Sendable {
         let descriptor =
             isInput
             ? dup(STDIN_FILENO) : SystemCall.open(file, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
-        guard descriptor >= 0 else { throw .file(name, errno: errno, Self.advice) }
+        guard descriptor >= 0 else {
+            let code = errno
+            guard FileValue.isToken(file) else {
+                throw .file(name, errno: code, Self.advice)
+            }
+            throw .request(
+                name,
+                " is a device token, not a file: name a token list, or, for one device, use send --to "
+                    + "or ledger forget --token")
+        }
         guard let information = SystemCall.status(of: descriptor) else {
             let code = errno
             close(descriptor)

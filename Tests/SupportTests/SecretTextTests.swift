@@ -30,6 +30,34 @@ import Testing
         #expect(!BroadsideError(text, exitCode: 2).message.contains(Self.body))
     }
 
+    @Test func `The password of a URL is removed, and a URL without one is unchanged`() {
+        for (text, masked) in [
+            ("postgres://u:secret@h/db is not", "postgres://u:…@h/db is not"),
+            ("curl 'https://:a:b@c@h?x' |", "curl 'https://:…@h?x' |"),
+            ("a://u:1@h b://v:2@h", "a://u:…@h b://v:…@h"),
+        ] {
+            #expect(SecretText.masked(text) == masked && SecretText.masked(masked) == masked)
+            #expect(BroadsideError(text, exitCode: 2).message == masked)
+            // It is no reason to take a value for the content of a file.
+            #expect(!SecretText.isIn(text))
+        }
+        for text in [
+            "https://host:8080/a@b", "write http://HOST:PORT", "https://user@host/x", "://:@h",
+            "s3://bucket/a:b@c", "http://a:1 b@c", "user:word@host",
+        ] {
+            #expect(SecretText.masked(text) == text)
+        }
+    }
+
+    @Test func `A device token in place of a file's name is shortened`() throws {
+        let token = String(repeating: "ab", count: 32)
+        #expect("\(InputName(token, option: "tokens"))" == "--tokens abababab…")
+        #expect(FileValue.isToken(token) && !FileValue.isToken("abab"))
+        for file in [token + ".csv", "lists/" + token, "/tmp"] {
+            #expect("\(InputName(file, option: "tokens"))" == "--tokens \(file)")
+        }
+    }
+
     @Test(
         arguments: [
             "this is not a private key in PEM form (-----BEGIN PRIVATE KEY-----): name the .p8 file",

@@ -30,6 +30,16 @@ package enum FileValue {
         secrets.contains { $0.option == option }
     }
 
+    /// Minimum number of hexadecimal digits of a device token that is given in place of a file.
+    private static let tokenDigitsMin = 64
+
+    /// Returns whether the value is a device token, and not the name of a file.
+    package static func isToken(_ value: String) -> Bool {
+        value.utf8.count >= tokenDigitsMin
+            && value.unicodeScalars.allSatisfy(\.properties.isASCIIHexDigit)
+            && !isFile(value)
+    }
+
     /// Returns whether the value is the content of a file instead of its name.
     package static func isContent(_ value: String, option: String) -> Bool {
         guard !isFile(value) else { return false }

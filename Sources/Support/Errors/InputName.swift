@@ -5,12 +5,13 @@ package struct InputName: Sendable, CustomStringConvertible {
     package let description: String
 
     /// Creates the name of a file given by an option. If the value may be a secret instead of a
-    /// file's name, only the option is named.
+    /// file's name, only the option is named. If it is a device token, the token is shortened.
     package init(_ file: String, option: String) {
         assert(!option.hasPrefix("-"), "an option is named without its dashes")
         self.option = option
+        let shown = FileValue.isToken(file) ? tokenExcerpt(file.utf8) : file
         description =
-            FileValue.isShown(file, option: option) ? "--\(option) \(file)" : "--\(option)"
+            FileValue.isShown(file, option: option) ? "--\(option) \(shown)" : "--\(option)"
     }
 
     /// Creates the name of an input that is not given by an option.

@@ -2,12 +2,12 @@
 /// mistake, and readers of a message or a log must not obtain it.
 package enum SecretText {
     /// Returns the text with `…` in place of each secret: the text between PEM markers, a provider
-    /// token, and the base64 of a key.
+    /// token, the base64 of a key, and the password of a URL.
     package static func masked(_ text: String) -> String {
         let bytes = Array(text.utf8)
         var result: [UInt8] = []
         var offset = 0
-        while let secret = firstSecret(in: bytes, from: offset) {
+        while let secret = firstSecret(in: bytes, from: offset, includesURLs: true) {
             assert(
                 secret.lowerBound >= offset && !secret.isEmpty && secret.upperBound <= bytes.count,
                 "each secret is within the rest of the text")
@@ -19,9 +19,9 @@ package enum SecretText {
         return String(decoding: result + bytes[offset...], as: UTF8.self)
     }
 
-    /// Returns whether the text contains a secret.
+    /// Returns whether the text contains a key or a provider token.
     package static func isIn(_ text: String) -> Bool {
-        firstSecret(in: Array(text.utf8), from: 0) != nil
+        firstSecret(in: Array(text.utf8), from: 0, includesURLs: false) != nil
     }
 
     /// Minimum number of base64 digits after a PEM marker for the text to count as a key.
@@ -39,12 +39,20 @@ package enum SecretText {
         Array("MC4".utf8), Array("MHc".utf8), Array("MHQ".utf8), Array("LS0tLS1CRUdJTi".utf8),
     ]
     private static let tokenMark = Array("eyJ".utf8)
+    private static let urlMark = Array("://".utf8)
+    /// Characters that end the part of a URL with user, password and host, or the URL.
+    private static let urlEnds = Array("/?#\"'<>".utf8)
 
-    private static func firstSecret(in text: [UInt8], from start: Int) -> Range<Int>? {
+    /// - Parameter includesURLs: Whether the password of a URL counts as a secret.
+    private static func firstSecret(
+        in text: [UInt8], from start: Int, includesURLs: Bool
+    ) -> Range<Int>? {
         for offset in start..<max(start, text.count) {
             switch text[offset] {
             case UInt8(ascii: "-"):
                 if let end = endOfArmor(text, offset) { return offset..<end }
+            case UInt8(ascii: ":") where includesURLs:
+                if let password = passwordOfURL(text, offset) { return password }
             case UInt8(ascii: "M"), UInt8(ascii: "L"), UInt8(ascii: "e"):
                 // Not within a word, such as the name of a directory.
                 if offset > 0, isLetterOrNumber(text[offset - 1]) { continue }
@@ -114,6 +122,19 @@ package enum SecretText {
             offset += 1
         }
         return nil
+    }
+
+    /// Returns the password of a URL whose scheme ends at `start`, as in `://USER:PASSWORD@`; nil if
+    /// there is none.
+    private static func passwordOfURL(_ text: [UInt8], _ start: Int) -> Range<Int>? {
+        guard starts(text, at: start, with: urlMark) else { return nil }
+        let authority = text[(start + urlMark.count)...].prefix { byte in
+            byte > 0x20 && !urlEnds.contains(byte)
+        }
+        guard let at = authority.lastIndex(of: UInt8(ascii: "@")),
+            let colon = authority[..<at].firstIndex(of: UInt8(ascii: ":")), colon + 1 < at
+        else { return nil }
+        return colon + 1..<at
     }
 
     private static func digits(
