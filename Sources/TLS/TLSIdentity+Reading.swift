@@ -161,6 +161,13 @@ extension TLSIdentity {
 
     private static func passphraseError(given: Bool) -> TLSError {
         let reason = ErrorQueue.take()
+        if reason.library == ERR_LIB_PKCS12, reason.reason == PKCS12_R_MAC_ABSENT {
+            return TLSError(
+                .certificateUnreadable,
+                "the PKCS#12 file has no checksum (MAC), so it can't be read with a passphrase: "
+                    + "convert it with 'openssl pkcs12 -nomacver -in FILE -out ALL.pem' and "
+                    + "name ALL.pem")
+        }
         guard reason.library == ERR_LIB_PKCS12, reason.reason == PKCS12_R_MAC_VERIFY_FAILURE else {
             // OpenSSL checks the file's integrity with either encoding of a passphrase, but decrypts
             // with the bytes that it gets.

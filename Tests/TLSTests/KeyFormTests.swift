@@ -210,6 +210,27 @@ import Testing
         #expect(error?.error.message.contains("in another encoding (UTF-8, Latin-1)") == true)
     }
 
+    @Test func `PKCS#12 without a MAC is read without a passphrase, or refused with a command`()
+        throws
+    {
+        let folder = Folder()
+        let certificate = try folder.file("c", World.server.certificateChain)
+        let key = try folder.file("k", World.server.privateKey)
+        func file(_ passphrase: String) throws -> [UInt8] {
+            try Self.command([
+                "pkcs12", "-export", "-nomac", "-in", certificate, "-inkey", key, "-passout",
+                "pass:\(passphrase)",
+            ])
+        }
+        _ = try TLSIdentity.read(certificate: try file(""), key: nil, passphrase: nil)
+        let error = #expect(throws: TLSIdentity.ReadingError.self) {
+            _ = try TLSIdentity.read(
+                certificate: try file("word"), key: nil, passphrase: Array("word".utf8))
+        }
+        #expect(error?.error.code == .certificateUnreadable)
+        #expect(error?.error.message.contains("'openssl pkcs12 -nomacver -in FILE") == true)
+    }
+
     private static func message(_ file: [UInt8]) -> String {
         let error = #expect(throws: TLSError.self) { _ = try SigningKey(pem: file) }
         return error?.message ?? ""
