@@ -2,7 +2,9 @@
 /// and spaces, or else the nearest one.
 ///
 /// If `name` has two to four letters, one letter may differ. If `name` is longer, two letters or a
-/// third of the letters may differ, whichever is more. A transposition counts as one letter.
+/// third of the letters may differ, whichever is more. A transposition counts as one letter. Names
+/// with more than three differences, such as `notification` and `complication`, are different words,
+/// unless one is the beginning of the other.
 ///
 /// - Returns: nil if no name is near enough.
 package func nearestName(to name: String, among names: [String]) -> String? {
@@ -11,7 +13,8 @@ package func nearestName(to name: String, among names: [String]) -> String? {
         ($0.0, NearestName.isSwap(wanted, $0.1) ? 1 : NearestName.distance(wanted, $0.1))
     }
     guard let best = scored.min(by: { $0.1 < $1.1 }) else { return nil }
-    let count = wanted.utf8.count
+    let (count, found) = (wanted.utf8.count, NearestName.plain(best.0))
+    guard best.1 <= 3 || found.hasPrefix(wanted) || wanted.hasPrefix(found) else { return nil }
     return best.1 <= (count <= 4 ? min(1, count / 2) : max(2, count / 3)) ? best.0 : nil
 }
 
