@@ -164,12 +164,18 @@ extension TokenList {
         return source.header.map { RowLayout.columns($0, separator: separator) } ?? []
     }
 
-    /// Returns the keys of the first row that has any, and those of them whose values are null.
-    private func firstKeys() throws(BroadsideError) -> (all: [String], nulls: [String]) {
-        var keys: (all: [String], nulls: [String]) = ([], [])
+    /// Returns the keys of the first row that has any, those of them whose values are null, and
+    /// those that can't be named.
+    private func firstKeys() throws(BroadsideError) -> (
+        all: [String], nulls: [String], unnameable: [String]
+    ) {
+        var keys: (all: [String], nulls: [String], unnameable: [String]) = ([], [], [])
         try readFirstRows { (row, reader) in
             let text = reader.text(of: row)
-            keys = (JSONKeys.read(text), JSONKeys.read(text, isNull: true))
+            keys = (
+                JSONKeys.read(text), JSONKeys.read(text, isNull: true),
+                JSONKeys.read(text, isNameable: false)
+            )
             return keys.all.isEmpty
         }
         return keys
@@ -179,8 +185,12 @@ extension TokenList {
     /// lists.
     package func keyAdvice(for wanted: String) throws(BroadsideError) -> String? {
         guard format == .jsonl else { return nil }
-        let (keys, nulls) = try firstKeys()
+        let (keys, nulls, unnameable) = try firstKeys()
         if nulls.contains(wanted) { return "its value is null in the first row" }
+        if unnameable.contains(wanted) {
+            return "a key inside an object can't be named if a key on its path contains a dot: "
+                + "rename that key"
+        }
         let (last, others) = (wanted.pieces(at: ".").last, keys.filter { $0 != wanted })
         // One of several such keys has only some of the values.
         let same = Set(others.filter { $0.pieces(at: ".").last == last })

@@ -8,8 +8,13 @@ public enum JSONKeys {
     /// Returns the keys whose values are not objects, in the order of the text; empty if the text
     /// is not a JSON object.
     ///
-    /// - Parameter isNull: Whether to return only the keys whose values are null.
-    public static func read(_ text: RawSpan, isNull: Bool = false) -> [String] {
+    /// - Parameters:
+    ///   - isNull: Whether to return only the keys whose values are null.
+    ///   - isNameable: Whether to return the keys that can be named. If not, the result has only
+    ///     keys inside objects whose paths are ambiguous, because a key on the path contains a dot.
+    public static func read(
+        _ text: RawSpan, isNull: Bool = false, isNameable: Bool = true
+    ) -> [String] {
         var keys: [String] = []
         var path: [String] = []
         var tokenizer = JSONTokenizer()
@@ -27,7 +32,10 @@ public enum JSONKeys {
                 path.append(String(decoding: bytes, as: UTF8.self))
                 guard let value = try tokenizer.next(in: text) else { return keys }
                 if value.kind != .objectStart {
-                    if !isNull || value.kind == .null { keys.append(path.joined(separator: ".")) }
+                    let isClear = path.count == 1 || !path.contains { $0.contains(".") }
+                    if isClear == isNameable, !isNull || value.kind == .null {
+                        keys.append(path.joined(separator: "."))
+                    }
                     path.removeLast()
                 }
             }

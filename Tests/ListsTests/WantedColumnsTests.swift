@@ -1,3 +1,4 @@
+import BroadsideRows
 import BroadsideSupport
 import BroadsideTestSupport
 import Testing
@@ -48,6 +49,17 @@ import Testing
             try refusal(lines)
                 == "--payload p.json, line 1: there is no column 'name', because standard input is "
                 + "a plain list of lines, which has only the token: use a list with a header")
+    }
+
+    @Test func `A key that no path can name is named as such`() throws {
+        let row = Array("{\"token\":\"\(token)\",\"u\":{\"k.l\":\"B\"}}\n".utf8)
+        let list = try TokenList(
+            lines: row, layout: RowLayout(format: .jsonl, names: ["token", "u.k.l"]))
+        #expect(
+            try list.keyAdvice(for: "u.k.l")
+                == "a key inside an object can't be named if a key on its path contains a dot: rename "
+                + "that key")
+        #expect(try list.keyAdvice(for: "u.k")?.contains("has the keys token: name one") == true)
     }
 
     @Test func `Errors about a copy of standard input do not name the copy`() throws {

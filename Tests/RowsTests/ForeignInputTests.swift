@@ -391,6 +391,12 @@ import Testing
         #expect(JSONKeys.read(Array(text.utf8).span.bytes) == keys)
     }
 
+    @Test func `Keys inside objects whose path has a key with a dot can't be named`() {
+        let row = Array(#"{"a.b":1,"c":{"d.e":2,"f":3},"g.h":{"i":4}}"#.utf8)
+        #expect(JSONKeys.read(row.span.bytes) == ["a.b", "c.f"])
+        #expect(JSONKeys.read(row.span.bytes, isNameable: false) == ["c.d.e", "g.h.i"])
+    }
+
     @Test func `The keys whose values are null are named`() {
         let row = #"{"a":null,"b":{"c":null,"d":1},"e":"null","f":[null]}"#
         #expect(JSONKeys.read(Array(row.utf8).span.bytes, isNull: true) == ["a", "b.c"])
