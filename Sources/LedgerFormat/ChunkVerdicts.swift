@@ -50,6 +50,12 @@ public struct RowVerdict: Sendable {
         return !reasonText.isEmpty
     }
 
+    /// Whether `ledger forget` erased the row's device.
+    var isErased: Bool {
+        if case .erased = token { return true }
+        return false
+    }
+
     /// Whether the run that is being replayed may settle the row.
     var isOpen = false
     /// Run that settled the row. A later run that only recorded the same verdict again does not
@@ -125,6 +131,20 @@ public struct ChunkVerdicts: ~Copyable {
                 extent = range.next
             }
         }
+        if !index.erasedRows.isEmpty { markErasedRows() }
+    }
+
+    /// Gives the rows whose devices were erased before they were settled the token of an erased
+    /// device, unless they have one.
+    private mutating func markErasedRows() {
+        let end = firstRow + UInt64(rows.count)
+        for number in index.erasedRows.rows(in: firstRow..<end) {
+            let place = Int(number - firstRow)
+            guard !rows[place].isErased, rows[place].state != .accepted else { continue }
+            let start = storage.count
+            storage.append(contentsOf: ErasedToken.noHash)
+            rows[place].token = .erased(start..<storage.count)
+        }
     }
 
     /// Opens the rows covered by a run's reservation.
@@ -136,8 +156,11 @@ public struct ChunkVerdicts: ~Copyable {
             rows[index].isOpen = !state.isSettled || isReopened
             guard rows[index].isOpen else { continue }
             if isReopened { reopened[index] = rows[index] }
-            let (attempts, earlier) = (rows[index].attempts, rows[index].reopeningEpoch)
+            let before = rows[index]
+            let (attempts, earlier) = (before.attempts, before.reopeningEpoch)
             rows[index] = RowVerdict()
+            // A device that was erased stays erased, whatever the later runs do.
+            if before.isErased { rows[index].token = before.token }
             rows[index].isOpen = true
             rows[index].state = .inDoubt
             rows[index].reopeningEpoch =

@@ -87,6 +87,14 @@ public struct DeviceSet: ~Copyable {
     /// - Parameter token: Lower-case digits.
     public mutating func find(token: RawSpan) -> Bool { find(TokenText.fingerprint(token)) }
 
+    /// Like `find`, for callers that have only the fingerprint of a token in a list.
+    package mutating func find(fingerprint: UInt64) -> Bool { find(fingerprint) }
+
+    /// Whether a device is in the set. Does not count it.
+    package func contains(fingerprint: UInt64) -> Bool {
+        fingerprint != 0 && fingerprints[slot(of: fingerprint)] == fingerprint
+    }
+
     /// Whether a token, given as bytes, is in the set.
     mutating func find(bytes: ArraySlice<UInt8>) -> Bool {
         guard digitCounts.contains(bytes.count * 2) else { return false }

@@ -3,10 +3,13 @@ internal import BroadsidePrimitives
 
 /// Replacement for an erased device's token: eight bytes of a keyed hash, then zeros up to the
 /// length of the token. The hash's key was discarded.
-enum ErasedToken {
+package enum ErasedToken {
     /// Maximum number of bytes of the hash. If the token is shorter, the hash is as short as the
     /// token.
     static let hashByteCount = 8
+    /// Hash of a row that was not settled when its device was erased, so that the ledger had no
+    /// data of its device.
+    package static let noHash = [UInt8](repeating: 0, count: hashByteCount)
     private static let prefix = "forgotten-"
 
     /// Appends the placeholder that exports show: `forgotten-` and the digits of the hash. One

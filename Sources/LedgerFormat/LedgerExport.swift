@@ -212,18 +212,21 @@ public struct LedgerExport: ~Copyable {
 
     /// Appends rows that no run reserved.
     private mutating func appendOpen(_ part: inout Part) {
-        let campaignRows = verdicts.index.rows
+        let (campaignRows, erasedRows) = (verdicts.index.rows, verdicts.index.erasedRows)
         while part.rowIndex < part.count, text.hasRoom {
             let rowIndex = part.rowIndex
             part.rowIndex += 1
             let number = part.firstRow + UInt64(rowIndex)
             guard campaignRows.contains(number, .remaining) else { continue }
-            if wantedArm != 0, listArm(at: rowIndex) != wantedArm { continue }
-            if !text.appendPlain(
-                row: number, at: nil, verdicts, listIndex: rowIndex, listRows)
+            let isErased = !erasedRows.isEmpty && erasedRows.contains(number)
+            if wantedArm != 0, isErased || listArm(at: rowIndex) != wantedArm { continue }
+            if isErased
+                || !text.appendPlain(
+                    row: number, at: nil, verdicts, listIndex: rowIndex, listRows)
             {
                 var row = ExportRow()
-                describer.describe(&row, open: number, at: rowIndex, listRows)
+                describer.describe(
+                    &row, open: number, at: rowIndex, listRows, isErased: isErased)
                 append(row)
             }
             if notesRows { rows.append((number, text.count)) }
@@ -234,7 +237,7 @@ public struct LedgerExport: ~Copyable {
     /// Number of the arm of a reserved row; 0 if it is unknown.
     private func arm(at rowIndex: Int, listIndex: Int?) -> UInt8 {
         let verdict = verdicts.rows[rowIndex]
-        if verdict.arm != 0 || verdict.state.isSettled { return verdict.arm }
+        if verdict.arm != 0 || verdict.state.isSettled || verdict.isErased { return verdict.arm }
         return listIndex.map { listArm(at: $0) } ?? 0
     }
 

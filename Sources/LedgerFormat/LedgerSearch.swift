@@ -53,7 +53,7 @@ public struct LedgerSearch {
         for number in 0...index.chunkCount {
             let chunk = number < index.chunkCount ? index.chunk(number) : nil
             if let gap = index.rows.open(after: previous, before: chunk) {
-                try search(gap, index.rows, rowCount, &list, &rows, &found)
+                try search(gap, index, rowCount, &list, &rows, &found)
             }
             previous = chunk
             guard let chunk else { break }
@@ -115,18 +115,20 @@ public struct LedgerSearch {
 
     /// Searches the rows that no run reserved.
     private func search(
-        _ gap: ListExtent, _ rows: CampaignRows, _ rowCount: UInt64?,
+        _ gap: ListExtent, _ index: LedgerIndex, _ rowCount: UInt64?,
         _ list: inout some LedgerListReader, _ listRows: inout ListRows,
         _ found: inout [ExportRow]
     ) throws(LedgerError) {
-        let end = gap.endRow ?? .max
+        let (end, rows) = (gap.endRow ?? .max, index.rows)
         if case .row(let row) = wanted, row < gap.firstRow || row >= end { return }
         var described = ExportRow()
         guard list.isAvailable else {
             if case .row(let row) = wanted, let rowCount, row < rowCount,
                 rows.contains(row, .remaining)
             {
-                describer.describe(&described, open: row, at: nil, listRows)
+                describer.describe(
+                    &described, open: row, at: nil, listRows,
+                    isErased: index.erasedRows.contains(row))
                 found.append(described)
             }
             return
@@ -140,7 +142,9 @@ public struct LedgerSearch {
                 if number >= end { return }
                 guard rows.contains(number, .remaining) else { continue }
                 if case .row(let row) = wanted, number != row { continue }
-                describer.describe(&described, open: number, at: rowIndex, listRows)
+                describer.describe(
+                    &described, open: number, at: rowIndex, listRows,
+                    isErased: index.erasedRows.contains(number))
                 if case .token(let digits, _) = wanted, described.token != digits { continue }
                 found.append(described)
                 if case .row = wanted { return }

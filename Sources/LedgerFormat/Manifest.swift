@@ -126,6 +126,9 @@ public struct Manifest: Codable, Hashable, Sendable {
     /// system at a start. nil if rows have no time zones, or if an earlier version of Broadside
     /// recorded the campaign.
     public private(set) var zones: [String]?
+    /// Numbers of the rows whose devices were erased before a run settled them, ascending; nil if
+    /// there are none.
+    public private(set) var erasedRows: [UInt64]?
     /// Counters that accumulate over runs.
     public var counters = Counters()
     /// CRC-32 of the encoded manifest with 0 in this field.
@@ -144,10 +147,17 @@ public struct Manifest: Codable, Hashable, Sendable {
         self.listPath = listPath
     }
 
-    /// Records the hash of the whole list. Without tokens, a ledger has no hash of a list with a
-    /// single row, because that hash would identify the row's token.
+    /// Records the hash of the whole list. Without tokens, and with erased rows, a ledger has no
+    /// hash of a list with a single row, because that hash would identify the row's token.
     public mutating func record(listHash hash: String?, hasSeveralRows: Bool) {
-        if identity.keepsTokens || hasSeveralRows { listHash = hash }
+        let mayIdentify = !identity.keepsTokens || erasedRows != nil
+        if !mayIdentify || hasSeveralRows { listHash = hash }
+    }
+
+    /// Adds rows whose devices are erased before a run settled them.
+    public mutating func record(erasedRows rows: [UInt64]) {
+        guard !rows.isEmpty else { return }
+        erasedRows = Set(erasedRows ?? []).union(rows).sorted()
     }
 
     /// Maximum number of time zones that are recorded.

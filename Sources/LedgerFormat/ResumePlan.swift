@@ -20,8 +20,9 @@ public struct ChunkWork: Sendable {
     public var attempts: [UInt16]
     /// Number of rows to send.
     public var sendCount: Int
-    /// Number of rows in doubt that become `unknown`.
-    var unknownCount: Int
+    /// Number of rows that are settled without being sent: rows in doubt that become `unknown`, and
+    /// rows of erased devices.
+    var unsentCount: Int
 }
 
 /// Remaining work of a campaign, in list order, one chunk at a time.
@@ -90,7 +91,7 @@ public struct ResumePlan: ~Copyable {
     /// Returns the work on the chunk whose verdicts are loaded; nil if it needs no work.
     private func work(on chunk: ChunkReservation) -> ChunkWork? {
         var work = ChunkWork(
-            chunk: chunk, dispositions: [], attempts: [], sendCount: 0, unknownCount: 0)
+            chunk: chunk, dispositions: [], attempts: [], sendCount: 0, unsentCount: 0)
         work.chunk.reopens = reopens
         work.dispositions.reserveCapacity(verdicts.rows.count)
         work.attempts.reserveCapacity(verdicts.rows.count)
@@ -100,18 +101,28 @@ public struct ResumePlan: ~Copyable {
             work.dispositions.append(disposition)
             work.attempts.append(row.state.isSettled ? 0 : row.attempts)
             if disposition.isSent { work.sendCount += 1 }
-            if disposition == .becomesUnknown { work.unknownCount += 1 }
+            if disposition.settlesUnsent { work.unsentCount += 1 }
         }
-        assert(work.sendCount + work.unknownCount <= chunk.rowCount, "no more work than rows")
+        assert(work.sendCount + work.unsentCount <= chunk.rowCount, "no more work than rows")
         assert(
             work.dispositions.count == chunk.rowCount && work.attempts.count == chunk.rowCount,
             "each row has its place in the plan")
-        return work.sendCount + work.unknownCount > 0 ? work : nil
+        return work.sendCount + work.unsentCount > 0 ? work : nil
     }
 
     private func disposition(of row: RowVerdict, number: UInt64) -> RowDisposition {
         guard index.rows.selection.contains(number) else { return .settled }
         let isWithinLimit = number < index.rows.end
+        // An erased device gets nothing more. Its token is still in the list, because a resume needs
+        // the whole list.
+        if row.isErased {
+            switch row.state {
+            case .remaining:
+                return isWithinLimit ? .erased(mayHaveBeenSent: false) : .beyondLimit
+            case .inDoubt: return .erased(mayHaveBeenSent: true)
+            default: return .settled
+            }
+        }
         switch row.state {
         case .remaining: return isWithinLimit ? .send : .beyondLimit
         case .inDoubt:
@@ -122,12 +133,13 @@ public struct ResumePlan: ~Copyable {
         default:
             guard isWithinLimit, reopens.contains(row.state), !isSinceReopening(row.settlingEpoch)
             else { return .settled }
-            // An erased device gets nothing more. Its token is still in the list, because a resume
-            // needs the whole list.
-            if case .erased = row.token { return .settled }
             return mayHaveBeenSent(row) ? .sendAgain : .send
         }
     }
+
+    /// Marks the rows of a chunk whose devices were erased. Call after all other rules have marked
+    /// the chunk.
+    public func markErasedRows(of chunk: RowChunk) { index.erasedRows.mark(chunk) }
 
     /// Whether a run is one of the process's earlier runs that reopened states.
     private func isSinceReopening(_ run: UInt32) -> Bool {

@@ -59,7 +59,7 @@ struct RowDescriber {
         appendNotificationID(row.row, &row.notificationID)
         row.settledAtMilliseconds =
             verdict.state.isSettled ? verdict.settledAtMilliseconds : nil
-        let isToken = listIndex.map { list.isToken($0) } ?? false
+        let isToken = !verdict.isErased && listIndex.map { list.isToken($0) } ?? false
         describeArm(of: &row, recorded: verdict.arm, isToken: isToken)
     }
 
@@ -74,14 +74,21 @@ struct RowDescriber {
 
     /// Describes a row that no run reserved.
     ///
-    /// - Parameter rowIndex: Index of the row in `list`; nil if the list is unavailable.
+    /// - Parameters:
+    ///   - rowIndex: Index of the row in `list`; nil if the list is unavailable.
+    ///   - isErased: Whether the row's device was erased.
     func describe(
-        _ row: inout ExportRow, open number: UInt64, at rowIndex: Int?, _ list: borrowing ListRows
+        _ row: inout ExportRow, open number: UInt64, at rowIndex: Int?, _ list: borrowing ListRows,
+        isErased: Bool
     ) {
         row.row = number
         row.line = if let rowIndex { list.line(of: rowIndex) } else { nil }
         row.token.removeAll(keepingCapacity: true)
-        if let rowIndex { row.token.append(list.text(of: rowIndex)) }
+        if isErased {
+            ErasedToken.appendPlaceholder(ErasedToken.noHash[...], to: &row.token)
+        } else if let rowIndex {
+            row.token.append(list.text(of: rowIndex))
+        }
         row.state = .remaining
         row.status = nil
         row.reason.removeAll(keepingCapacity: true)
@@ -93,7 +100,8 @@ struct RowDescriber {
         row.notificationID.removeAll(keepingCapacity: true)
         appendNotificationID(number, &row.notificationID)
         describeArm(
-            of: &row, recorded: 0, isToken: rowIndex.map { list.isToken($0) } ?? false)
+            of: &row, recorded: 0,
+            isToken: !isErased && rowIndex.map { list.isToken($0) } ?? false)
     }
 
     /// Describes a row by the record that settled it. The row gets no line, and an accepted row

@@ -18,7 +18,7 @@ public struct UnsendableRows: Sendable, Equatable {
     /// - Parameter isBeyondLimit: Whether the row is beyond the limit of the latest run.
     mutating func count(_ row: RowVerdict, isBeyondLimit: Bool) {
         guard row.state == .failed || row.state == .unknown else { return }
-        if case .erased = row.token {
+        if row.isErased {
             erased[row.state] += 1
         } else if isBeyondLimit {
             beyondLimit[row.state] += 1

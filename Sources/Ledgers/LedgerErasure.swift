@@ -42,8 +42,7 @@ public enum LedgerErasure {
                 report(
                     "\(found(devices)) in \(counted(affectedCount, "ledger")); "
                         + "dry run: nothing was changed")
-                try finish(failures, closed)
-                return
+                return try finish(failures, closed)
             }
             if affectedCount > 0 { try confirm(devices, affectedCount) }
         }
@@ -197,10 +196,19 @@ private final class Erasure {
         var manifest: Manifest
         /// The manifest, with the devices masked in its texts.
         var maskedManifest: Manifest
+        /// Whether a text in the manifest contains a token of a device.
+        var hasText: Bool
         var changedPages: PageSet
+        var segments: [SegmentErasure] = []
+        /// Rows that a later run could send; nil in a copy, which no run continues.
+        var unsettled: UnsettledErasure?
 
-        var hasText: Bool { maskedManifest != manifest }
-        var segments: [SegmentErasure]
+        /// Whether the manifest or a segment changes.
+        var isAffected: Bool {
+            hasText || unsettled?.rows.isEmpty == false || segments.contains(where: \.isAffected)
+                // An earlier call was interrupted after it recorded its rows.
+                || manifest.erasedRows != nil && segments.contains(where: \.hasOneRowChunk)
+        }
     }
 
     /// A text file and its new content.
@@ -307,9 +315,10 @@ private final class Erasure {
         _ devices: inout DeviceSet
     ) throws(BroadsideError) {
         let (manifest, segments) = try directory.segments(knownTo: manifest)
+        let masked = manifest.masked(&devices)
         var part = Part(
-            directory: directory, manifest: manifest,
-            maskedManifest: manifest.masked(&devices), changedPages: pages, segments: [])
+            directory: directory, manifest: manifest, maskedManifest: masked,
+            hasText: masked != manifest, changedPages: pages)
         do throws(LedgerError) {
             try manifest.checkPresence(of: segments)
             for segment in segments {
@@ -319,6 +328,11 @@ private final class Erasure {
             }
         } catch {
             throw LedgerReader.unreadable(error, directory)
+        }
+        if self.manifest.shards == nil, try directory.origin() == nil {
+            let unsettled = try UnsettledErasure(segments, manifest, in: directory, &devices)
+            part.maskedManifest.record(erasedRows: unsettled.rows)
+            part.unsettled = unsettled
         }
         parts.append(part)
     }
@@ -332,15 +346,14 @@ private final class Erasure {
 
     /// Whether any file contains data of a device.
     var isAffected: Bool {
-        !spools.isEmpty || !texts.isEmpty || hasManifestText
-            || parts.contains { $0.segments.contains(where: \.isAffected) }
+        !spools.isEmpty || !texts.isEmpty || hasManifestText || parts.contains(where: \.isAffected)
     }
 
     /// Human-readable description of the changes that `write` would make.
     func preview(_ devices: borrowing DeviceSet) -> String {
-        isAffected
+        (isAffected
             ? "would forget \(description(devices.foundCount))"
-            : "contains none of the devices: nothing would change"
+            : "contains none of the devices: nothing would change") + note
     }
 
     /// Writes the files that contain data of a device.
@@ -348,10 +361,9 @@ private final class Erasure {
     /// - Returns: A human-readable description of the changes.
     func write(_ devices: inout DeviceSet) throws(BroadsideError) -> String {
         let foundCount = devices.foundCount
-        assert(foundCount <= devices.count, "a device is found once")
         guard isAffected else {
             try finish()
-            return "contains none of the devices: nothing changed"
+            return "contains none of the devices: nothing changed" + note
         }
         let key = (randomWord(), randomWord())
         for part in parts {
@@ -386,7 +398,7 @@ private final class Erasure {
             }
         }
         try finish()
-        return "forgot \(description(foundCount))"
+        return "forgot \(description(foundCount))" + note
     }
 
     private func randomWord() -> UInt64 { randomBytes(8).reduce(0) { $0 << 8 | UInt64($1) } }
@@ -462,13 +474,14 @@ private final class Erasure {
 
     // MARK: Messages
 
+    private var note: String { parts.compactMap(\.unsettled?.note).joined() }
+
     private func description(_ foundCount: Int) -> String {
         var rows = RowCounts()
-        var files: Set<String> = []
+        let files = Set(texts.map(\.name))
         for part in parts {
             for segment in part.segments { rows += segment.rows }
         }
-        for text in texts { files.insert(text.name) }
         let states = RowState.settledStates.filter { rows[$0] > 0 }
             .map { "\(grouped(rows[$0])) \($0.name)" }
         var words = "\(counted(foundCount, "device"))"
@@ -476,6 +489,7 @@ private final class Erasure {
             words +=
                 ", \(counted(Int(rows.settled), "verdict")) (\(states.joined(separator: ", ")))"
         }
+        for part in parts { words += part.unsettled?.description ?? "" }
         let spooled = spools.reduce(0) { $0 + $1.erasure.rowCount }
         if spooled > 0 { words += ", \(counted(spooled, "row")) of its list" }
         if hasManifestText { words += ", texts in manifest.json" }

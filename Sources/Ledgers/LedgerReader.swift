@@ -295,7 +295,7 @@ public struct LedgerReader {
 
     /// Returns the name of a property in which a list differs from the list that was sent; nil if
     /// none differs. Reads no row.
-    private static func difference(
+    static func difference(
         of list: TokenList, byteCount: UInt64?, headerHash: String?
     ) throws(BroadsideError) -> String? {
         if let byteCount, let found = list.byteCount, found != byteCount { return "size" }

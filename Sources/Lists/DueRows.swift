@@ -114,6 +114,9 @@ package struct DueRows: Sendable {
                 dispositions[index] = .skipped(.late)
             case (.send, .send), (.send, .sendAgain), (.send, .becomesUnknown):
                 if number == RowZones.unknown { dispositions[index] = .invalid(.badZone) }
+            case (.skip, .erased): dispositions[index] = .erased(mayHaveBeenSent: false)
+            case (.send, .erased) where number == RowZones.unknown:
+                dispositions[index] = .erased(mayHaveBeenSent: false)
             default: break
             }
         }

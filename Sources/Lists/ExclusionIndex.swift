@@ -79,7 +79,10 @@ internal import Glibc
             guard entry >> Self.reasonBits < end else { return }
             next += 1
             let rowIndex = Int(entry >> Self.reasonBits - first)
-            if !dispositions[rowIndex].isPassedOver {
+            switch dispositions[rowIndex] {
+            case .settled, .beyondLimit, .notDue: break
+            case .erased: dispositions[rowIndex] = .erased(mayHaveBeenSent: false)
+            case .send, .sendAgain, .becomesUnknown, .skipped, .invalid:
                 dispositions[rowIndex] = .skipped(try reason(of: entry))
             }
         }

@@ -132,7 +132,7 @@ internal import Synchronization
                     work = nil
                     break
                 }
-                try selection.mark(chunk)
+                try mark(chunk)
                 passedOver += 1
                 if selection.hasWork(chunk) || passedOver > Self.passedOverLimit { return chunk }
                 pool.giveBack(chunk)
@@ -140,7 +140,7 @@ internal import Synchronization
                 work = nil
                 guard try hasWork(again) else { break }
                 let chunk = try read(again)
-                try selection.mark(chunk)
+                try mark(chunk)
                 passedOver += 1
                 if selection.hasWork(chunk) || passedOver > Self.passedOverLimit {
                     plan?.keepVerdicts(of: chunk)
@@ -152,12 +152,18 @@ internal import Synchronization
         return nil
     }
 
+    /// Marks the rows of a chunk that the run does not send.
+    private func mark(_ chunk: RowChunk) throws(BroadsideError) {
+        try selection.mark(chunk)
+        plan?.markErasedRows(of: chunk)
+    }
+
     /// Maximum number of consecutive chunks that are read without handing out any of them.
     private static let passedOverLimit = 1_024
 
     /// Whether a chunk of an earlier run may have rows that this run sends or settles.
     private func hasWork(_ again: ChunkWork) throws(BroadsideError) -> Bool {
-        guard let due = selection.due, !again.dispositions.contains(.becomesUnknown) else {
+        guard let due = selection.due, !again.dispositions.contains(where: \.settlesUnsent) else {
             return true
         }
         return try due.hasAny(in: again.chunk.rows)
@@ -176,7 +182,7 @@ internal import Synchronization
             rows.gate.exhausted(isListOver: rows.rowsLeft > 0)
             return nil
         }
-        try selection.mark(chunk)
+        try mark(chunk)
         plan?.keepVerdicts(of: chunk)
         let passedOver = chunk.dispositions?.count { $0.isPassedOver }
         rows.gate.handedOut(chunk.rowCount - (passedOver ?? 0))

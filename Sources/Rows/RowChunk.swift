@@ -117,6 +117,9 @@ extension RowChunk {
         return hash == known.hash
     }
 
+    /// Sets the chunk's hash to unknown, because it would identify an erased device.
+    public func removeHash() { hash = ChunkReservation.unknownHash }
+
     /// Description of the chunk that the ledger records before any of its rows is sent.
     public var reservation: ChunkReservation {
         ChunkReservation(

@@ -25,12 +25,23 @@ public enum RowDisposition: Hashable, Sendable {
     /// The row is settled as `invalid` with this reason, for example because of a column other than
     /// the token's.
     case invalid(Reason)
+    /// The device was erased by `ledger forget`. The row is settled without being sent, and without
+    /// its token: as `unknown` if an earlier run may have sent it, otherwise as `skipped`.
+    case erased(mayHaveBeenSent: Bool)
 
     /// Whether the run sends the row.
     public var isSent: Bool {
         switch self {
         case .send, .sendAgain: true
-        case .settled, .becomesUnknown, .skipped, .beyondLimit, .notDue, .invalid: false
+        case .settled, .becomesUnknown, .skipped, .beyondLimit, .notDue, .invalid, .erased: false
+        }
+    }
+
+    /// Whether the run settles the row without sending it, because of earlier runs.
+    public var settlesUnsent: Bool {
+        switch self {
+        case .becomesUnknown, .erased: true
+        case .send, .sendAgain, .settled, .beyondLimit, .notDue, .skipped, .invalid: false
         }
     }
 
@@ -38,7 +49,7 @@ public enum RowDisposition: Hashable, Sendable {
     public var isPassedOver: Bool {
         switch self {
         case .settled, .beyondLimit, .notDue: true
-        case .send, .becomesUnknown, .sendAgain, .skipped, .invalid: false
+        case .send, .becomesUnknown, .sendAgain, .skipped, .invalid, .erased: false
         }
     }
 }

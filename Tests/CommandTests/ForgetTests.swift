@@ -280,6 +280,28 @@ struct ForgetTests {
         #expect(try server.finish().count { $0[4] == token(399) } == 0)
     }
 
+    /// Half of the list is sent, and the last rows remain. Then the list is complete.
+    @Test func `A resume sends nothing to an erased device whose row remains`() throws {
+        let stopped = try campaign.send(to: server.endpoint, ["--limit", "200"])
+        #expect(stopped.exitCode == 0, "\(stopped.errors)")
+        let found = try forgetAndJudge(campaign.ledger, try devices([3, 201, 399]))
+        #expect(found.contains("2 rows that a resume will not send"), "\(found)")
+        let rest = try campaign.send(to: server.endpoint, ["--resume", "--max-invalid", "0"])
+        #expect(rest.exitCode == 0, "\(rest.errors)")
+        let rows = try campaign.export()
+        #expect(rows.count == 400)
+        for row in [201, 399] {
+            #expect(rows[row].state == "skipped" && rows[row].reason == "Suppressed")
+            #expect(rows[row].token == "forgotten-0000000000000000", "\(rows[row].token)")
+            let search = try campaign.ledger("find", ["--token", token(row)])
+            #expect(search.exitCode == 1, "\(search.output)")
+        }
+        #expect(try campaign.ledger("verify").exitCode == 0)
+        let requests = try server.finish()
+        #expect(requests.count == 398)
+        #expect(requests.allSatisfy { ![token(201), token(399)].contains($0[4]) })
+    }
+
     /// The list has ten rows that are sent first, of which six are erased, and ten others, of which
     /// four are erased.
     @Test(arguments: ["lines", "csv", "jsonl"])

@@ -162,8 +162,11 @@ def compare_manifests(name, before, after, list_changes, devices):
     if "listHash" in new and list_changes:
         problems.append(f"{name}: a hash of the list is left")
     new.pop("listHash", None)
+    earlier, erased = old.pop("erasedRows", []), new.pop("erasedRows", [])
+    if not set(earlier) <= set(erased):
+        problems.append(f"{name}: rows that were erased before are not erased")
     if old != new:
-        problems.append(f"{name}: more than the hash of the list differs")
+        problems.append(f"{name}: more than the hash of the list and the erased rows differs")
 
 
 def compare_lists(name, before, after, devices):

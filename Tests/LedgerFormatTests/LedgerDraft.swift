@@ -215,6 +215,7 @@ extension RowDisposition {
         case .beyondLimit: 6
         case .notDue: 7
         case .invalid: 8
+        case .erased: 9
         }
     }
 }

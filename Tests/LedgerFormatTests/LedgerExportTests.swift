@@ -245,7 +245,7 @@ func testIdentifier(_ row: UInt64) -> String {
                 seen.append(
                     """
                     chunk \(work.chunk.firstRow) \(work.dispositions.map(\.digit)) \
-                    \(work.attempts) \(work.sendCount) \(work.unknownCount)
+                    \(work.attempts) \(work.sendCount) \(work.unsentCount)
                     """)
             }
         }

@@ -114,6 +114,7 @@ import Testing
             firstRow: 0, byteOffset: 0, firstLine: 1, endRow: 1, endByteOffset: 1)
         manifest.recordRunShape(isInListOrder: true, segmentCount: 1)
         _ = manifest.record(zones: ["UTC"])
+        manifest.record(erasedRows: [1])
         manifest.endEpoch(
             lengths: [], isFinished: false, stop: StopRecord(.signal, wasAnswered: true))
         let text = String(decoding: manifest.encoded(), as: UTF8.self)
@@ -129,7 +130,7 @@ import Testing
                 "version", "campaign", "identity", "firstStartedAtMilliseconds",
                 "expirationSeconds", "name", "listPath", "part", "shards", "canaryPassed",
                 "canaryRowCount", "epochs", "isFinished", "rowCount", "rowsLimit", "listHash",
-                "headerHash", "zones", "counters", "checksum",
+                "headerHash", "zones", "erasedRows", "counters", "checksum",
                 // Of the identity.
                 "columns", "environment", "listByteCount", "listFormat", "payloadSHA256",
                 "priority", "pushType", "topic", "expiration",

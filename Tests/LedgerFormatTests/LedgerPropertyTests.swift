@@ -136,6 +136,8 @@ struct LedgerModel {
             case .invalid: settle(row, .invalid, reactor)
             case .becomesUnknown: settle(row, .unknown, reactor)
             case .skipped: settle(row, .skipped, reactor)
+            case .erased(let mayHaveBeenSent):
+                settle(row, mayHaveBeenSent ? .unknown : .skipped, reactor)
             case .send, .sendAgain:
                 if lostRows == .record && reopens == [] {
                     #expect(!sent.contains(row), "row \(row) is sent twice")

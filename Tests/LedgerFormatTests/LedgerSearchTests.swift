@@ -54,13 +54,15 @@ private struct EagerList: LedgerListReader {
 
     private func find(
         _ wanted: LedgerSearch.Wanted, _ list: some LedgerListReader, silence: Bool = false,
-        rows: CampaignRows = CampaignRows(), rowCount: UInt64? = 21
+        rows: CampaignRows = CampaignRows(), rowCount: UInt64? = 21, erased: [UInt64] = []
     ) throws -> [ExportRow] {
         let search = LedgerSearch(
             for: wanted, acceptsBySilence: silence, reasonText: { "Reason\($0)" },
             appendNotificationID: { row, output in output += Array("id-\(row)".utf8) })
         var list = list
-        return try search.run(try index(rows), rowCount: rowCount, list: &list)
+        var index = try index(rows)
+        index.erasedRows = ErasedRows(erased)
+        return try search.run(index, rowCount: rowCount, list: &list)
     }
 
     private func byToken(_ row: Int) -> LedgerSearch.Wanted {
@@ -91,6 +93,16 @@ private struct EagerList: LedgerListReader {
         let known = String(decoding: alone[0].token, as: UTF8.self)
         #expect(known == (row == 5 || row == 12 ? token(5) : row == 6 ? "oops" : ""))
         #expect(alone[0].line == nil)
+    }
+
+    @Test func `A row of an erased device is not found by its token, and shows none`() throws {
+        for row: UInt64 in [0, 7, 9, 13, 20] {
+            #expect(try find(byToken(Int(row)), TestList(), erased: [row]).isEmpty)
+            let found = try find(.row(row), TestList(), erased: [row])
+            #expect(
+                found.map { String(decoding: $0.token, as: UTF8.self) }
+                    == ["forgotten-0000000000000000"])
+        }
     }
 
     @Test func `Each row of a token is found`() throws {

@@ -20,6 +20,7 @@ import Testing
         _ = manifest.beginEpoch(atMilliseconds: testTime + 5)
         manifest.part = ListExtent(
             firstRow: 5, byteOffset: 325, firstLine: 6, endRow: 105, endByteOffset: 6_825)
+        manifest.record(erasedRows: [5, 9])
         (manifest.rowCount, manifest.rowsLimit, manifest.canaryRowCount) = (105, .max, 3)
         (manifest.counters.retries, manifest.shards) = (12, ["part-0001"])
         manifest.counters.add(shortened: 5)
@@ -95,6 +96,18 @@ import Testing
         #expect(problem(changed) == "its checksum does not fit")
         let sealed = try #require(Manifest.sealed(changed))
         #expect(problem(sealed)?.hasSuffix(" \(says)") == true, "\(problem(sealed) ?? "")")
+    }
+
+    @Test(arguments: ["3", "5", "9999999999999"])
+    func `Erased rows out of order or beyond any list make a manifest damaged`(
+        row: String
+    ) throws {
+        let text = String(decoding: manifest().encoded(), as: UTF8.self)
+        let field = try #require(text.ranges(of: "\"erasedRows\"").first)
+        let second = try #require(text[field.upperBound...].firstIndex(of: "9"))
+        let changed = text.replacingCharacters(in: second...second, with: row)
+        let sealed = try #require(Manifest.sealed(Array(changed.utf8)))
+        #expect(problem(sealed)?.hasSuffix(" its erased rows") == true, "\(problem(sealed) ?? "")")
     }
 
     @Test func `Values within the bounds are read from a manifest`() throws {

@@ -23,7 +23,7 @@ import Testing
         let first = try #require(try source().next(rowLimit: .max))
         let work = ChunkWork(
             chunk: first.reservation, dispositions: dispositions, attempts: attempts,
-            sendCount: dispositions.count(where: \.isSent), unknownCount: 0)
+            sendCount: dispositions.count(where: \.isSent), unsentCount: 0)
         pool.giveBack(first)
         return try source().read(work)
     }

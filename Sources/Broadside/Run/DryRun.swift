@@ -22,6 +22,16 @@ enum DryRun {
         /// Rows to send, by the number of their arm.
         private var arms = [UInt64](repeating: 0, count: ArmSplit.armLimit + 1)
 
+        /// Counts a row that the run would settle because of earlier runs. A row of an erased device
+        /// that no run sent would be skipped.
+        mutating func countUnsent(_ disposition: RowDisposition) {
+            if disposition == .erased(mayHaveBeenSent: false) {
+                countSkipped(.suppressed)
+            } else {
+                doubtful += 1
+            }
+        }
+
         mutating func countSkipped(_ reason: SkipReason) { skipped[reason, default: 0] += 1 }
 
         mutating func countSent(arm: UInt8) { arms[Int(arm)] += 1 }
@@ -121,8 +131,8 @@ enum DryRun {
         while let row = try rows.next() {
             if rows.disposition.isPassedOver { continue }
             tally.rows += 1
-            if rows.disposition == .becomesUnknown {
-                tally.doubtful += 1
+            if rows.disposition.settlesUnsent {
+                tally.countUnsent(rows.disposition)
                 invalid.noteValid()
                 continue
             }

@@ -320,6 +320,7 @@ struct ChunkQueue: ~Copyable {
                 switch dispositions[index] {
                 case .send, .skipped: return true
                 case .invalid: return true
+                case .erased(let mayHaveBeenSent): return !mayHaveBeenSent
                 case .settled, .becomesUnknown, .sendAgain, .beyondLimit, .notDue: return false
                 }
             }

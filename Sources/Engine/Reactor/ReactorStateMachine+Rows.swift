@@ -296,6 +296,8 @@ extension ReactorStateMachine where Records: ~Copyable {
             settle(tag, state: .invalid, status: 0, reasonCode: reason.rawValue, now: now)
             countRead(isInvalid: true)
             return false
+        case .erased(let mayHaveBeenSent):
+            recordErased(tag, mayHaveBeenSent: mayHaveBeenSent, now: now)
         case .send, .sendAgain, .settled, .beyondLimit, .notDue:
             assert(
                 row.disposition == .send || row.disposition == .sendAgain,

@@ -36,6 +36,25 @@ struct RowsBeyondLimitTests {
         }
     }
 
+    @Test func `Rows of erased devices are settled without a request and without their token`()
+        throws
+    {
+        let run = try ScriptedRun(rows: 4)
+        run.adjustChunk = { chunk in
+            chunk.dispositions = [
+                .erased(mayHaveBeenSent: false), .send, .erased(mayHaveBeenSent: true), .settled,
+            ]
+            chunk.attempts = [2, 0, 3, 0]
+        }
+        run.run()
+        #expect(run.requests.map(ScriptedRun.row) == [1])
+        let rows = try run.rows()
+        #expect(rows.map(\.state) == [.skipped, .accepted, .unknown, .inDoubt])
+        #expect(rows.map(\.attempts) == [2, 1, 3, 0])
+        #expect(rows.map(\.reason) == ["Suppressed", nil, "ConnectionLost", nil])
+        #expect(run.settled == 3)
+    }
+
     @Test func `Reopened rows beyond the limit keep their verdicts, and are not counted`() throws {
         let run = try ScriptedRun(rows: 3)
         run.adjustChunk = { chunk in

@@ -1,0 +1,129 @@
+internal import BroadsideAPNs
+import BroadsideLedgerFormat
+import BroadsideLists
+import BroadsideRows
+import BroadsideSupport
+
+/// Search for the rows of devices that a later run could send: rows that remain or are in doubt. In
+/// a ledger without tokens, failed and unknown rows, too.
+///
+/// The ledger has no data of these devices, so they are found in the list. The list stays as it is.
+/// `ledger forget` records the numbers of the rows, and later runs settle the rows without sending
+/// them.
+struct UnsettledErasure {
+    /// Numbers of the rows, ascending.
+    private(set) var rows: [UInt64] = []
+    /// Reason why the rows could not be searched; nil if they were, or if no row is left to send.
+    private(set) var problem: String?
+
+    /// - Parameters:
+    ///   - segments: All segments of the ledger.
+    ///   - manifest: The ledger's manifest. It records the path of the list.
+    ///   - devices: The devices. The set counts those that are found.
+    init(
+        _ segments: [LedgerSegment], _ manifest: Manifest, in directory: LedgerDirectory,
+        _ devices: inout DeviceSet
+    ) throws(BroadsideError) {
+        // If the list came from standard input, its rows in the ledger's copy are erased instead.
+        guard let path = manifest.listPath else { return }
+        var index: LedgerIndex
+        do throws(LedgerError) {
+            index = try LedgerIndex(segments: segments, manifest: manifest)
+            // A later run may have a higher limit.
+            index.rows.limit = nil
+            guard try Self.hasRowsToSend(index, manifest) else { return }
+        } catch {
+            throw LedgerReader.unreadable(error, directory)
+        }
+        guard try fileCanBeSeen(path) else {
+            problem = "\(path) is missing"
+            return
+        }
+        var found: [(row: UInt64, fingerprint: UInt64)]?
+        do throws(BroadsideError) {
+            let list = try manifest.openList(at: path)
+            if try Self.isSame(list, manifest, index) {
+                found = try Self.search(list, index, manifest, devices)
+            }
+        } catch {
+            guard error.exitCode == ExitCode.badRequest else { throw error }
+        }
+        guard let found else {
+            problem = "\(path) is not the list that was sent"
+            return
+        }
+        guard found.count + (manifest.erasedRows?.count ?? 0) <= ErasedRows.countLimit else {
+            throw .usage(
+                "ledger",
+                "\(directory.path) has more than \(grouped(ErasedRows.countLimit)) rows of these devices "
+                    + "that a resume could send: finish its campaign, then run ledger forget again")
+        }
+        for (row, fingerprint) in found {
+            _ = devices.find(fingerprint: fingerprint)
+            rows.append(row)
+        }
+    }
+
+    /// Whether a later run may send a row.
+    private static func hasRowsToSend(
+        _ index: LedgerIndex, _ manifest: Manifest
+    ) throws(LedgerError) -> Bool {
+        guard manifest.isWholeListFinished else { return true }
+        guard !manifest.identity.keepsTokens else { return false }
+        let ledger = try LedgerSummary(index)
+        return ledger.count(.failed) + ledger.count(.unknown) > 0
+    }
+
+    /// Whether a list has the size, the header and the reserved parts of the list that was sent. A
+    /// resume compares the same.
+    private static func isSame(
+        _ list: TokenList, _ manifest: Manifest, _ index: LedgerIndex
+    ) throws(BroadsideError) -> Bool {
+        let difference = try LedgerReader.difference(
+            of: list, byteCount: manifest.identity.listByteCount, headerHash: manifest.headerHash)
+        guard difference == nil else { return false }
+        if let known = manifest.listHash { return try list.contentHash() == known }
+        var reader = ListPartReader(list: list)
+        try reader.check(index, isFinished: manifest.isFinished && manifest.rowsLimit == nil)
+        return true
+    }
+
+    private static func search(
+        _ list: TokenList, _ index: LedgerIndex, _ manifest: Manifest,
+        _ devices: borrowing DeviceSet
+    ) throws(BroadsideError) -> [(row: UInt64, fingerprint: UInt64)] {
+        // With these values, the plan contains each row that any later run could send.
+        let plan = ResumePlan(
+            index: index, lostRows: .resend,
+            reopens: manifest.identity.keepsTokens ? [] : [.failed, .unknown])
+        var cursor = try RowCursor(
+            list, ListSelection(rows: index.rows), left: plan, endsOnSignals: true)
+        var digits = TokenDigits()
+        var found: [(row: UInt64, fingerprint: UInt64)] = []
+        while let row = try cursor.next() {
+            guard cursor.disposition.isSent else { continue }
+            let refusal = digits.write {
+                cursor.reader.readToken(cursor.reader.field(0), into: &$0)
+            }
+            guard refusal == nil else { continue }
+            let fingerprint = TokenText.fingerprint(digits.bytes)
+            guard devices.contains(fingerprint: fingerprint) else { continue }
+            found.append((row.number, fingerprint))
+            if found.count > ErasedRows.countLimit { break }
+        }
+        return found
+    }
+
+    /// Description of the rows for the line about the ledger; empty if there are none.
+    var description: String {
+        rows.isEmpty
+            ? "" : ", \(counted(rows.count, "row")) that a resume will not send"
+    }
+
+    /// Note about rows that could not be searched; empty if there are none.
+    var note: String {
+        guard let problem else { return "" }
+        return "; rows that a resume could send were not searched, because \(problem): put the "
+            + "list back and run ledger forget again before a resume"
+    }
+}

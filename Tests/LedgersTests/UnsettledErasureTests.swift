@@ -1,0 +1,145 @@
+import BroadsideLedgerFormat
+import BroadsideLists
+import BroadsideRows
+import BroadsideSupport
+import BroadsideTestSupport
+import Foundation
+import Testing
+
+@testable import BroadsideLedgers
+
+/// `ledger forget` in a ledger of a list file, with rows that no run has settled: the ledger has no
+/// data of these devices, but a resume could send to them.
+@Suite(.timeLimit(.minutes(60)))
+struct UnsettledErasureTests {
+    private let directory: TemporaryDirectory
+    private let list: String
+    private var ledger: String { "\(directory.path)/ledger" }
+
+    /// Writes a ledger of a list of eight rows. Of these, 0 is accepted, 1 is failed, 2 is in doubt
+    /// and 3 was released; no run reserved the others.
+    init() throws {
+        directory = try TemporaryDirectory()
+        let text = (0..<8).map { DraftedLedger.token($0 + 0x10) + "\n" }.joined()
+        list = try directory.write(text, to: "list.txt")
+    }
+
+    private func write(keepsTokens: Bool = true, isFinished: Bool = false) throws {
+        let reserved = try TokenList(.file(list), format: nil, tokenColumn: nil)
+        let chunk = try #require(try ListSource(reserved).next(rowLimit: 4))
+        let folder = try LedgerDirectory.create(ledger)
+        var identity = CampaignIdentity(
+            listByteCount: 65 * 8, listFormat: "lines", columns: ["token"], payloadSHA256: "00",
+            topic: nil, pushType: "alert", priority: 10, expiration: nil, collapseID: nil,
+            environment: "production", shard: nil, suppressSHA256: nil)
+        identity.keepTokens = keepsTokens ? nil : "no"
+        var manifest = Manifest(
+            campaign: 0x0123_4567_89ab_cdef, identity: identity,
+            firstStartedAtMilliseconds: DraftedLedger.time, listPath: list)
+        let epoch = manifest.beginEpoch(atMilliseconds: DraftedLedger.time)
+        let segment = try folder.createSegment(epoch: epoch, reactor: 0)
+        defer { close(segment) }
+        var writer = LedgerWriter(
+            campaign: manifest.segmentNumber, epoch: epoch, reactor: 0, keepsTokens: keepsTokens)
+        writer.reserve(chunk.reservation, nowMilliseconds: DraftedLedger.time)
+        writer.accepted(
+            row: 0, fingerprint: 7, attempts: 1, nowMilliseconds: DraftedLedger.time)
+        let token = Array(DraftedLedger.token(0x11).utf8)
+        writer.settled(
+            row: 1, state: .failed, status: 503, reason: 0, attempts: 5,
+            token: token.span.bytes, tokenIsText: false, nowMilliseconds: DraftedLedger.time)
+        writer.release(row: 3, count: 1, attempts: 0, nowMilliseconds: DraftedLedger.time)
+        let isWritten = writer.writePending(to: segment)
+        #expect(isWritten)
+        manifest.endEpoch(
+            lengths: [SegmentLength(reactor: 0, byteCount: writer.writtenPosition)],
+            isFinished: isFinished)
+        try folder.save(manifest)
+    }
+
+    private func forget(_ rows: [UInt64], isDryRun: Bool = false) throws -> [String] {
+        let devices = try directory.write(
+            rows.map { DraftedLedger.token($0 + 0x10) + "\n" }.joined(), to: "erase.txt")
+        var lines: [String] = []
+        try LedgerErasure.run(
+            tokens: .file(devices), ledgers: [ledger], isDryRun: isDryRun
+        ) { lines.append($0) }
+        return lines.map { $0.replacingOccurrences(of: "\(directory.path)/", with: "") }
+    }
+
+    private func erasedRows() throws -> [UInt64]? {
+        try LedgerDirectory.openToRead(ledger).readManifest().erasedRows
+    }
+
+    private func find(_ row: UInt64) throws -> [String] {
+        try LedgerReader(path: ledger).find(
+            notificationID: nil, token: DraftedLedger.token(row + 0x10), tokens: nil
+        ).map(\.text)
+    }
+
+    @Test func `Unsettled rows are found in the list, recorded once, and not found any more`()
+        throws
+    {
+        try write()
+        #expect(try find(2).count == 1 && find(3).count == 1 && find(6).count == 1)
+        let words = "forget 3 devices, 3 rows that a resume will not send"
+        #expect(try forget([2, 3, 6], isDryRun: true).first == "ledger: would \(words)")
+        #expect(try erasedRows() == nil)
+        #expect(
+            try forget([2, 3, 6]) == [
+                "ledger: \(words.replacing("forget", with: "forgot"))",
+                "3 of 3 devices found; lists, exports, summaries and backups elsewhere are unchanged",
+            ])
+        #expect(try erasedRows() == [2, 3, 6])
+        for row: UInt64 in [2, 3, 6] { #expect(try find(row).isEmpty, "row \(row)") }
+        #expect(try find(7).count == 1)
+        #expect(
+            try forget([2, 3, 6]) == [
+                "ledger: contains none of the devices: nothing changed",
+                "0 of 3 devices found; lists, exports, summaries and backups elsewhere are unchanged",
+            ])
+        let more = try forget([1, 2, 7])
+        #expect(
+            more.first
+                == "ledger: forgot 2 devices, 1 verdict (1 failed), 1 row that a resume will not send",
+            "\(more)")
+        #expect(try erasedRows() == [2, 3, 6, 7])
+    }
+
+    @Test func `Without the list that was sent, the ledger's line says what was not searched`()
+        throws
+    {
+        try write()
+        let end = "put the list back and run ledger forget again before a resume"
+        let other = (0..<8).map { DraftedLedger.token($0 + 0x99) + "\n" }.joined()
+        try directory.write(other, to: "list.txt")
+        #expect(
+            try forget([6]).first
+                == "ledger: contains none of the devices: nothing changed; rows that a resume could "
+                + "send were not searched, because list.txt is not the list that was sent: \(end)")
+        try directory.write("x\n", to: "list.txt")
+        #expect(
+            try forget([1]).first
+                == "ledger: forgot 1 device, 1 verdict (1 failed); rows that a resume could send were "
+                + "not searched, because list.txt is not the list that was sent: \(end)")
+        try FileManager.default.removeItem(atPath: list)
+        #expect(try forget([6]).first?.contains("because list.txt is missing: \(end)") == true)
+        #expect(try erasedRows() == nil)
+    }
+
+    /// `--retry` would send to its failed row.
+    @Test func `In a ledger without tokens, failed rows are found in the list, too`() throws {
+        try write(keepsTokens: false)
+        #expect(
+            try forget([0, 1]).first
+                == "ledger: forgot 1 device, 1 row that a resume will not send")
+        #expect(try erasedRows() == [1])
+    }
+
+    @Test func `The list of a finished ledger is not read`() throws {
+        try write(isFinished: true)
+        try FileManager.default.removeItem(atPath: list)
+        #expect(
+            try forget([6]).first == "ledger: contains none of the devices: nothing changed")
+    }
+}
