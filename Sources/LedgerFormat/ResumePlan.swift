@@ -23,6 +23,8 @@ public struct ChunkWork: Sendable {
     /// Number of rows that are settled without being sent: rows in doubt that become `unknown`, and
     /// rows of erased devices.
     var unsentCount: Int
+    /// Whether an earlier run sent, or may have sent, a request for each row.
+    public var wasSent: [Bool] = []
 }
 
 /// Remaining work of a campaign, in list order, one chunk at a time.
@@ -95,11 +97,14 @@ public struct ResumePlan: ~Copyable {
         work.chunk.reopens = reopens
         work.dispositions.reserveCapacity(verdicts.rows.count)
         work.attempts.reserveCapacity(verdicts.rows.count)
+        work.wasSent.reserveCapacity(verdicts.rows.count)
         for place in verdicts.rows.indices {
             let row = verdicts.rows[place]
             let disposition = disposition(of: row, number: chunk.firstRow + UInt64(place))
             work.dispositions.append(disposition)
             work.attempts.append(row.state.isSettled ? 0 : row.attempts)
+            work.wasSent.append(
+                row.attempts > 0 || row.state == .inDoubt || row.state == .unknown)
             if disposition.isSent { work.sendCount += 1 }
             if disposition.settlesUnsent { work.unsentCount += 1 }
         }

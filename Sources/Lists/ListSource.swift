@@ -289,6 +289,7 @@ internal import Synchronization
         // before, and need no attempts.
         chunk.dispositions = again.dispositions
         chunk.attempts = again.attempts.contains { $0 > 0 } ? again.attempts : nil
+        chunk.wasSent = again.wasSent.contains(true) ? again.wasSent : nil
         chunk.reopens = known.reopens
         assert(
             (chunk.attempts?.count ?? chunk.rowCount) == chunk.rowCount, "each row has its attempts"

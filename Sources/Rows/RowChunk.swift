@@ -32,6 +32,9 @@
     /// Number of attempts of earlier runs for each row; nil if no earlier run sent a row of the
     /// chunk.
     public var attempts: [UInt16]?
+    /// Whether an earlier run sent, or may have sent, a request for each row; nil if none did for any
+    /// row of the chunk.
+    public var wasSent: [Bool]?
     /// The states of settled rows that this run sends again.
     public var reopens: ReopenedStates = []
     /// Verdicts of rows that the reservation reopens but this run does not send. They are recorded
@@ -103,6 +106,7 @@
         isOverlong = false
         dispositions = nil
         attempts = nil
+        wasSent = nil
         reopens = []
         kept = []
     }

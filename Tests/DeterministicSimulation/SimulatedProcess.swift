@@ -80,6 +80,9 @@ final class SimulatedProcess {
     let list: ListSource
     /// State of each row in the ledger when the process began.
     let statesAtStart: [RowState]
+    /// Rows that an earlier process sent, or may have sent, as the ledger says when the process
+    /// began.
+    let sentBefore: Set<Int>
     /// Rows that earlier passes of this process settled, and that it does not send again.
     let ownRows: Set<Int>
     var reactors: [SimulatedReactor] = []
@@ -191,7 +194,7 @@ final class SimulatedProcess {
 
     init(
         epoch: Int, faults: FaultPlan, coordinator: RunCoordinator, reopens: ReopenedStates,
-        list: ListSource, statesAtStart: [RowState], ownRows: Set<Int>, startedAt: UInt64
+        list: ListSource, rowsAtStart: [LedgerRow], ownRows: Set<Int>, startedAt: UInt64
     ) {
         self.epoch = epoch
         self.faults = faults
@@ -200,7 +203,12 @@ final class SimulatedProcess {
         self.coordinator = coordinator
         self.reopens = reopens
         self.list = list
-        self.statesAtStart = statesAtStart
+        statesAtStart = rowsAtStart.map(\.state)
+        sentBefore = Set(
+            rowsAtStart.indices.filter {
+                let row = rowsAtStart[$0]
+                return row.state == .inDoubt || row.state == .unknown || row.attempts > 0
+            })
         self.ownRows = ownRows
         self.startedAt = startedAt
         triedAt = startedAt

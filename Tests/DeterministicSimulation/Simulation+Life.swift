@@ -46,7 +46,7 @@ extension Simulation {
                 canary: coordinator.canary)
             let process = SimulatedProcess(
                 epoch: epoch, faults: faults, coordinator: coordinator, reopens: reopens,
-                list: source, statesAtStart: states, ownRows: own, startedAt: clock)
+                list: source, rowsAtStart: rows, ownRows: own, startedAt: clock)
             process.changedRows = list.changed
             process.firstLink = links.count
             process.rampBefore = rampSeconds(self.process)

@@ -104,8 +104,8 @@ import Testing
     ) throws {
         let text = String(decoding: manifest().encoded(), as: UTF8.self)
         let field = try #require(text.ranges(of: "\"erasedRows\"").first)
-        let second = try #require(text[field.upperBound...].firstIndex(of: "9"))
-        let changed = text.replacingCharacters(in: second...second, with: row)
+        let second = try #require(text[field.upperBound...].ranges(of: "9").first)
+        let changed = text.replacingCharacters(in: second, with: row)
         let sealed = try #require(Manifest.sealed(Array(changed.utf8)))
         #expect(problem(sealed)?.hasSuffix(" its erased rows") == true, "\(problem(sealed) ?? "")")
     }

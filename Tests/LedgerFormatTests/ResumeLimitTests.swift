@@ -54,6 +54,26 @@ import Testing
                 == ["0: 1611222222, 0 sent", "10: 1611222222, 0 sent"])
     }
 
+    /// Row 0 was released without an attempt, 1 after two, 2 is failed, 3 unknown, 4 in doubt.
+    @Test func `The plan tells which rows an earlier run sent or may have sent`() throws {
+        let draft = testDraft()
+        draft.writer.reserve(testChunk(0, 5), nowMilliseconds: testTime)
+        draft.writer.release(row: 0, count: 1, attempts: 0, nowMilliseconds: testTime)
+        draft.writer.release(row: 1, count: 1, attempts: 2, nowMilliseconds: testTime)
+        draft.writer.settled(row: 2, .failed, attempts: 5)
+        draft.writer.settled(row: 3, .unknown, attempts: 0)
+        draft.write()
+        var plan = ResumePlan(
+            index: try testIndex([draft]), lostRows: .resend, reopens: [.failed, .unknown])
+        var seen: [ChunkWork] = []
+        while let work = try plan.next() {
+            if case .chunk(let work) = work { seen.append(work) }
+        }
+        #expect(seen.map(\.wasSent) == [[false, true, true, true, true]])
+        // `--retry` restarts the limits of failed and unknown rows.
+        #expect(seen.map(\.attempts) == [[0, 2, 0, 0, 0]])
+    }
+
     @Test func `Rows in doubt behind the limit are not resent`() throws {
         #expect(
             try plan(limit: nil, .resend)

@@ -10,6 +10,8 @@ struct ListRow {
     var disposition: RowDisposition
     /// Number of requests for the row in earlier runs.
     var attempts: UInt16
+    /// Whether an earlier run sent, or may have sent, a request for the row.
+    var wasSent: Bool
     /// Position of the token's text in the chunk.
     var token: RowReader.Field
 }
@@ -40,6 +42,8 @@ struct ChunkQueue: ~Copyable {
     private var hasDispositions = false
     private var dispositions: [RowDisposition] = []
     private var attempts: [UInt16] = []
+    /// Whether earlier runs sent a request for each of the chunk's rows; empty if they sent none.
+    private var wasSent: [Bool] = []
     /// Index after the last unsettled row of the current chunk; only set if there are dispositions.
     private var openEnd = 0
     /// Number of rows that were skipped as already settled since the last call of
@@ -190,7 +194,8 @@ struct ChunkQueue: ~Copyable {
             } else if let row = reader.next() {
                 nextIndex = row.index + 1
                 return ListRow(
-                    number: row.number, disposition: .send, attempts: 0, token: reader.field(0))
+                    number: row.number, disposition: .send, attempts: 0, wasSent: false,
+                    token: reader.field(0))
             }
             guard advanceToNextChunk() else { return nil }
         }
@@ -223,6 +228,7 @@ struct ChunkQueue: ~Copyable {
             hasDispositions = true
             dispositions = past
             attempts = first.chunk.attempts ?? []
+            wasSent = first.chunk.wasSent ?? []
             openEnd = (past.lastIndex { $0 != .settled } ?? -1) + 1
         }
         assert(!hasDispositions || dispositions.count == rowCount, "each row has one disposition")
@@ -241,6 +247,7 @@ struct ChunkQueue: ~Copyable {
                 return ListRow(
                     number: row.number, disposition: disposition,
                     attempts: attempts.isEmpty ? 0 : attempts[row.index],
+                    wasSent: !wasSent.isEmpty && wasSent[row.index],
                     token: reader.field(0))
             }
             settledBefore += 1

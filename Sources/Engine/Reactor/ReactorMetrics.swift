@@ -20,7 +20,8 @@ struct ReactorMetrics: ~Copyable {
     /// - Parameter topics: Limit on topics that rows name; 0: rows name none.
     init(topics: Int) { topicsAccepted = Array(repeating: 0, count: topics) }
 
-    /// Counts a request. `isRetry` means that the row had an earlier request.
+    /// Counts a request. `isRetry` means that the row had an earlier request, of this run or of an
+    /// earlier one.
     @inline(__always)
     mutating func countRequest(isRetry: Bool) {
         if isRetry { statistics.retries += 1 }

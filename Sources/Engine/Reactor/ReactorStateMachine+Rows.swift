@@ -263,6 +263,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             let isToSend = isToSend(row, tag, now: now)
             if isToSend {
                 rows.slab[tag].mayHaveBeenSent = row.disposition == .sendAgain
+                if row.wasSent { rows.slab[tag].firstSentNanoseconds = PendingRow.sentByEarlierRun }
                 rows.chunkRows.sent += 1
                 rows.chunks.countRequest()
                 return tag

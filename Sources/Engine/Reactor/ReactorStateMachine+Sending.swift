@@ -249,10 +249,12 @@ extension ReactorStateMachine where Records: ~Copyable {
             "a row is not sent before its first attempt")
         rows.slab[tag].sentNanoseconds = now.nanoseconds
         rows.slab[tag].authorizationVersion = writer.authorizationVersion
-        let isRetry = rows.slab[tag].firstSentNanoseconds != 0
-        if !isRetry { rows.slab[tag].firstSentNanoseconds = now.nanoseconds }
+        let firstSent = rows.slab[tag].firstSentNanoseconds
+        if firstSent <= PendingRow.sentByEarlierRun {
+            rows.slab[tag].firstSentNanoseconds = now.nanoseconds
+        }
         rows.slab[tag].attempts += 1
-        metrics.countRequest(isRetry: isRetry)
+        metrics.countRequest(isRetry: firstSent != 0)
         rows.beginFlight()
     }
 

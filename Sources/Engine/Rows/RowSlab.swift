@@ -8,7 +8,8 @@ typealias RowTag = UInt32
 struct PendingRow {
     /// Row number in the list, from 0.
     var row: UInt64 = 0
-    /// Time of the first write to a connection, monotonic nanoseconds; 0 before.
+    /// Time of the first write to a connection, monotonic nanoseconds; 0 before. Until this process
+    /// sends the row, it is `sentByEarlierRun` if an earlier run sent, or may have sent, a request.
     var firstSentNanoseconds: UInt64 = 0
     /// Time at which the request in flight was written.
     var sentNanoseconds: UInt64 = 0
@@ -31,6 +32,9 @@ struct PendingRow {
     var personal = PayloadRenderer.Shape()
     /// First block of the field values that did not fit after the token.
     var firstBlock: UInt32 = .max
+
+    /// Value of `firstSentNanoseconds` for a row that only earlier runs sent.
+    static let sentByEarlierRun: UInt64 = 1
 
     /// Whether the last response to the row was a 5xx.
     var hadServerError: Bool { lastStatus >= 500 }

@@ -118,8 +118,11 @@ extension Simulation {
         if requests > counted.requests || (isWhole && requests < counted.requests) {
             fail("the process counted \(counted.requests) requests, and \(requests) left")
         }
-        if isWhole, counted.retries != UInt64(requests - rows.count) {
-            fail("\(counted.retries) retries where \(requests) requests are for \(rows.count) rows")
+        let new = rows.subtracting(process.sentBefore)
+        if isWhole, counted.retries != UInt64(requests - new.count) {
+            fail(
+                "\(counted.retries) retries where \(requests) requests are for \(rows.count) rows, "
+                    + "\(new.count) of which no earlier process sent")
         }
     }
 }

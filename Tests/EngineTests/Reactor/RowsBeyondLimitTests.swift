@@ -55,6 +55,17 @@ struct RowsBeyondLimitTests {
         #expect(run.settled == 3)
     }
 
+    @Test func `A request for a row that an earlier run sent counts as a retry`() throws {
+        let run = try ScriptedRun(rows: 4)
+        run.adjustChunk = { chunk in
+            chunk.dispositions = [.send, .sendAgain, .send, .send]
+            chunk.wasSent = [false, true, true, false]
+        }
+        run.run()
+        #expect(run.requests.count == 4)
+        #expect(run.reactors.reduce(0) { $0 + $1.machine.snapshot().retries } == 2)
+    }
+
     @Test func `Reopened rows beyond the limit keep their verdicts, and are not counted`() throws {
         let run = try ScriptedRun(rows: 3)
         run.adjustChunk = { chunk in
