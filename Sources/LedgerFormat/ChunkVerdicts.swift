@@ -24,8 +24,11 @@ public struct RowVerdict: Sendable {
     public internal(set) var reason: UInt8 = 0
     /// HTTP status; 0 if there was no response, 200 for accepted rows.
     public internal(set) var status: UInt16 = 0
-    /// Number of attempts known to the ledger.
+    /// Number of attempts known to the ledger, of all runs.
     public internal(set) var attempts: UInt16 = 0
+    /// Number of these attempts before a run reopened the row. They do not count for
+    /// `--max-attempts`.
+    var attemptsBefore: UInt16 = 0
     /// Number of the row's arm, from 1; 0 if none was recorded.
     public internal(set) var arm: UInt8 = 0
     /// Number of the row's topic in `ChunkVerdicts.topics`; 0 if none was recorded.
@@ -157,7 +160,7 @@ public struct ChunkVerdicts: ~Copyable {
             guard rows[index].isOpen else { continue }
             if isReopened { reopened[index] = rows[index] }
             let before = rows[index]
-            let (attempts, earlier) = (before.attempts, before.reopeningEpoch)
+            let earlier = before.reopeningEpoch
             rows[index] = RowVerdict()
             // A device that was erased stays erased, whatever the later runs do.
             if before.isErased { rows[index].token = before.token }
@@ -165,9 +168,9 @@ public struct ChunkVerdicts: ~Copyable {
             rows[index].state = .inDoubt
             rows[index].reopeningEpoch =
                 isReopened ? reservation.epoch : state == .inDoubt ? earlier : 0
-            // The attempts of a reopened row count from 0 again. The attempts of a remaining row
-            // accumulate.
-            rows[index].attempts = isReopened ? 0 : attempts
+            rows[index].attempts = before.attempts
+            // The limit on attempts of a reopened row starts again.
+            rows[index].attemptsBefore = isReopened ? before.attempts : before.attemptsBefore
         }
     }
 

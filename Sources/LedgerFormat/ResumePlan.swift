@@ -16,15 +16,51 @@ public struct ChunkWork: Sendable {
     public var chunk: ChunkReservation
     /// What to do with each row.
     public var dispositions: [RowDisposition]
-    /// Previous attempts of each row; 0 for reopened rows.
+    /// Previous attempts of each row; 0 for rows whose disposition is `settled`. A row in doubt
+    /// counts as sent once by the run that left it so.
     public var attempts: [UInt16]
     /// Number of rows to send.
     public var sendCount: Int
     /// Number of rows that are settled without being sent: rows in doubt that become `unknown`, and
     /// rows of erased devices.
     var unsentCount: Int
-    /// Whether an earlier run sent, or may have sent, a request for each row.
+    /// Whether an earlier run sent, or may have sent, a request for each row; false for rows whose
+    /// disposition is `settled`.
     public var wasSent: [Bool] = []
+    /// Number of `attempts` of each row that do not count for `--max-attempts`.
+    public var attemptsBefore: [UInt16] = []
+
+    /// Maximum number of previous attempts, so that this run's attempts can be added.
+    static let attemptsLimit: UInt16 = 60_000
+
+    /// Adds a row of the chunk.
+    ///
+    /// - Parameter mayBeSent: Whether the row is in doubt because an earlier run may have sent it.
+    fileprivate mutating func append(
+        _ row: RowVerdict, _ disposition: RowDisposition, mayBeSent: Bool
+    ) {
+        dispositions.append(disposition)
+        if disposition.isSent { sendCount += 1 }
+        if disposition.settlesUnsent { unsentCount += 1 }
+        // Most chunks have only rows that are settled or were never sent, and need no arrays.
+        guard disposition != .settled else {
+            attempts.append(0)
+            attemptsBefore.append(0)
+            wasSent.append(false)
+            return
+        }
+        wasSent.append(row.attempts > 0 || row.state == .inDoubt || row.state == .unknown)
+        var all = min(row.attempts, Self.attemptsLimit)
+        var before = min(row.attemptsBefore, Self.attemptsLimit)
+        if mayBeSent {
+            all += 1
+            before += 1
+        } else if row.state.isSettled {
+            before = all
+        }
+        attempts.append(all)
+        attemptsBefore.append(min(all, before))
+    }
 }
 
 /// Remaining work of a campaign, in list order, one chunk at a time.
@@ -98,15 +134,13 @@ public struct ResumePlan: ~Copyable {
         work.dispositions.reserveCapacity(verdicts.rows.count)
         work.attempts.reserveCapacity(verdicts.rows.count)
         work.wasSent.reserveCapacity(verdicts.rows.count)
+        work.attemptsBefore.reserveCapacity(verdicts.rows.count)
         for place in verdicts.rows.indices {
             let row = verdicts.rows[place]
             let disposition = disposition(of: row, number: chunk.firstRow + UInt64(place))
-            work.dispositions.append(disposition)
-            work.attempts.append(row.state.isSettled ? 0 : row.attempts)
-            work.wasSent.append(
-                row.attempts > 0 || row.state == .inDoubt || row.state == .unknown)
-            if disposition.isSent { work.sendCount += 1 }
-            if disposition.settlesUnsent { work.unsentCount += 1 }
+            // The process itself left some rows in doubt, and knows that it did not send them.
+            let mayBeSent = row.state == .inDoubt && !isSinceReopening(row.reopeningEpoch)
+            work.append(row, disposition, mayBeSent: mayBeSent)
         }
         assert(work.sendCount + work.unsentCount <= chunk.rowCount, "no more work than rows")
         assert(

@@ -289,6 +289,7 @@ internal import Synchronization
         // before, and need no attempts.
         chunk.dispositions = again.dispositions
         chunk.attempts = again.attempts.contains { $0 > 0 } ? again.attempts : nil
+        chunk.attemptsBefore = again.attemptsBefore.contains { $0 > 0 } ? again.attemptsBefore : nil
         chunk.wasSent = again.wasSent.contains(true) ? again.wasSent : nil
         chunk.reopens = known.reopens
         assert(

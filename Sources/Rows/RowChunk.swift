@@ -32,6 +32,8 @@
     /// Number of attempts of earlier runs for each row; nil if no earlier run sent a row of the
     /// chunk.
     public var attempts: [UInt16]?
+    /// Number of these attempts that do not count for `--max-attempts`; nil if there are none.
+    public var attemptsBefore: [UInt16]?
     /// Whether an earlier run sent, or may have sent, a request for each row; nil if none did for any
     /// row of the chunk.
     public var wasSent: [Bool]?
@@ -106,6 +108,7 @@
         isOverlong = false
         dispositions = nil
         attempts = nil
+        attemptsBefore = nil
         wasSent = nil
         reopens = []
         kept = []

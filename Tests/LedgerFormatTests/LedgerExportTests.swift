@@ -252,9 +252,9 @@ func testIdentifier(_ row: UInt64) -> String {
         #expect(
             seen == [
                 "rows 0-3 bytes 0-195 line 1",
-                "chunk 3 [1, 1, 1, 2, 0, 1] [0, 0, 0, 0, 1, 0] 1 1",
+                "chunk 3 [1, 1, 1, 2, 0, 1] [0, 0, 0, 1, 1, 0] 1 1",
                 "rows 9-12 bytes 585-780 line 10",
-                "chunk 12 [2, 2] [0, 0] 0 2",
+                "chunk 12 [2, 2] [1, 1] 0 2",
                 "rows 14-0 bytes 910-0 line 15",
             ])
         var retry = ResumePlan(index: try index(), lostRows: .record, reopens: .unknown)

@@ -68,9 +68,10 @@ import Testing
             states == [
                 .rejected, .inDoubt, .unknown, .skipped, .inDoubt, .inDoubt, .accepted, .inDoubt,
             ])
-        // What is opened again starts anew; what was left over goes on counting.
-        #expect(verdicts[1]?.attempts == 0 && verdicts[1]?.reason == 0)
-        #expect(verdicts[5]?.attempts == 2)
+        // The attempts of all runs count. Only the limit on attempts starts again.
+        #expect(verdicts[1]?.attempts == 5 && verdicts[1]?.reason == 0)
+        #expect(verdicts[1]?.attemptsBefore == 5)
+        #expect(verdicts[5]?.attempts == 2 && verdicts[5]?.attemptsBefore == 0)
 
         let third = testDraft(3)
         let both: ReopenedStates = [.failed, .unknown]

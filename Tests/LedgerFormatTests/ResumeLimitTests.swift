@@ -61,7 +61,7 @@ import Testing
         draft.writer.release(row: 0, count: 1, attempts: 0, nowMilliseconds: testTime)
         draft.writer.release(row: 1, count: 1, attempts: 2, nowMilliseconds: testTime)
         draft.writer.settled(row: 2, .failed, attempts: 5)
-        draft.writer.settled(row: 3, .unknown, attempts: 0)
+        draft.writer.settled(row: 3, .unknown, attempts: 3)
         draft.write()
         var plan = ResumePlan(
             index: try testIndex([draft]), lostRows: .resend, reopens: [.failed, .unknown])
@@ -71,7 +71,28 @@ import Testing
         }
         #expect(seen.map(\.wasSent) == [[false, true, true, true, true]])
         // `--retry` restarts the limits of failed and unknown rows.
-        #expect(seen.map(\.attempts) == [[0, 2, 0, 0, 0]])
+        #expect(seen.map(\.attempts) == [[0, 2, 5, 3, 1]])
+        #expect(seen.map(\.attemptsBefore) == [[0, 0, 5, 3, 1]])
+    }
+
+    /// Run 1 sent the row five times, and run 2 reopened it and sent it once before it was killed.
+    @Test func `The limit on attempts starts again, and the attempts go on counting`() throws {
+        let first = testDraft()
+        first.writer.reserve(testChunk(0, 2), nowMilliseconds: testTime)
+        first.writer.settled(row: 0, .failed, attempts: 5)
+        first.writer.settled(row: 1, .failed, attempts: 5)
+        first.write()
+        let second = testDraft(2)
+        second.writer.reserve(testChunk(0, 2, reopens: .failed), nowMilliseconds: testTime)
+        second.writer.release(row: 1, count: 1, attempts: 7, nowMilliseconds: testTime)
+        second.write()
+        let index = try testIndex([first, second])
+        var plan = ResumePlan(index: index, lostRows: .resend, reopens: [])
+        var seen: [ChunkWork] = []
+        while let work = try plan.next() {
+            if case .chunk(let work) = work { seen.append(work) }
+        }
+        #expect(seen.map(\.attempts) == [[6, 7]] && seen.map(\.attemptsBefore) == [[6, 5]])
     }
 
     @Test func `Rows in doubt behind the limit are not resent`() throws {

@@ -178,8 +178,10 @@ final class BroadcastLedger {
         writer?.reserve(chunk, nowMilliseconds: now.wallMilliseconds)
         try write()
         mayHaveBeenSent = outcome.state == .inDoubt || outcome.state == .unknown
-        // As for every ledger, the attempts of a reopened row count from 0 again.
-        let attempts = reopens.contains(outcome.state) ? 0 : outcome.attempts
+        // As for every ledger, the attempts count over all runs, and a row that a run left in doubt
+        // counts as sent once by that run.
+        var attempts = outcome.attempts
+        if outcome.state == .inDoubt, attempts < .max { attempts += 1 }
         outcome = Outcome(state: .inDoubt, attempts: attempts)
     }
 

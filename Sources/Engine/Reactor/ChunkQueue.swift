@@ -10,6 +10,8 @@ struct ListRow {
     var disposition: RowDisposition
     /// Number of requests for the row in earlier runs.
     var attempts: UInt16
+    /// Number of these requests that do not count for `--max-attempts`.
+    var attemptsBefore: UInt16
     /// Whether an earlier run sent, or may have sent, a request for the row.
     var wasSent: Bool
     /// Position of the token's text in the chunk.
@@ -42,6 +44,8 @@ struct ChunkQueue: ~Copyable {
     private var hasDispositions = false
     private var dispositions: [RowDisposition] = []
     private var attempts: [UInt16] = []
+    /// Number of these attempts that do not count for `--max-attempts`; empty if there are none.
+    private var attemptsBefore: [UInt16] = []
     /// Whether earlier runs sent a request for each of the chunk's rows; empty if they sent none.
     private var wasSent: [Bool] = []
     /// Index after the last unsettled row of the current chunk; only set if there are dispositions.
@@ -194,8 +198,8 @@ struct ChunkQueue: ~Copyable {
             } else if let row = reader.next() {
                 nextIndex = row.index + 1
                 return ListRow(
-                    number: row.number, disposition: .send, attempts: 0, wasSent: false,
-                    token: reader.field(0))
+                    number: row.number, disposition: .send, attempts: 0, attemptsBefore: 0,
+                    wasSent: false, token: reader.field(0))
             }
             guard advanceToNextChunk() else { return nil }
         }
@@ -228,6 +232,7 @@ struct ChunkQueue: ~Copyable {
             hasDispositions = true
             dispositions = past
             attempts = first.chunk.attempts ?? []
+            attemptsBefore = first.chunk.attemptsBefore ?? []
             wasSent = first.chunk.wasSent ?? []
             openEnd = (past.lastIndex { $0 != .settled } ?? -1) + 1
         }
@@ -247,6 +252,7 @@ struct ChunkQueue: ~Copyable {
                 return ListRow(
                     number: row.number, disposition: disposition,
                     attempts: attempts.isEmpty ? 0 : attempts[row.index],
+                    attemptsBefore: attemptsBefore.isEmpty ? 0 : attemptsBefore[row.index],
                     wasSent: !wasSent.isEmpty && wasSent[row.index],
                     token: reader.field(0))
             }

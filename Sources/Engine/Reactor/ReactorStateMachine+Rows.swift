@@ -263,7 +263,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             let isToSend = isToSend(row, tag, now: now)
             if isToSend {
                 rows.slab[tag].mayHaveBeenSent = row.disposition == .sendAgain
-                if row.wasSent { rows.slab[tag].firstSentNanoseconds = PendingRow.sentByEarlierRun }
+                if row.wasSent { keepPast(of: row, tag) }
                 rows.chunkRows.sent += 1
                 rows.chunks.countRequest()
                 return tag
@@ -290,11 +290,10 @@ extension ReactorStateMachine where Records: ~Copyable {
                 reasonCode: Reason.connectionLost.rawValue, now: now)
         case .skipped(let skip):
             writer.keepArm(from: rows.chunks.reader, of: tag, in: &rows.slab)
-            settle(
-                tag, state: .skipped, status: 0, reasonCode: skip.reason.rawValue, now: now)
+            settleUnsent(tag, .skipped, skip.reason, now: now)
         case .invalid(let reason):
             writer.keepArm(from: rows.chunks.reader, of: tag, in: &rows.slab)
-            settle(tag, state: .invalid, status: 0, reasonCode: reason.rawValue, now: now)
+            settleUnsent(tag, .invalid, reason, now: now)
             countRead(isInvalid: true)
             return false
         case .erased(let mayHaveBeenSent):
@@ -313,7 +312,7 @@ extension ReactorStateMachine where Records: ~Copyable {
                 leaveUnsettled(tag, now: now)
                 return false
             }
-            settle(tag, state: .invalid, status: 0, reasonCode: invalid.rawValue, now: now)
+            settleUnsent(tag, .invalid, invalid, now: now)
         }
         countRead(isInvalid: invalid != nil)
         return false

@@ -101,7 +101,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// left.
     mutating func scheduleRetry(_ tag: RowTag, retryAfter: UInt64?, now: Now) {
         let verdict = settings.retryPolicy.verdict(
-            attempts: Int(rows.slab[tag].attempts),
+            attempts: Int(rows.slab[tag].attempts) - Int(rows.slab[tag].attemptsBefore),
             firstAttempt: rows.slab[tag].firstSentNanoseconds, now: now.nanoseconds,
             retryAfterNanoseconds: retryAfter, random: &random)
         switch verdict {

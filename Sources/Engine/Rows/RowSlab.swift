@@ -17,7 +17,7 @@ struct PendingRow {
     var next: RowTag = .max
     /// Version of the provider token in the request in flight.
     var authorizationVersion: UInt32 = 0
-    /// Number of requests for the row that count for `--max-attempts`.
+    /// Number of requests for the row, of all runs, without those that a server did not process.
     var attempts: UInt16 = 0
     /// Status of the last response, and its reason code; 0 if there was none.
     var lastStatus: UInt16 = 0
@@ -30,6 +30,8 @@ struct PendingRow {
     var mayHaveBeenSent: Bool = false
     /// Layout of the row's field values, which are stored in the slab.
     var personal = PayloadRenderer.Shape()
+    /// Number of `attempts` that do not count for `--max-attempts`.
+    var attemptsBefore: UInt16 = 0
     /// First block of the field values that did not fit after the token.
     var firstBlock: UInt32 = .max
 

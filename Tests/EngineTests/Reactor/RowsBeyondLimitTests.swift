@@ -60,9 +60,11 @@ struct RowsBeyondLimitTests {
         run.adjustChunk = { chunk in
             chunk.dispositions = [.send, .sendAgain, .send, .send]
             chunk.wasSent = [false, true, true, false]
+            (chunk.attempts, chunk.attemptsBefore) = ([0, 1, 5, 0], [0, 1, 5, 0])
         }
         run.run()
         #expect(run.requests.count == 4)
+        #expect(try run.rows().map(\.attempts) == [1, 2, 6, 1])
         #expect(run.reactors.reduce(0) { $0 + $1.machine.snapshot().retries } == 2)
     }
 
