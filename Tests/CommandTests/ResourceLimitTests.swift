@@ -223,7 +223,7 @@ struct ResourceLimitTests {
                 in: campaign.directory
             ).wait(limit: 60)
         }
-        let endpoint = "127.0.0.1:\(Ports.free())"
+        let endpoint = try "127.0.0.1:\(Ports.free())"
         let sent = try run(campaign.arguments(to: endpoint))
         #expect(sent.exitCode == 1, "\(sent.errors)")
         #expect(sent.errors.contains("broadside: \(message)"), "\(sent.errors)")
