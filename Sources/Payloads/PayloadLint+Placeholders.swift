@@ -82,10 +82,23 @@ extension PayloadLint {
         }
     }
 
+    /// Removes what is between `{{` and `}}`.
+    private static func withoutPlaceholders(_ text: [UInt8]) -> [UInt8] {
+        var rest = text[...]
+        var kept: [UInt8] = []
+        while let start = rest.indices.first(where: { rest[$0...].starts(with: "{{".utf8) }) {
+            kept += rest[..<start]
+            rest = rest[(start + 2)...]
+            let end = rest.indices.first { rest[$0...].starts(with: "}}".utf8) }
+            rest = end.map { rest[($0 + 2)...] } ?? []
+        }
+        return kept + rest
+    }
+
     /// The first placeholder of a format string: `%@`, `%s`, `%d`, `%1$@`; nil if there is none. A
-    /// percentage such as `50%` before a word is none.
+    /// percentage such as `50%` before a word is none. What is between `{{` and `}}` is no text.
     private static func format(in text: String) -> String? {
-        let bytes = Array(text.utf8)
+        let bytes = withoutPlaceholders(Array(text.utf8))
         func isDigit(_ byte: UInt8) -> Bool { byte >= 0x30 && byte <= 0x39 }
         for start in bytes.indices where bytes[start] == UInt8(ascii: "%") {
             guard start == 0 || !isDigit(bytes[start - 1]) && bytes[start - 1] != 0x25 else {

@@ -187,25 +187,21 @@ struct AdviceCauseTests: AdviceReading {
 
     private func interrupted(
         _ scene: Scene, _ says: String, _ more: [String] = [],
-        environment: [String: String] = [:], by interrupt: (Subprocess) throws -> Void
+        by interrupt: (Subprocess) throws -> Void
     ) throws -> Ending {
         let process = try Broadside.start(
             scene.campaign.arguments(
                 to: try scene.local(),
                 Self.slow + ["--control", "\(scene.directory.path)/socket"] + more),
-            in: scene.directory, environment: environment)
+            in: scene.directory)
         try process.wait { (try? scene.campaign.statistics().accepted) ?? 0 > 0 }
         try interrupt(process)
         return Ending(run: try process.wait(), says: says, exitCode: 3, fix: Self.hurried)
     }
 
-    /// The clock passes the deadline in the middle of the run.
+    /// The deadline passes in the middle of the run.
     private func late(_ scene: Scene) throws -> Ending {
-        let offset = try scene.directory.write("+0", to: "offset")
-        return try interrupted(
-            scene, "the deadline has passed", ["--deadline", "1h"],
-            environment: FakeTime.following(offset)
-        ) { _ in try scene.directory.write("+2h", to: "offset") }
+        try interrupted(scene, "the deadline has passed", ["--deadline", "10s"]) { _ in }
     }
 
     private func unanswered(_ cause: AdviceCause, _ scene: Scene) throws -> Ending {

@@ -21,14 +21,12 @@ struct AdviceTests: AdviceReading {
         let server = try LocalAPNs()
         let campaign = try Campaign(rows: 2000)
         let socket = "\(campaign.directory.path)/control"
-        let deadline = way == "deadline" ? ["--deadline", "1h"] : []
-        let offset = try campaign.directory.write("+0", to: "offset")
+        let deadline = way == "deadline" ? ["--deadline", "10s"] : []
         let process = try Broadside.start(
             campaign.arguments(
                 to: server.endpoint,
                 ["--name", "it's \"<late>\"", "--control", socket] + Self.slow + deadline),
-            in: campaign.directory,
-            environment: way == "deadline" ? FakeTime.following(offset) : [:])
+            in: campaign.directory)
         func steer(_ word: String) throws -> Finished {
             try Broadside.run(["control", socket, word], in: campaign.directory)
         }
@@ -44,7 +42,7 @@ struct AdviceTests: AdviceReading {
         switch way {
         case "signal": process.send(signal: SIGINT)
         case "control": #expect(try steer("stop").exitCode == 0)
-        default: try campaign.directory.write("+2h", to: "offset")
+        default: break
         }
         let command = try advised(
             try process.wait(), campaign, exitCode: 3,

@@ -402,20 +402,9 @@ struct NightMistakeTests {
     {
         let server = try RecordingServer()
         let nights = try Nights(rows: 300, endpoint: server.endpoint)
-        let options = ["--deadline", "30m", "--rate", "5"]
-        // The deadline passes by the clock of the first start, once rows are sent.
-        let clock = "\(nights.campaign.directory.path)/clock"
-        func setClock(_ time: String) throws {
-            let offset = try #require(nights.clock(1, time)["FAKETIME"])
-            try offset.write(toFile: clock, atomically: true, encoding: .utf8)
-        }
-        try setClock("19:00")
-        let sending = try Broadside.start(
-            nights.arguments(options), in: nights.campaign.directory,
-            environment: FakeTime.following(clock).merging(["TZ": "UTC"]) { $1 })
-        try nights.waitForRows(sending, day: 1)
-        try setClock("19:31")
-        let first = try sending.wait(limit: 120)
+        // The deadline passes in the middle of a minute of rows.
+        let options = ["--deadline", "10s", "--rate", "5"]
+        let first = try nights.run(options, at: (1, "19:00"))
         #expect(first.exitCode == 3, "\(first.errors)")
         let words =
             "the deadline has passed: do not repeat the same command, which sends no more rows and "

@@ -274,7 +274,7 @@ struct PlatformListTests {
                 #expect(!sent.errors.contains(token), "\(sent.errors)")
             }
         }
-        let rows = ["t,3.0", "F,-2.00", "true,7", "0,0.0"].map { value in
+        let rows = ["t,3.0", "F,2.00", "true,7", "0,0.0"].map { value in
             let (vip, badge) = (value.split(separator: ",")[0], value.split(separator: ",")[1])
             return "\(token),A,\(badge),\(vip)\n"
         }
@@ -284,7 +284,7 @@ struct PlatformListTests {
             to: "127.0.0.1:1", ["--tokens", list, "--preview", "4"], limit: 120)
         #expect(shown.exitCode == 0, "\(shown.errors)")
         for words in [
-            "\"vip\":true", "\"vip\":false", "\"badge\":3", "\"badge\":-2", "\"badge\":0",
+            "\"vip\":true", "\"vip\":false", "\"badge\":3", "\"badge\":2", "\"badge\":0",
         ] {
             #expect(shown.output.replacing(" ", with: "").contains(words), "\(shown.output)")
         }

@@ -147,7 +147,7 @@ struct HaproxyTests {
         try process.wait {
             let status = try campaign.control("status", "--json").output
             let object = try? JSONSerialization.jsonObject(with: Data(status.utf8))
-            return (object as? [String: Any])?["retries"] as? Int ?? 0 > 0
+            return (object as? [String: Any])?["limited_by"] as? String == "retry"
         }
         #expect(process.isRunning && server.requestCount() <= before + 8)
         try server.setListening(true)

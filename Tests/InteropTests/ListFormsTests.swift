@@ -240,13 +240,16 @@ struct ListFormsTests {
         // A signal is taken meanwhile.
         let stopped = try Broadside.start(
             arguments(["--resume"]), in: campaign.directory, input: pipe)
-        // It blocks signals at its start, and takes them where it waits.
+        // It blocks signals at its start, before it starts other threads.
         try stopped.wait {
-            let status = try String(
-                contentsOfFile: "/proc/\(stopped.identifier)/status", encoding: .utf8)
-            let blocked = status.firstMatch(of: /SigBlk:\t([0-9a-f]+)/)
-                .flatMap { UInt64($0.1, radix: 16) }
-            return (blocked ?? 0) & 1 << UInt64(SIGTERM - 1) != 0
+            let threads = "/proc/\(stopped.identifier)/task"
+            return try FileManager.default.contentsOfDirectory(atPath: threads).contains { thread in
+                let status = try String(
+                    contentsOfFile: "\(threads)/\(thread)/status", encoding: .utf8)
+                let blocked = status.firstMatch(of: /SigBlk:\t([0-9a-f]+)/)
+                    .flatMap { UInt64($0.1, radix: 16) }
+                return (blocked ?? 0) & 1 << UInt64(SIGTERM - 1) != 0
+            }
         }
         usleep(2_000_000)
         #expect(stopped.isRunning)

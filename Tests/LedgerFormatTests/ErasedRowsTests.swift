@@ -51,7 +51,7 @@ import Testing
         #expect(work.dispositions[4] == .erased(mayHaveBeenSent: true))
         #expect(work.sendCount == 1 && work.unsentCount == 2)
         // The verdicts that the reservation reopens are recorded again as those of erased devices.
-        let pool = ChunkPool(limit: 1)
+        let pool = ChunkPool(limit: 2)
         let chunk = try #require(pool.take())
         (chunk.rowCount, chunk.reopens) = (6, work.chunk.reopens)
         chunk.dispositions = work.dispositions
@@ -93,7 +93,7 @@ import Testing
     private func marked(
         _ erased: [UInt64], _ dispositions: [RowDisposition]?, rowCount: Int = 6
     ) throws -> (dispositions: [RowDisposition]?, hash: UInt64) {
-        let pool = ChunkPool(limit: 1)
+        let pool = ChunkPool(limit: 2)
         let chunk = try #require(pool.take())
         defer { pool.giveBack(chunk) }
         (chunk.start.row, chunk.rowCount, chunk.hash) = (100, rowCount, 77)

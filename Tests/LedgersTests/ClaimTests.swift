@@ -148,7 +148,7 @@ struct ClaimTests {
     @Test func `Of a merged ledger, each old copy is named`() throws {
         let names = (1...3).map { "part-000\($0)" }
         let merged = "\(directory.path)/merged"
-        try files.createDirectory(atPath: merged, withIntermediateDirectories: false)
+        let whole = try LedgerDirectory.create(merged)
         for name in names {
             try files.createDirectory(
                 atPath: "\(directory.path)/of-\(name)", withIntermediateDirectories: false)
@@ -160,7 +160,7 @@ struct ClaimTests {
         let manifests = try names.map { name in
             try LedgerDirectory.unlocked("\(merged)/\(name)").readManifest()
         }
-        try LedgerDirectory.unlocked(merged).save(Manifest(mergingParts: manifests, names: names))
+        try whole.save(Manifest(mergingParts: manifests, names: names))
         #expect(try LedgerReader(path: merged).oldCopyWarning == nil)
         for (name, also) in [
             (names[1], ""), (names[0], "; \(merged)/part-0002 is old, too"),

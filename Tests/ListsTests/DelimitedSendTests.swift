@@ -48,7 +48,7 @@ import Testing
         let missing = message { () throws(BroadsideError) in try open("a,b\n1,2\n") }
         #expect(missing?.contains("no column 'token': its columns are a, b") == true)
         let none = message { () throws(BroadsideError) in try open("\n \n") }
-        #expect(none?.contains("no header") == true)
+        #expect(none?.contains("contains no rows") == true)
         let endless = message { () throws(BroadsideError) in
             try open(String(repeating: "token,", count: 400_000))
         }

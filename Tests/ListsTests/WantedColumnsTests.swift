@@ -36,7 +36,7 @@ import Testing
     }
 
     @Test func `A table or tokens in base64 are named before the missing column`() throws {
-        let table = "token|name\n\(token)|Ann\n(1 row)\n"
+        let table = "token|name\n\(token)|Ann\n\(token)|Bo\n(2 rows)\n"
         #expect(
             try refusal(table)?.hasPrefix("standard input holds rows of a table with '|'") == true)
         let base64 = "dGVzdHRlc3R0ZXN0dGVzdHRlc3R0ZXN0dGVzdHRlc3Q="

@@ -92,7 +92,8 @@ import Testing
         #expect {
             try dedupe(["1.23457E+11", "", "NULL"])
         } throws: {
-            "\($0)".contains("1 row has a number that a spreadsheet rounded ('1.23457E+11')")
+            ($0 as? BroadsideError)?.message.contains(
+                "1 row has a number that a spreadsheet rounded ('1.23457E+11')") == true
         }
     }
 
