@@ -9,18 +9,22 @@ extension PayloadLint {
     /// defaults that are filters of another language or have blanks or quotes around them, braces
     /// that are escaped, and the placeholders of format strings.
     mutating func checkPlaceholders(_ payload: RawSpan) {
-        checkFormats()
         var tokenizer = JSONTokenizer()
+        var hasFilter = false
         while let token = try? tokenizer.next(in: payload) {
             guard token.kind == .string else { continue }
-            checkPlaceholders(token, payload)
+            if checkPlaceholders(token, payload) { hasFilter = true }
             if token.hasEscapes { checkBraces(token, payload) }
         }
+        // A filter may have a format of its own, as for dates.
+        if !hasFilter { checkFormats() }
     }
 
+    /// Returns whether a placeholder has a filter of another language.
     private mutating func checkPlaceholders(
         _ token: JSONTokenizer.Token, _ payload: RawSpan
-    ) {
+    ) -> Bool {
+        var hasFilter = false
         let inside = token.range.map { payload.byte(at: $0) }
         // Invalid templates are reported when they are compiled.
         let pieces = (try? TemplatePiece.divide(inside[...], at: token.start, isJSON: true)) ?? []
@@ -30,6 +34,7 @@ extension PayloadLint {
                 continue
             }
             if let filter = ForeignFilter(placeholder, isJSON: true) {
+                hasFilter = true
                 if filter.isCertain {
                     error(placeholder.offset, filter.message)
                 } else {
@@ -39,6 +44,7 @@ extension PayloadLint {
             }
             checkDefault(placeholder)
         }
+        return hasFilter
     }
 
     /// Warns about a default with quotes or a bar, which belong to the syntax of other languages,
@@ -82,23 +88,10 @@ extension PayloadLint {
         }
     }
 
-    /// Removes what is between `{{` and `}}`.
-    private static func withoutPlaceholders(_ text: [UInt8]) -> [UInt8] {
-        var rest = text[...]
-        var kept: [UInt8] = []
-        while let start = rest.indices.first(where: { rest[$0...].starts(with: "{{".utf8) }) {
-            kept += rest[..<start]
-            rest = rest[(start + 2)...]
-            let end = rest.indices.first { rest[$0...].starts(with: "}}".utf8) }
-            rest = end.map { rest[($0 + 2)...] } ?? []
-        }
-        return kept + rest
-    }
-
     /// The first placeholder of a format string: `%@`, `%s`, `%d`, `%1$@`; nil if there is none. A
-    /// percentage such as `50%` before a word is none. What is between `{{` and `}}` is no text.
+    /// percentage such as `50%` before a word is none.
     private static func format(in text: String) -> String? {
-        let bytes = withoutPlaceholders(Array(text.utf8))
+        let bytes = Array(text.utf8)
         func isDigit(_ byte: UInt8) -> Bool { byte >= 0x30 && byte <= 0x39 }
         for start in bytes.indices where bytes[start] == UInt8(ascii: "%") {
             guard start == 0 || !isDigit(bytes[start - 1]) && bytes[start - 1] != 0x25 else {
