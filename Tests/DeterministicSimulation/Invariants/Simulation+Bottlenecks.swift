@@ -20,7 +20,8 @@ extension Simulation {
 
     func checkTime(_ reactor: SimulatedReactor, since before: TimeSpent, isStopping: Bool) {
         let elapsed = clock - reactor.accountedAt
-        let wasPaused = reactor.accountedAt < process.continuedAt
+        // An iteration at the instant at which the run continues may have come before.
+        let wasPaused = process.hasPaused && reactor.accountedAt <= process.continuedAt
         // A shorter time is added to the next one.
         if elapsed >= millisecond { reactor.accountedAt = clock }
         let limited = reactor.machine.statistics.limited
