@@ -13,13 +13,17 @@ struct ConnectionEndTests {
     private var output: String { folder.file("output") }
     private var done: String { folder.file("done") }
 
+    /// Closes in a shell all that it has inherited.
+    static let closeInherited =
+        "for f in /proc/self/fd/*; do f=${f##*/}; ((f > 2)) && eval \"exec $f>&-\"; done"
+
     /// Starts a client, and returns when its request is there. The shell starts it in the background, so that no thread of
     /// ours waits for it. What it inherits is closed, or Foundation would take the shell for running.
     private func start(_ words: [String], with harness: EndpointHarness) throws {
         let command = words.map { "'\($0)'" }.joined(separator: " ")
-        let close = "for f in {3..63}; do eval \"exec $f>&-\"; done"
         _ = try run([
-            "bash", "-c", "(\(close); \(command) > '\(output)' 2>&1; touch '\(done)') &",
+            "bash", "-c",
+            "(\(Self.closeInherited); \(command) > '\(output)' 2>&1; touch '\(done)') &",
         ])
         for _ in 0..<3000 where harness.endpoint.requestCount == 0 { usleep(10_000) }
     }

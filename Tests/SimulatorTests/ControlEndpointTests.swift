@@ -105,7 +105,7 @@ struct ControlEndpointTests {
         let output = harness.folder.file("output")
         _ = try run([
             "bash", "-c",
-            "(for f in {3..63}; do eval \"exec $f>&-\"; done; "
+            "(\(ConnectionEndTests.closeInherited); "
                 + "curl -sS 'http://\(address)/wait/1?timeout=60s' >\(output).part 2>&1; "
                 + "mv \(output).part \(output)) >/dev/null 2>&1 &",
         ])
@@ -172,7 +172,7 @@ struct ControlEndpointTests {
         let command = words.map { "'\($0)'" }.joined(separator: " ")
         _ = try run([
             "bash", "-c",
-            "(for f in {3..63}; do eval \"exec $f>&-\"; done; "
+            "(\(ConnectionEndTests.closeInherited); "
                 + "\(command) >'\(output)' 2>&1; touch '\(done)') &",
         ])
         // The client starts late if the machine is busy.
