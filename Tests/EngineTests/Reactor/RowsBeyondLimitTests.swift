@@ -1,4 +1,5 @@
 import BroadsideHygiene
+import BroadsidePolicy
 import BroadsideRows
 import BroadsideSupport
 import Testing
@@ -66,6 +67,22 @@ struct RowsBeyondLimitTests {
         #expect(run.requests.count == 4)
         #expect(try run.rows().map(\.attempts) == [1, 2, 6, 1])
         #expect(run.reactors.reduce(0) { $0 + $1.machine.snapshot().retries } == 2)
+    }
+
+    @Test func `Only requests since a row was reopened count for the limit on attempts`() throws {
+        let run = try ScriptedRun(rows: 2) {
+            $0.retryPolicy = RetryPolicy(maximumAttempts: 5, retryForNanoseconds: 0)
+        }
+        run.adjustChunk = { chunk in
+            chunk.dispositions = [.send, .send]
+            chunk.wasSent = [true, true]
+            (chunk.attempts, chunk.attemptsBefore) = ([5, 3], [5, 0])
+        }
+        run.reply = { _ in .status(429, "TooManyRequests") }
+        run.run()
+        let rows = try run.rows()
+        #expect(rows.map(\.state) == [.failed, .failed])
+        #expect(rows.map(\.attempts) == [10, 5])
     }
 
     @Test func `Reopened rows beyond the limit keep their verdicts, and are not counted`() throws {
