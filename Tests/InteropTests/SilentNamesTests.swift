@@ -100,7 +100,7 @@ struct SilentNamesTests {
         let sent = try process.wait(limit: Self.limit)
         #expect(sent.exitCode == 0, "\(sent.errors)")
         #expect(names.questions == 2)
-        // One after the other they would take more than five seconds, and be told of after five.
+        // One after the other they would take more than five seconds, and be reported after five.
         #expect(!sent.errors.contains("no name server has"), "\(sent.errors)")
         #expect(try campaign.statistics().accepted == 300)
     }

@@ -72,7 +72,7 @@ import Testing
         "% s",
         "%1$", "%", "a%20b", "%c3%bc",
     ])
-    func `A percent sign in a text is no placeholder`(text: String) {
+    func `A percent sign in a text is not a placeholder`(text: String) {
         #expect(findings(text) == [])
     }
 

@@ -133,7 +133,7 @@ import Testing
                 == [#"{"aps":{"badge":-1}}"#])
     }
 
-    @Test func `A row whose value is no interruption level of Apple is invalid`() throws {
+    @Test func `A row whose value is not an interruption level of Apple is invalid`() throws {
         let levels = ["passive", "active", "time-sensitive", "critical"]
         let others = ["timeSensitive", "Active", "active.", "time sensitive", "urgent", "activf"]
         let rows = levels + others + ["", "\" active\""]

@@ -29,7 +29,7 @@ def reset_each_thousand(self, stream, path, count):
 
 
 def stall_for_good(self, stream, path, count):
-    """The connection that is first to give 500 answers then goes silent; the others live."""
+    """The connection that is first to send 500 responses then goes silent; the others live."""
     if self.taken >= 500 and not SILENT:
         SILENT.append(self.number)
         note_trouble(self)

@@ -38,7 +38,7 @@ import Testing
         ] {
             #expect(SecretText.masked(text) == masked && SecretText.masked(masked) == masked)
             #expect(BroadsideError(text, exitCode: 2).message == masked)
-            // It is no reason to take a value for the content of a file.
+            // It is not a reason to take a value for the content of a file.
             #expect(!SecretText.isIn(text))
         }
         for text in [

@@ -62,7 +62,7 @@ package final class LocalAPNs {
     /// Ends it and returns the journal's lines: time, connection, stream, apns-id, token, status,
     /// reason.
     package func finish() throws -> [[String]] {
-        // It ends by itself once it has written the journal, however busy the machine is.
+        // Its end comes once it has written the journal, however busy the machine is.
         process.send(signal: SIGTERM)
         _ = try process.wait(limit: 3600)
         // Bytes are split ten times faster than characters.

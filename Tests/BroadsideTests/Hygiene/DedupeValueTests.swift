@@ -65,7 +65,7 @@ import Testing
             one.warnings.first?.contains("1 row has the word 'None', on line 3, and stays") == true)
     }
 
-    @Test func `NA, as R writes a missing value, is no ID`() throws {
+    @Test func `NA, as R writes a missing value, is not an ID`() throws {
         let found = try dedupe(["NA", "7", "NA", "na", "7", "na"])
         #expect(found.kept == [0, 1, 2, 3])
         #expect(
