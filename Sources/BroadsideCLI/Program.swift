@@ -5,24 +5,27 @@ import Glibc
 /// Command line as a whole: the list of commands, and the selection of one.
 enum Program {
     /// All commands, in the order of the help.
-    static let commands: [CommandDescription] = [
-        SendCommand.description,
-        NightCommand.description,
-        ProbeCommand.description,
-        BroadcastCommand.description,
-        ChannelCommand.description,
-        PruneCommand.description,
-        LedgerCommand.description,
-        TokensCommand.description,
-        PayloadCommand.description,
-        DoctorCommand.description,
-        ControlCommand.description,
-        StatusCommand.description,
-        ReportCommand.description,
-        SimulateCommand.description,
-        BenchCommand.description,
-        FeedbackCommand.description,
+    private static let all: [any Command.Type] = [
+        SendCommand.self,
+        NightCommand.self,
+        ProbeCommand.self,
+        BroadcastCommand.self,
+        ChannelCommand.self,
+        PruneCommand.self,
+        LedgerCommand.self,
+        TokensCommand.self,
+        PayloadCommand.self,
+        DoctorCommand.self,
+        ControlCommand.self,
+        StatusCommand.self,
+        ReportCommand.self,
+        SimulateCommand.self,
+        BenchCommand.self,
+        FeedbackCommand.self,
     ]
+
+    /// Descriptions of all commands, in the order of the help.
+    static let commands = all.map { $0.description }
 
     /// Meanings of all commands' exit codes.
     static let exitCodes = ExitCode.meanings
@@ -146,7 +149,7 @@ enum Program {
     }
 
     static func command(named name: String) throws(BroadsideError) -> CommandDescription {
-        if let command = commands.first(where: { $0.name == name }) { return command }
+        if let command = all.first(where: { $0.name == name }) { return command.description }
         if name == "-v" || name == "-V" || name == "version" {
             throw .request("unknown command '\(name)': did you mean --version?")
         }
@@ -160,7 +163,7 @@ enum Program {
         }
         let nearest = nearestName(
             to: name,
-            among: name.hasPrefix("-") ? ["--version", "--help"] : commands.map(\.name))
+            among: name.hasPrefix("-") ? ["--version", "--help"] : all.map { $0.name })
         let advice = nearest.map { "did you mean \($0)?" } ?? "broadside help lists the commands"
         throw .request("unknown command '\(wordExcerpt(name))': \(advice)")
     }

@@ -2,9 +2,11 @@ import BroadsideCampaigns
 import BroadsideSupport
 
 /// `broadside bench`: measures the throughput of this machine.
-enum BenchCommand {
+enum BenchCommand: Command {
+    static let name = "bench"
+
     static let description: CommandDescription = CommandDescription(
-        name: "bench",
+        name: name,
         summary: "measure the throughput of this machine, against a simulator or an endpoint",
         usage: "[OPTIONS]",
         discussion: """

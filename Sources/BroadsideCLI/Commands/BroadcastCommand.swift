@@ -3,9 +3,11 @@ import BroadsideAPNs
 import BroadsideSupport
 
 /// `broadside broadcast`: sends to a broadcast channel.
-enum BroadcastCommand {
+enum BroadcastCommand: Command {
+    static let name = "broadcast"
+
     static let description: CommandDescription = CommandDescription(
-        name: "broadcast",
+        name: name,
         summary: "send one payload to all subscribers of a broadcast channel",
         usage: "--app BUNDLE --channel ID --payload FILE CREDENTIAL --ledger DIR [OPTIONS]",
         discussion: """

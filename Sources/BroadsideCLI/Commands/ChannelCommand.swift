@@ -3,9 +3,11 @@ import BroadsideAPNs
 import BroadsideSupport
 
 /// `broadside channel`: manages broadcast channels.
-enum ChannelCommand {
+enum ChannelCommand: Command {
+    static let name = "channel"
+
     static let description: CommandDescription = CommandDescription(
-        name: "channel",
+        name: name,
         summary: "create | read | list | delete a broadcast channel for Live Activities",
         usage: "create|read|list|delete --app BUNDLE CREDENTIAL [OPTIONS]",
         discussion: """

@@ -2,9 +2,11 @@ import BroadsideCampaigns
 import BroadsideSupport
 
 /// `broadside control`: a request to a running send, or to another process with a control socket.
-enum ControlCommand {
+enum ControlCommand: Command {
+    static let name = "control"
+
     static let description: CommandDescription = CommandDescription(
-        name: "control",
+        name: name,
         summary: "control a running send: status | rate N | pause | resume | stop",
         usage: "--ledger DIR REQUEST [--json]",
         discussion: """

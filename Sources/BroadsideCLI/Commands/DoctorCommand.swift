@@ -2,9 +2,11 @@ import BroadsideCampaigns
 import BroadsideSupport
 
 /// `broadside doctor`: checks the machine, the credentials and the connection to APNs.
-enum DoctorCommand {
+enum DoctorCommand: Command {
+    static let name = "doctor"
+
     static let description: CommandDescription = CommandDescription(
-        name: "doctor",
+        name: name,
         summary: "check this machine, the credentials and the connection to APNs",
         usage: "--topic TOPIC CREDENTIAL [OPTIONS]",
         discussion: """

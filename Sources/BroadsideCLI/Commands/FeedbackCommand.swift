@@ -2,9 +2,11 @@ import BroadsideCampaigns
 import BroadsideSupport
 
 /// `broadside feedback`: reads a legacy feedback service into a ledger.
-enum FeedbackCommand {
+enum FeedbackCommand: Command {
+    static let name = "feedback"
+
     static let description: CommandDescription = CommandDescription(
-        name: "feedback",
+        name: name,
         summary: "read a legacy feedback service into a ledger that prune reads",
         usage: "--endpoint HOST[:PORT] --certificate FILE --ledger DIR [OPTIONS]",
         discussion: """

@@ -4,9 +4,11 @@ import BroadsideLedgerFormat
 import BroadsideSupport
 
 /// `broadside ledger`: reads the results of runs.
-enum LedgerCommand {
+enum LedgerCommand: Command {
+    static let name = "ledger"
+
     static let description: CommandDescription = CommandDescription(
-        name: "ledger",
+        name: name,
         summary: "stats | export | verify | find | merge | repair | forget: the results of runs",
         usage:
             "stats|export|verify|find|repair --ledger DIR [OPTIONS] | merge DIR... | forget --tokens FILE|--token TOKEN --ledger DIR...",

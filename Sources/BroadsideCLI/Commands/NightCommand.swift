@@ -2,7 +2,7 @@ import BroadsideCampaigns
 import BroadsideSupport
 
 /// `broadside night`: sends one night's campaign, with a ledger named by its date.
-enum NightCommand {
+enum NightCommand: Command {
     static let name = "night"
 
     static let description: CommandDescription = CommandDescription(

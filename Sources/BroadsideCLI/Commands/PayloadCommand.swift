@@ -3,9 +3,11 @@ import BroadsideAPNs
 import BroadsideSupport
 
 /// `broadside payload`: checks a payload before it is sent.
-enum PayloadCommand {
+enum PayloadCommand: Command {
+    static let name = "payload"
+
     static let description: CommandDescription = CommandDescription(
-        name: "payload",
+        name: name,
         summary: "check: validate a payload, its size and its keys against Apple's rules",
         usage: "check --payload FILE | --payload-by COLUMN=DIR | --arm ARM=FILE [OPTIONS]",
         discussion: """

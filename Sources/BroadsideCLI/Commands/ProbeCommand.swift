@@ -3,13 +3,15 @@ import BroadsideAPNs
 import BroadsideSupport
 
 /// `broadside probe`: a send whose notification is invisible to users.
-enum ProbeCommand {
+enum ProbeCommand: Command {
     /// Payload with `content-available` and nothing to display (Apple, "Pushing background updates
     /// to your App").
     private static let payload = "{\"aps\":{\"content-available\":1}}"
 
+    static let name = "probe"
+
     static let description: CommandDescription = CommandDescription(
-        name: "probe",
+        name: name,
         summary: "send a silent background push to every token, to find the dead ones",
         usage:
             "--tokens FILE --topic TOPIC CREDENTIAL --ledger DIR [OPTIONS]",

@@ -3,9 +3,11 @@ import BroadsideAPNs
 import BroadsideSupport
 
 /// `broadside prune`: removes dead tokens from a list.
-enum PruneCommand {
+enum PruneCommand: Command {
+    static let name = "prune"
+
     static let description: CommandDescription = CommandDescription(
-        name: "prune",
+        name: name,
         summary: "remove from a token list the tokens that ledgers report as dead",
         usage: "--ledger DIR [--ledger DIR]... --tokens FILE --output FILE|--dry-run [OPTIONS]",
         discussion: """

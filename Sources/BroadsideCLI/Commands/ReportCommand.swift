@@ -2,9 +2,11 @@ import BroadsideCampaigns
 import BroadsideSupport
 
 /// `broadside report`: a page about one ledger or about many.
-enum ReportCommand {
+enum ReportCommand: Command {
+    static let name = "report"
+
     static let description: CommandDescription = CommandDescription(
-        name: "report",
+        name: name,
         summary: "write an HTML report of a campaign, or of many nights",
         usage:
             "--ledger DIR [--receipts FILE [--token-column NAME | --id-column NAME] [--time-column NAME] [--by COLUMN] [--json]] [--output FILE.html] | --all DIR... [--json] [--output FILE]",

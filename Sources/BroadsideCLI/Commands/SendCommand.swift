@@ -4,9 +4,11 @@ import BroadsideLegacyGateway
 import BroadsideSupport
 
 /// `broadside send`: sends a campaign.
-enum SendCommand {
+enum SendCommand: Command {
+    static let name = "send"
+
     static let description: CommandDescription = CommandDescription(
-        name: "send",
+        name: name,
         summary: "send a campaign: tokens + payload -> APNs -> ledger",
         usage: "--tokens FILE --payload FILE --topic TOPIC CREDENTIAL --ledger DIR [OPTIONS]",
         discussion: """

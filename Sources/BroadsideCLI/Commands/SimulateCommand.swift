@@ -4,9 +4,11 @@ import BroadsideSupport
 import Glibc
 
 /// `broadside simulate`: runs a local APNs.
-enum SimulateCommand {
+enum SimulateCommand: Command {
+    static let name = "simulate"
+
     static let description: CommandDescription = CommandDescription(
-        name: "simulate",
+        name: name,
         summary: "run a local APNs to send to, with faults on demand",
         usage: "--listen ADDRESS:PORT --state DIR [OPTIONS]",
         discussion: """

@@ -2,9 +2,11 @@ import BroadsideCampaigns
 import BroadsideSupport
 
 /// `broadside status`: an overview of runs.
-enum StatusCommand {
+enum StatusCommand: Command {
+    static let name = "status"
+
     static let description: CommandDescription = CommandDescription(
-        name: "status",
+        name: name,
         summary: "list runs: state, progress, rate, bottleneck, time left",
         usage: "[DIR...] [--json]",
         discussion: """

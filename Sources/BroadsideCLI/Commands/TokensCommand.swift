@@ -2,9 +2,11 @@ import BroadsideCampaigns
 import BroadsideSupport
 
 /// `broadside tokens`: checks a list before the campaign.
-enum TokensCommand {
+enum TokensCommand: Command {
+    static let name = "tokens"
+
     static let description: CommandDescription = CommandDescription(
-        name: "tokens",
+        name: name,
         summary: "check | dedupe: check a token list before it is sent",
         usage: "check|dedupe --tokens FILE [OPTIONS]",
         discussion: """

@@ -17,6 +17,13 @@ struct CommandExample: Sendable {
     var lines: [Substring] { call.split(separator: "\n") }
 }
 
+/// A command of the program. Its description is made when it is first needed: most processes need
+/// that of one command.
+protocol Command: SendableMetatype {
+    static var name: String { get }
+    static var description: CommandDescription { get }
+}
+
 /// Description of a command: purpose, options and action.
 struct CommandDescription: Sendable {
     let name: String

@@ -12,7 +12,9 @@ enum HelpRequest {
 /// Options of one call, checked against the command's description.
 struct ParsedArguments {
     private var values: [String: [String]] = [:]
-    /// The names of all options of all commands.
+    /// All commands, whose descriptions are made only for a call that needs them.
+    private let commands: () -> [CommandDescription]
+    /// The names of the command's options.
     private let names: Set<String>
     /// For options from the campaign file, their locations in that file.
     private var locations: [String: String] = [:]
@@ -28,10 +30,12 @@ struct ParsedArguments {
     ///
     /// - Parameter commands: All commands, to recognize options of other commands.
     init(
-        _ arguments: [String], command: CommandDescription, among commands: [CommandDescription]
+        _ arguments: [String], command: CommandDescription,
+        among commands: @autoclosure @escaping () -> [CommandDescription]
     ) throws(BroadsideError) {
         command.checkParts()
-        names = Set((commands + [command]).flatMap { $0.options.map(\.name) })
+        self.commands = commands
+        names = Set(command.options.map(\.name))
         var rest = arguments[...]
         while let argument = rest.popFirst() {
             guard argument.starts(withBytes: "--"), argument.utf8.count > 2 else {
@@ -61,7 +65,7 @@ struct ParsedArguments {
                 continue
             }
             guard let option = command.options.first(where: { $0.name == name }) else {
-                throw .request(Self.unknown(name, in: command, words, among: commands))
+                throw .request(Self.unknown(name, in: command, words, among: commands()))
             }
             if !option.isRepeatable, values[name] != nil {
                 throw .usage(name, "is given twice: give it once")
@@ -160,7 +164,9 @@ struct ParsedArguments {
     func string(_ name: String) -> String? { strings(name).last }
 
     func strings(_ name: String) -> [String] {
-        assert(names.contains(name), "only options that a command has are asked for")
+        assert(
+            names.contains(name) || commands().contains { $0.options.named(name) != nil },
+            "only options that a command has are asked for")
         return values[name] ?? []
     }
 
