@@ -34,10 +34,13 @@ let testSettings =
 /// The layers that work once for a command instead of once for a row. Optimizing them takes two minutes, more than the
 /// tests that run them, so `tools/checked-build` leaves it to releases. Only it sets this variable: a package that
 /// depends on this one can't have unsafe flags.
-let commandSettings =
-    Context.environment["BROADSIDE_CHECKED_BUILD"] == nil
-    ? settings : settings + [.unsafeFlags(["-Onone"])]
+let isChecked = Context.environment["BROADSIDE_CHECKED_BUILD"] != nil
+let commandSettings = isChecked ? settings + [.unsafeFlags(["-Onone"])] : settings
 let commandLayers: Set<String> = ["Broadside", "Observability"]
+/// As in an installed release, Swift's libraries are in the command's file. The tests start it thousands of times, and
+/// half of a start's processor time is that of the loader.
+let commandLinking: [LinkerSetting] =
+    isChecked ? [.unsafeFlags(["-static-stdlib", "-Xclang-linker", "-no-pie"])] : []
 
 /// The target of a folder: the names of targets are unique in a graph of packages, so each begins with this one's.
 func target(_ folder: String) -> String {
@@ -178,7 +181,7 @@ let package = Package(
                 "Broadside", "Simulator", "LedgerFormat", "LegacyGateway", "APNs", "TLS",
                 "Primitives", "Support",
             ]),
-            swiftSettings: commandSettings),
+            swiftSettings: commandSettings, linkerSettings: commandLinking),
 
         // The deterministic simulation, which drives whole reactors, and the command that runs its seeds.
         .target(

@@ -32,10 +32,29 @@ struct CallCounts {
 struct CallCounter {
     private let directory: TemporaryDirectory
     private let library: String
+    private let command: String
 
     init() throws {
         directory = try TemporaryDirectory()
         library = try Shim.compile("count-calls", in: directory)
+        command = try Self.command(in: directory)
+    }
+
+    /// The command with Swift's libraries in files of their own, as no shim stands before functions in
+    /// the command's own file. `tools/checked-build` links the libraries into it: then its objects are
+    /// linked again.
+    private static func command(in directory: TemporaryDirectory) throws -> String {
+        let path = try Broadside.path()
+        let libraries = try Subprocess.run("ldd", [path], in: directory).output
+        if libraries.contains("libswiftCore.so") { return path }
+        let linked = "\(directory.path)/broadside"
+        try Subprocess.run(
+            "swiftc",
+            [
+                "-emit-executable", "-o", linked, "-Xlinker", "--gc-sections", "-Xlinker",
+                "--defsym=main=BroadsideCLI_main", "@\(path).product/Objects.LinkFileList",
+            ], in: directory)
+        return linked
     }
 
     /// Sends so many rows to the simulator, over so many connections, and counts.
@@ -49,7 +68,7 @@ struct CallCounter {
                 "--progress", "none", "--summary", "-",
             ] + (try simulation.credentials()) + more
         let process = try Subprocess(
-            Broadside.path(), arguments, in: campaign.directory,
+            command, arguments, in: campaign.directory,
             environment: ["LD_PRELOAD": library, "COUNT_FILE": counts])
         let finished = try process.wait(limit: 120)
         guard finished.exitCode == 0 else {
