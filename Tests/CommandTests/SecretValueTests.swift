@@ -114,4 +114,46 @@ struct SecretValueTests {
             in: campaign.directory)
         expect(sent, without: [end], "--to")
     }
+    @Test func `The password of a URL in an option is in no output, and printed commands work`()
+        throws
+    {
+        let campaign = try Campaign(rows: 400)
+        let server = try LocalAPNs()
+        let folder = campaign.directory.path
+        let url = "https://bot:sesame@127.0.0.1:1"
+        let hook = "touch '\(folder)/'$BROADSIDE_EVENT; : \(url)/x"
+        let sending = try Broadside.start(
+            campaign.arguments(
+                to: server.endpoint,
+                [
+                    "--hook", hook, "--name", "of \(url)", "--label", "from=\(url)",
+                    "--rate", "1", "--log", "json", "--summary", "\(folder)/summary.json",
+                    "--report", "\(folder)/report.html", "--metrics", "\(folder)/metrics.prom",
+                ]), in: campaign.directory)
+        try sending.wait { FileManager.default.fileExists(atPath: "\(folder)/started") }
+        let control = try Broadside.run(
+            ["control", "--ledger", campaign.ledger, "stop"], in: campaign.directory)
+        #expect(control.exitCode == 0, "\(control.errors)")
+        let sent = try sending.wait()
+        #expect(sent.exitCode == 3, "\(sent.errors)")
+        let status = try Broadside.run(
+            ["status", campaign.ledger, "--json"], in: campaign.directory)
+        let page = try Broadside.run(
+            ["report", "--ledger", campaign.ledger], in: campaign.directory)
+        for text in [sent.errors, sent.output, status.output, page.output] {
+            #expect(!text.contains("sesame"), "\(text)")
+        }
+        #expect(status.output.contains("https://bot:…@127.0.0.1:1"), "\(status.output)")
+        let files = try #require(FileManager.default.enumerator(atPath: folder))
+        for case let file as String in files {
+            let content = FileManager.default.contents(atPath: "\(folder)/\(file)") ?? Data()
+            #expect(content.range(of: Data("sesame".utf8)) == nil, "\(file)")
+        }
+        let advice = try #require(sent.errorLines.last)
+        #expect(advice.contains("(add --hook and --name and --label yourself: "), "\(advice)")
+        let start = try #require(advice.range(of: "not shown): ")).upperBound
+        let command = String(advice[start...]).replacing("--rate 1 ", with: "--rate 1000 ")
+        let resumed = try Subprocess("/bin/sh", ["-c", command], in: campaign.directory).wait()
+        #expect(resumed.exitCode == 0, "\(advice) \(resumed.errors)")
+    }
 }

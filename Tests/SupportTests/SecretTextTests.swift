@@ -35,6 +35,7 @@ import Testing
             ("postgres://u:secret@h/db is not", "postgres://u:…@h/db is not"),
             ("curl 'https://:a:b@c@h?x' |", "curl 'https://:…@h?x' |"),
             ("a://u:1@h b://v:2@h", "a://u:…@h b://v:…@h"),
+            ("a://u:$ecret@h b://v:${A}b@h", "a://u:…@h b://v:…@h"),
         ] {
             #expect(SecretText.masked(text) == masked && SecretText.masked(masked) == masked)
             #expect(BroadsideError(text, exitCode: 2).message == masked)
@@ -43,10 +44,20 @@ import Testing
         }
         for text in [
             "https://host:8080/a@b", "write http://HOST:PORT", "https://user@host/x", "://:@h",
-            "s3://bucket/a:b@c", "http://a:1 b@c", "user:word@host",
+            "s3://bucket/a:b@c", "http://a:1 b@c", "user:word@host", "https://u:$WORD_2@h",
+            "https://u:${word}@h",
         ] {
             #expect(SecretText.masked(text) == text)
         }
+    }
+
+    @Test func `A text that is cut within a URL's password does not show its beginning`() {
+        let text = "postgres://user:secret@host/db"
+        for limit in 0...text.count {
+            let shown = ForeignText.escaped(text, limit: limit)
+            #expect(shown == String("postgres://user:…@host/db".prefix(limit)))
+        }
+        #expect(ForeignText.escaped(text, limit: .max) == "postgres://user:…@host/db")
     }
 
     @Test func `A device token in place of a file's name is shortened`() throws {

@@ -23,7 +23,7 @@ public enum FeedbackRun {
         }
         guard let (host, namedPort) = parseEndpoint(endpoint) else {
             throw .usage(
-                "endpoint", "'\(endpoint)' is not a HOST[:PORT]: write it like localhost:2196")
+                "endpoint", "\(endpointProblem(endpoint)): write it like localhost:2196")
         }
         let port = namedPort ?? defaultPort
         guard options.certificate != nil else {

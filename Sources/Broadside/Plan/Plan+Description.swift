@@ -59,7 +59,7 @@ extension Plan {
                 "hook         called when the run has started, stopped or finished"
                     + (options.delivery.isUsed ? ", and at each wave" : ""))
         }
-        let text = ForeignText.escapedLines(lines.joined(separator: "\n"))
+        let text = ForeignText.escapedLines(SecretText.masked(lines.joined(separator: "\n")))
         return folded(text, indent: 13, for: descriptor)
     }
 

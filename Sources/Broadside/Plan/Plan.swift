@@ -156,7 +156,7 @@ struct Plan {
         guard let parsed = parseEndpoint(endpoint) else {
             throw .usage(
                 "endpoint",
-                "'\(endpoint)' is not HOST[:PORT]: write it like localhost:2197 or [::1]:2197"
+                "\(endpointProblem(endpoint)): write it like localhost:2197 or [::1]:2197"
                     + (endpoint.contains("://") ? ", without the scheme" : "")
             )
         }
@@ -183,6 +183,13 @@ struct Plan {
     }
 }
 
+/// The problem of an endpoint that `parseEndpoint` does not accept. If the endpoint has a user, it
+/// may have a password, too, so it is not shown.
+func endpointProblem(_ endpoint: String) -> String {
+    endpoint.contains("@")
+        ? "contains a user, which is not shown here" : "'\(endpoint)' is not HOST[:PORT]"
+}
+
 /// Parses `HOST`, `HOST:PORT`, `[IPv6]` or `[IPv6]:PORT`. The port is nil if the text has none.
 func parseEndpoint(_ text: String) -> (host: String, port: UInt16?)? {
     var host = text[...]
@@ -204,7 +211,9 @@ func parseEndpoint(_ text: String) -> (host: String, port: UInt16?)? {
         port = number
     }
     guard !host.isEmpty, port != 0,
-        host.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7f && $0 != 0x2f })
+        host.utf8.allSatisfy({ byte in
+            byte > 0x20 && byte < 0x7f && byte != UInt8(ascii: "/") && byte != UInt8(ascii: "@")
+        })
     else { return nil }
     return (String(host), port)
 }

@@ -102,7 +102,9 @@ enum BroadcastCommand: Command {
             .choice(
                 "payload-check", \.payloadCheck,
                 "refuse a payload with errors, or send it all the same"),
-            .text("name", "TEXT", \.name, "name for status and report"),
+            .custom("name", .text, "TEXT", "name for status and report") { (text, options) in
+                options.name = SecretText.masked(text)
+            },
             .flag("yes", \.request.isConfirmed, "do not ask for confirmation before production"),
             .flag("json", \.request.isJSON, "print the outcome as JSON"),
             .flag(

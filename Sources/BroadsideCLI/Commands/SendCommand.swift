@@ -254,7 +254,7 @@ enum SendCommand: Command {
                 "name of the campaign, shown in report, metrics, log and summary"
             ) { (text, options) throws(BroadsideError) in
                 try SendOptions.checkName(text)
-                options.name = text
+                options.name = SecretText.masked(text)
             },
             FleetOptions.label,
         ])

@@ -74,7 +74,7 @@ enum FleetOptions {
     ) { (arguments, options) throws(BroadsideError) in
         for text in arguments.strings("label") {
             let (key, value) = try CampaignLabel.parse(text)
-            guard options.labels.updateValue(value, forKey: key) == nil else {
+            guard options.labels.updateValue(SecretText.masked(value), forKey: key) == nil else {
                 throw .usage("label", "\(key) is given twice: give it once")
             }
         }

@@ -2,13 +2,16 @@ import BroadsideSupport
 internal import Glibc
 
 /// Command line of a run, as it was typed. The ledger keeps it, so that advice can contain a
-/// command line to paste. It has no secrets: options name files with keys and passwords, not their
-/// content, and `--proxy` with a user is refused.
+/// command line to paste. It has no secrets: most options name files with keys and passwords, not
+/// their content, and an option whose value contains a secret, such as the password of a URL in
+/// `--hook`, is left out.
 public struct RunCommand: Codable, Hashable, Sendable {
     /// Program, as it was called.
     var program: String
     /// Name of the command and its options.
-    var arguments: [String]
+    private(set) var arguments: [String] = []
+    /// Names of the options that are left out, because their values contain secrets.
+    private(set) var withheld: [String] = []
     /// Working directory, to which relative paths refer.
     var directory: String
 
@@ -29,10 +32,39 @@ public struct RunCommand: Codable, Hashable, Sendable {
     /// Those of these options that have no value.
     private static let flags: Set<String> = ["content-length"]
 
+    /// Creates a command line without the options whose values contain secrets.
     init(program: String, arguments: [String], directory: String) {
         self.program = program
-        self.arguments = arguments
         self.directory = directory
+        for word in arguments {
+            guard SecretText.masked(word) != word else {
+                self.arguments.append(word)
+                continue
+            }
+            // `--hook=COMMAND` is one word, and `--hook COMMAND` is two.
+            guard let name = Self.option(word) ?? self.arguments.popLast().flatMap(Self.option)
+            else { continue }
+            if !withheld.contains(name) { withheld.append(name) }
+        }
+        assert(
+            self.arguments.allSatisfy { SecretText.masked($0) == $0 }, "a kept word has no secret")
+    }
+
+    /// Version 1.0.0-beta.1 left out no option, so what it wrote may have secrets.
+    public init(from decoder: any Decoder) throws {
+        let values = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            program: try values.decode(String.self, forKey: .program),
+            arguments: try values.decode([String].self, forKey: .arguments),
+            directory: try values.decode(String.self, forKey: .directory))
+        withheld += try values.decodeIfPresent([String].self, forKey: .withheld) ?? []
+    }
+
+    /// Name of the option in a word; nil if the word has none.
+    private static func option(_ word: String) -> String? {
+        let name = word.dropFirst(2).prefix { $0 != "=" }
+        let isName = name.utf8.allSatisfy { (0x61...0x7a).contains($0) || $0 == UInt8(ascii: "-") }
+        return word.hasPrefix("--") && isName ? String(name) : nil
     }
 
     /// Command line of this process; nil if it is too long to be kept.
@@ -71,6 +103,7 @@ public struct RunCommand: Codable, Hashable, Sendable {
             copy.arguments.removeSubrange(index..<min(index + 2, arguments.count))
         }
         copy.arguments.removeAll { $0.hasPrefix("--\(name)=") }
+        copy.withheld.removeAll { $0 == name }
         return copy
     }
 
@@ -153,6 +186,7 @@ public struct RunCommand: Codable, Hashable, Sendable {
     /// accepts.
     private func calling(_ words: [String], copying options: Set<String>) -> RunCommand {
         var copy = calling(words)
+        copy.withheld = withheld.filter(options.contains)
         var index = 1
         while index < arguments.count {
             let word = arguments[index]
@@ -183,7 +217,15 @@ public struct RunCommand: Codable, Hashable, Sendable {
     func calling(_ words: [String]) -> RunCommand {
         var copy = self
         copy.arguments = words
+        copy.withheld = []
         return copy
+    }
+
+    /// Text about the options that are left out; nil if there are none.
+    var withheldText: String? {
+        guard !withheld.isEmpty else { return nil }
+        let names = withheld.map { "--\($0)" }.joined(separator: " and ")
+        return "add \(names) yourself: values with secrets are not shown"
     }
 
     /// Command line for a shell, on one line.

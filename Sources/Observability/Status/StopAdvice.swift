@@ -195,7 +195,8 @@ package struct StopAdvice {
         assert(
             text.last.map { !".:;".contains($0) } ?? false,
             "a step's command continues its sentence")
-        steps.append(Step(text: text, command: command?.text()))
+        let withheld = command?.withheldText.map { " (\($0))" } ?? ""
+        steps.append(Step(text: text + withheld, command: command?.text()))
     }
 
     /// Command line that resumes the run. If the ledger was moved, or is read under another path,

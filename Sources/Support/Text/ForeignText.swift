@@ -14,12 +14,20 @@ package enum ForeignText {
         return result
     }
 
-    /// Returns the beginning of the text, at most the given number of scalars, escaped.
+    /// Returns the beginning of the text, at most the given number of scalars, escaped and without
+    /// secrets.
     package static func escaped(_ text: String, limit: Int) -> String {
+        // The password of a URL is recognized by the host behind it, which may be cut off.
+        let longer = text.unicodeScalars.prefix(
+            min(limit, .max - secretCountMax) + secretCountMax)
+        let masked = SecretText.masked(String(String.UnicodeScalarView(longer)))
         var result = ""
-        for scalar in text.unicodeScalars.prefix(limit) { append(scalar, to: &result) }
+        for scalar in masked.unicodeScalars.prefix(limit) { append(scalar, to: &result) }
         return result
     }
+
+    /// Maximum length of a secret that begins in a text's shown part and ends behind it.
+    private static let secretCountMax = 512
 
     /// Returns a name with an escape for each invisible scalar. Joiners and unusual blanks also
     /// count as invisible. They are useful in sentences and emoji, but in names they make two
@@ -81,7 +89,7 @@ package enum ForeignText {
     }
 }
 
-/// Returns the beginning of a text from an external source, escaped for display.
+/// Returns the beginning of a text from an external source, escaped for display and without secrets.
 package func printable(_ text: String, limit: Int = 200) -> String {
     ForeignText.escaped(text, limit: limit)
 }

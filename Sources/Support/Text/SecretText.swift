@@ -125,16 +125,32 @@ package enum SecretText {
     }
 
     /// Returns the password of a URL whose scheme ends at `start`, as in `://USER:PASSWORD@`; nil if
-    /// there is none.
+    /// there is none, or if the text only names a variable that contains it.
     private static func passwordOfURL(_ text: [UInt8], _ start: Int) -> Range<Int>? {
         guard starts(text, at: start, with: urlMark) else { return nil }
         let authority = text[(start + urlMark.count)...].prefix { byte in
             byte > 0x20 && !urlEnds.contains(byte)
         }
         guard let at = authority.lastIndex(of: UInt8(ascii: "@")),
-            let colon = authority[..<at].firstIndex(of: UInt8(ascii: ":")), colon + 1 < at
+            let colon = authority[..<at].firstIndex(of: UInt8(ascii: ":")), colon + 1 < at,
+            !isVariable(authority[(colon + 1)..<at])
         else { return nil }
         return colon + 1..<at
+    }
+
+    /// Returns whether a password is only the name of a shell's variable, as in `$PASSWORD` or
+    /// `${password}`. Without braces, the name has no lower-case letters, because a password may
+    /// begin with `$`, too.
+    private static func isVariable(_ password: ArraySlice<UInt8>) -> Bool {
+        guard password.first == UInt8(ascii: "$") else { return false }
+        let name = password.dropFirst()
+        let underscore = UInt8(ascii: "_")
+        if name.first == UInt8(ascii: "{"), name.last == UInt8(ascii: "}") {
+            return name.dropFirst().dropLast().allSatisfy {
+                isLetterOrNumber($0) || $0 == underscore
+            }
+        }
+        return name.allSatisfy { isUpperCase($0) || (0x30...0x39).contains($0) || $0 == underscore }
     }
 
     private static func digits(

@@ -47,6 +47,17 @@ import Testing
         }
     }
 
+    @Test func `An endpoint with a user is refused, and neither user nor password is shown`() {
+        for address in ["sesame@relay", "sesame:sesame@relay", "https://u:sesame@relay:2197"] {
+            var options = SendOptions()
+            options.endpoint = address
+            let error = #expect(throws: BroadsideError.self) { try Plan.endpoint(options) }
+            let message = error?.message ?? ""
+            #expect(message.hasPrefix("--endpoint contains a user, "), "\(message)")
+            #expect(!message.contains("sesame"), "\(message)")
+        }
+    }
+
     @Test func `A chosen environment is refused beside Apple's host of the other one`() {
         for environment in Endpoints.Environment.allCases {
             let (own, other) = (Endpoints.host(environment), Endpoints.host(environment.other))
