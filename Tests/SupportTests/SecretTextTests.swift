@@ -64,7 +64,18 @@ import Testing
         let token = String(repeating: "ab", count: 32)
         #expect("\(InputName(token, option: "tokens"))" == "--tokens abababab…")
         #expect(FileValue.isToken(token) && !FileValue.isToken("abab"))
-        for file in [token + ".csv", "lists/" + token, "/tmp"] {
+        let groups = "<" + [String](repeating: "abababab", count: 8).joined(separator: " ") + ">"
+        for form in [groups, "<\(token)>", " \(token)", "'\(token)'", "\(token),\(token)"] {
+            #expect(FileValue.isToken(form), "\(form)")
+            for file in [form, form + "/x"] {
+                let shown = "\(InputName(file, option: "output"))"
+                #expect(shown.contains("abababab") && shown.contains("…"), "\(shown)")
+                #expect(!shown.replacing(" ", with: "").contains("abababababababab"), "\(shown)")
+            }
+            #expect(!"\(InputName(form))".contains(token))
+        }
+        #expect("\(InputName(token + "/x/y", option: "output"))" == "--output abababab…/x/y")
+        for file in [token + ".csv", "lists/" + token, "/" + token + "/x", "/tmp"] {
             #expect("\(InputName(file, option: "tokens"))" == "--tokens \(file)")
         }
     }

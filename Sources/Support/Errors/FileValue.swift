@@ -33,11 +33,23 @@ package enum FileValue {
     /// Minimum number of hexadecimal digits of a device token that is given in place of a file.
     private static let tokenDigitsMin = 64
 
-    /// Returns whether the value is a device token, and not the name of a file.
-    package static func isToken(_ value: String) -> Bool {
-        value.utf8.count >= tokenDigitsMin
-            && value.unicodeScalars.allSatisfy(\.properties.isASCIIHexDigit)
-            && !isFile(value)
+    /// Returns whether the value is a device token, and not the name of a file. The token may be in
+    /// each form that lists may have, such as `<aabb ccdd>`, and in quotes. Several tokens count as
+    /// one.
+    package static func isToken(_ value: some StringProtocol) -> Bool {
+        let marks: Set<Unicode.Scalar> = ["<", ">", " ", "\t", "\r", "\n", ",", "\"", "'"]
+        let digits = value.unicodeScalars.filter { !marks.contains($0) }
+        return digits.count >= tokenDigitsMin
+            && digits.allSatisfy(\.properties.isASCIIHexDigit)
+            && !isFile(String(value))
+    }
+
+    /// Returns a file's name for display: a device token is shortened, also if it is given in place
+    /// of the first folder's name.
+    static func shown(_ file: String) -> String {
+        if isToken(file) { return tokenExcerpt(file.utf8) }
+        guard let (folder, rest) = file.parts(atFirst: "/"), isToken(folder) else { return file }
+        return "\(tokenExcerpt(folder.utf8))/\(rest)"
     }
 
     /// Returns whether the value is the content of a file instead of its name.

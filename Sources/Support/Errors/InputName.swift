@@ -9,15 +9,15 @@ package struct InputName: Sendable, CustomStringConvertible {
     package init(_ file: String, option: String) {
         assert(!option.hasPrefix("-"), "an option is named without its dashes")
         self.option = option
-        let shown = FileValue.isToken(file) ? tokenExcerpt(file.utf8) : file
         description =
-            FileValue.isShown(file, option: option) ? "--\(option) \(shown)" : "--\(option)"
+            FileValue.isShown(file, option: option)
+            ? "--\(option) \(FileValue.shown(file))" : "--\(option)"
     }
 
     /// Creates the name of an input that is not given by an option.
     package init(_ description: String) {
         option = nil
-        self.description = description
+        self.description = FileValue.shown(description)
     }
 
     /// Returns whether the file was given by this option.
