@@ -137,6 +137,8 @@ private struct TemplateCompiler {
     /// Keys of `aps`, and the kinds of their placeholders before and after the restriction.
     private static let restrictions: [(String, Placeholder.Kind, Placeholder.Kind)] = [
         ("badge", .integer, .badge), ("interruption-level", .text, .interruptionLevel),
+        // A shortened level is not a level.
+        ("interruption-level", .fit, .interruptionLevel),
     ]
 
     private static func isBeforeColon(_ payload: RawSpan, _ start: Int) -> Bool {

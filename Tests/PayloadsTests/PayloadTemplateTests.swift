@@ -140,9 +140,11 @@ import Testing
         let csv = "x,y\n" + rows.map { "\($0),1\n" }.joined()
         let payload = #"{"aps":{"interruption-level":"{{x}}"}}"#
         let valid = levels.map { #"{"aps":{"interruption-level":"\#($0)"}}"# }
-        #expect(
-            try rendered(payload, csv: csv)
-                == valid + [String](repeating: "BadValue", count: others.count + 2))
+        for payload in [payload, payload.replacing("{{x}}", with: "{{x:fit}}")] {
+            #expect(
+                try rendered(payload, csv: csv)
+                    == valid + [String](repeating: "BadValue", count: others.count + 2))
+        }
         // The payload check has the same levels.
         for level in levels + others {
             let text = Array(#"{"aps":{"alert":"a","interruption-level":"\#(level)"}}"#.utf8)
