@@ -171,6 +171,21 @@ enum JSONText {
         return result
     }
 
+    /// Decodes the JSON string whose opening quote is at an offset.
+    static func decoded(_ text: RawSpan, stringAt offset: Int) -> String {
+        let (quote, backslash) = (UInt8(ascii: "\""), UInt8(ascii: "\\"))
+        var (end, hasEscapes) = (offset + 1, false)
+        while text.byte(at: end) != quote {
+            let isEscape = text.byte(at: end) == backslash
+            hasEscapes = hasEscapes || isEscape
+            end += isEscape ? 2 : 1
+        }
+        return decoded(
+            text,
+            JSONTokenizer.Token(
+                kind: .string, start: offset + 1, count: end - offset - 1, hasEscapes: hasEscapes))
+    }
+
     /// Decodes a JSON string, given the bytes between its quotes.
     static func decoded(_ inside: [UInt8]) -> String {
         let token = JSONTokenizer.Token(

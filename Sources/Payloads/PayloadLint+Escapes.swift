@@ -50,16 +50,17 @@ extension PayloadLint {
     /// Checks that an alert is not an object that was encoded as a text. If a row's value makes it
     /// so, other rows may be right, so this is a warning.
     mutating func checkEncodedAlert(_ payload: RawSpan, isFilledIn: Bool) {
-        guard let alert = document.member(["aps"], "alert"), alert.kind == .string else { return }
-        var tokenizer = JSONTokenizer()
-        while let token = try? tokenizer.next(in: payload) {
-            guard token.kind == .string, token.start - 1 == alert.valueOffset else { continue }
-            guard Self.isEncodedAlert(JSONText.decoded(payload, token)) else { return }
-            let message =
-                "'alert' is a text that contains a JSON object, so devices show its braces and keys: "
-                + "write the object itself, without quotes around it and backslashes in it"
-            return isFilledIn
-                ? warn(alert.valueOffset, message) : error(alert.valueOffset, message)
+        // The text of a member lacks placeholders, and an object may contain some.
+        guard let alert = document.member(["aps"], "alert"), alert.kind == .string,
+            Self.isEncodedAlert(JSONText.decoded(payload, stringAt: alert.valueOffset))
+        else { return }
+        let message =
+            "'alert' is a text that contains a JSON object, so devices show its braces and keys: "
+            + "write the object itself, without quotes around it and backslashes in it"
+        if isFilledIn {
+            warn(alert.valueOffset, message)
+        } else {
+            error(alert.valueOffset, message)
         }
     }
 

@@ -111,6 +111,9 @@ import Testing
         .init(
             #"{"aps":{"alert":" { \"body\" : \"{{b|x}}\" } ","badge":1}}"#,
             says: "write the object itself"),
+        .init(
+            #"{"aps":{"badge":1,"alert":"{\"title\":\"Hi {{name}}\"}"},"a":"{}"}"#, at: (1, 27),
+            says: "write the object itself"),
         .init(#"{"aps":{"alert":"{\"loc-key\":\"K\"}"}}"#, says: "write the object itself"),
         .init(#"{"aps":{"alert":"x","interruption-level":"loud"}}"#, says: "time-sensitive"),
         .init(#"{"aps":{"alert":"x","relevance-score":2}}"#, says: "from 0 to 1"),
