@@ -139,7 +139,8 @@ extension TLSIdentity {
         defer { unsafe openssl_free_certificates(others) }
         guard parsed == 1 else {
             if openssl_lacks_algorithm() == 1 { return nil }
-            throw passphraseError(given: passphrase != nil)
+            let hasMAC = bundle.lend { unsafe PKCS12_mac_present($0) } == 1
+            throw passphraseError(given: passphrase != nil, hasMAC: hasMAC)
         }
         // SAFETY: PKCS12_parse succeeded, so both are nil or owned here; after a failure both are
         // nil.
@@ -159,9 +160,12 @@ extension TLSIdentity {
         return TLSIdentity(certificateChain: chain, key: privateKey)
     }
 
-    private static func passphraseError(given: Bool) -> TLSError {
+    private static func passphraseError(given: Bool, hasMAC: Bool) -> TLSError {
         let reason = ErrorQueue.take()
-        if reason.library == ERR_LIB_PKCS12, reason.reason == PKCS12_R_MAC_ABSENT {
+        // OpenSSL looks for the MAC only if a passphrase is given. A file without a MAC that is not
+        // readable without a passphrase is most likely encrypted.
+        let lacksMAC = reason.library == ERR_LIB_PKCS12 && reason.reason == PKCS12_R_MAC_ABSENT
+        if lacksMAC || (!given && !hasMAC) {
             return TLSError(
                 .certificateUnreadable,
                 "the PKCS#12 file has no checksum (MAC), so it can't be read with a passphrase: "
