@@ -30,6 +30,11 @@ import Testing
         #expect(!BroadsideError(text, exitCode: 2).message.contains(Self.body))
     }
 
+    @Test func `Each key in a row of keys is removed, whatever dashes are around it`() {
+        let text = "------\(Self.key)\(Self.key)---\(Self.key)-- \(Self.body)"
+        #expect(SecretText.masked("a\(text)") == "a………-- …")
+    }
+
     @Test func `The password of a URL is removed, and a URL without one is unchanged`() {
         for (text, masked) in [
             ("postgres://u:secret@h/db is not", "postgres://u:…@h/db is not"),

@@ -50,6 +50,8 @@ package enum SecretText {
         for offset in start..<max(start, text.count) {
             switch text[offset] {
             case UInt8(ascii: "-"):
+                // Only at the start of a run of dashes, which may be long.
+                if offset > start, text[offset - 1] == UInt8(ascii: "-") { continue }
                 if let end = endOfArmor(text, offset) { return offset..<end }
             case UInt8(ascii: ":") where includesURLs:
                 if let password = passwordOfURL(text, offset) { return password }
