@@ -30,6 +30,7 @@ package struct ReportData {
         var accepted: UInt64 = 0
         var rejected: UInt64 = 0
         var others: UInt64 = 0
+        var settled: UInt64 { accepted + rejected + others }
         /// The pauses by the operator, milliseconds since 1970.
         var pauses: [Telemetry.Pause] = []
 

@@ -10,7 +10,7 @@ extension ReportPage {
         let runs = runsOfWaves
         let rows = data.waves.indices.map { index in
             let wave = data.waves[index]
-            let own = runs.filter { $0.wave == index }.map(\.mark)
+            let own = runs.filter { $0.wave == index && $0.mark.settled > 0 }.map(\.mark)
             let planned = universalTime(wave.atMilliseconds)
             return [
                 "\(index + 1)",
@@ -49,10 +49,11 @@ extension ReportPage {
         let wave: Int
     }
 
-    /// The runs that settled rows. If it is not recorded which wave a run sent, that is the latest
-    /// wave whose time had come.
+    /// The runs that settled rows or began a wave. If it is not recorded which wave a run sent, that
+    /// is the latest wave whose time had come.
     private var runsOfWaves: [RunOfWave] {
-        data.runs.filter { $0.accepted + $0.rejected + $0.others > 0 }.map { run in
+        // A run may begin a wave and settle no row of it, if all rows wait to be sent again.
+        data.runs.filter { $0.settled > 0 || $0.waves != nil }.map { run in
             let sent = run.waves?.last { data.waves.indices.contains($0) }
             let due = data.waves.lastIndex { $0.atMilliseconds <= run.startedAtMilliseconds }
             return RunOfWave(mark: run, wave: sent ?? due ?? 0)

@@ -268,6 +268,10 @@ import Testing
         #expect(began([2], [0]) == ["15:36:02 50", "not yet ", "12:36:02 50"])
         #expect(began([0, 1], [2]) == ["with wave 2 ", "12:36:02 50", "15:36:02 50"])
         #expect(began([9], nil) == ["12:36:02 50", "with wave 3 ", "15:36:02 50"])
+        // All rows of the first wave waited until the second run sent them again.
+        (data.runs[0].accepted, data.runs[0].rejected, data.runs[0].others) = (0, 0, 0)
+        #expect(began([0], [1]) == ["12:36:02 ", "15:36:02 50", "not yet "])
+        #expect(began(nil, [1]) == ["not yet ", "15:36:02 50", "not yet "])
     }
 
     @Test func `A merged ledger says why it has no table of waves`() {
