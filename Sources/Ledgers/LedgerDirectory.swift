@@ -113,17 +113,12 @@ package final class LedgerDirectory {
     package var location: LedgerLocation { LedgerLocation(path: path, descriptor: folder) }
 
     /// Removes the preparations for a campaign that was not started after all.
-    ///
-    /// - Returns: Whether the campaign was started.
-    @discardableResult
-    package func discardUnlessBegun() -> Bool {
-        let isBegun = try? hasManifest
-        guard isNew, isBegun == false else { return isBegun == true }
+    package func discardUnlessBegun() {
+        guard isNew, (try? hasManifest) == false else { return }
         for name in Self.preparations where name != Self.lockName {
             SystemCall.unlink("\(path)/\(name)")
         }
         removeDirectory()
-        return false
     }
 
     /// Removes a campaign whose list turned out to be wrong before anything was sent.

@@ -98,11 +98,12 @@ struct FailingClaimTests {
         #expect(try server.finish().count == 600)
     }
 
-    @Test func `If a full disk ends a start that has begun the ledger, the message names --resume`()
-        throws
-    {
+    @Test(arguments: [".epoch.new", "segment-0001-00"])
+    func `If a full disk ends a start that has begun the ledger, the message names --resume`(
+        file: String
+    ) throws {
         let stopped = try campaign.send(
-            to: server.endpoint, environment: failing("open \(ENOSPC) .epoch.new", atOnce: true))
+            to: server.endpoint, environment: failing("open \(ENOSPC) \(file)", atOnce: true))
         #expect(stopped.exitCode == 5, "\(stopped.errors)")
         #expect(
             stopped.errors.contains("free some space on")

@@ -208,11 +208,8 @@ public enum CampaignRun {
                 try Summary.stoppedEarly(directory)?.write(to: options, signals)
                 throw error
             }
-            let isBegun = directory.discardUnlessBegun()
-            guard isBegun, !options.resumes, error.exitCode == ExitCode.disk else { throw error }
-            var naming = error
-            naming.message += "; the ledger has begun, so the next start needs --resume"
-            throw naming
+            directory.discardUnlessBegun()
+            throw advisingResume(error, options, directory)
         }
         let session = prepared.session
         stage.isBegun = session.isFinishedAlready
@@ -267,16 +264,30 @@ public enum CampaignRun {
                 hook.finish(signals, isUrgent: false)
             }
             guard error.exitCode == ExitCode.rowsRemain, passes.endedCount > 0 else {
-                if !passes.isSummaryWritten {
-                    Summary.write(error, isNew: false, to: plan.options, signals)
-                }
-                throw error
+                // The run itself was complete, and an output file is missing.
+                guard !passes.isSummaryWritten else { throw error }
+                Summary.write(error, isNew: false, to: plan.options, signals)
+                throw advisingResume(error, plan.options, directory)
             }
             try Summary.stoppedEarly(directory)?.write(to: plan.options, signals)
             throw BroadsideError(
                 "interrupted between two waves: run the same command with --resume to continue",
                 exitCode: ExitCode.rowsRemain)
         }
+    }
+
+    /// Returns the error of a start that has begun a ledger with the advice to use `--resume`,
+    /// because the same command would be refused.
+    private static func advisingResume(
+        _ error: BroadsideError, _ options: SendOptions, _ directory: LedgerDirectory
+    ) -> BroadsideError {
+        // A stop names the next step itself, and a newer attempt continues the ledger.
+        guard ![ExitCode.rowsRemain, ExitCode.inUse].contains(error.exitCode),
+            !options.resumes, (try? directory.hasManifest) == true
+        else { return error }
+        var advising = error
+        advising.message += "; the ledger has begun, so the next start needs --resume"
+        return advising
     }
 
     /// Plans the waves of rows that quiet hours have interrupted. Warns if the notifications expire
