@@ -21,7 +21,7 @@ public struct ExportRow: Sendable {
     public var reason: [UInt8] = []
     /// Timestamp from APNs, in milliseconds since 1970.
     public var timestamp: UInt64?
-    /// Number of attempts.
+    /// Number of attempts, over all runs. Those of a run that left the row in doubt count as one.
     public var attempts: UInt16 = 0
     /// The row's apns-id.
     public var notificationID: [UInt8] = []

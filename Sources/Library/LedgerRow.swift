@@ -17,7 +17,8 @@ public struct LedgerRow: Sendable, Equatable {
     public let reason: String?
     /// Time at which APNs found the token to be unregistered; nil if APNs sent no such time.
     public let unregisteredAt: Date?
-    /// Number of requests that were sent for the row.
+    /// Number of requests that were sent for the row, over all runs. The requests of a run that left
+    /// the row in doubt count as one, although there may have been none or several.
     public let attempts: Int
     /// Identifier of the notification; nil for a legacy gateway.
     public let notificationID: String?

@@ -37,7 +37,7 @@ package struct RunStatistics: Sendable {
     /// Number of rows that remain because the credential was refused or the server is not APNs.
     /// These rows are not sent again in this run.
     package var refusedByCredential: UInt64 = 0
-    /// Number of requests beyond the first one of each row.
+    /// Number of requests for rows that this run or an earlier run had sent, or may have sent.
     package var retries: UInt64 = 0
     /// Number of rows whose payload has a shortened value; nil if no payload shortens values.
     package var shortened: UInt64?

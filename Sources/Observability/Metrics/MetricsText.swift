@@ -92,7 +92,9 @@ package struct MetricsText {
         let statistics = snapshot.processStatistics
         family("requests_total", .counter, "Requests sent, including retries.")
         sample("requests_total", [:], "\(statistics.requests)")
-        family("retries_total", .counter, "Requests after the first request of each row.")
+        family(
+            "retries_total", .counter,
+            "Requests for rows that were sent before, or may have been.")
         sample("retries_total", [:], "\(statistics.retries)")
         if let shortened = statistics.shortened {
             family(

@@ -24,7 +24,7 @@ package struct ReportData {
         /// The word for the run's end; nil if the ledger does not record the end.
         var outcome: String?
         var cause: String?
-        /// Number of requests without the first one of each row; nil if unknown.
+        /// Number of requests for rows that were sent before, or may have been; nil if unknown.
         var retries: UInt64?
         /// Number of rows that the run settled, by outcome.
         var accepted: UInt64 = 0

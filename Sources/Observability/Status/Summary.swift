@@ -117,7 +117,7 @@ public struct Summary: Sendable, Encodable {
     public var remaining: UInt64?
     /// Rows that were not accepted, by reason.
     public var reasons: [String: UInt64] { counts.reasons.named }
-    /// Number of requests over all runs, without the first request of each row.
+    /// Number of requests over all runs for rows that were sent before, or may have been.
     public var retries: UInt64 = 0
     /// Number of rows whose value was shortened so that the payload fits, over all runs; nil if no
     /// payload shortens a value. A row that a later run sends again counts again.
