@@ -222,14 +222,24 @@ package struct RunSnapshot: Sendable {
         return max(least, rows / (rateNow > 0 ? (rateNow + rateAverage) / 2 : rateAverage))
     }
 
-    /// Seconds that it takes to send further rows at the rate limit.
+    /// Seconds that it takes to send further rows at the rate limits of the run and of its
+    /// connections.
     private func leastSeconds(of rows: Double) -> Double {
+        // The run may open more connections later, so this is an estimate.
+        let ofConnections = ratePerConnection.map { $0 * Double(wantedConnections) }
         if let ramp, !ramp.isOver {
-            return ramp.ramp.seconds(for: rows, after: Double(ramp.sentNanoseconds) / 1e9)
+            return max(
+                ramp.ramp.seconds(for: rows, after: Double(ramp.sentNanoseconds) / 1e9),
+                seconds(of: rows, at: ofConnections))
         }
-        guard let rateLimit, rateLimit > 0 else { return 0 }
+        return max(seconds(of: rows, at: rateLimit), seconds(of: rows, at: ofConnections))
+    }
+
+    /// Seconds that it takes to send further rows at a rate limit.
+    private func seconds(of rows: Double, at limit: Double?) -> Double {
+        guard let limit, limit > 0 else { return 0 }
         // Requests in flight were sent already.
-        return max(0, rows - Double(inFlight)) / rateLimit
+        return max(0, rows - Double(inFlight)) / limit
     }
 }
 

@@ -236,6 +236,13 @@ import Testing
         #expect(snapshot.etaSeconds == 99 / 0.04)
         snapshot.rateLimit = 1_000
         #expect(snapshot.etaSeconds == 100 / 0.55)
+        // Two connections with 0.02 requests per second each.
+        (snapshot.ratePerConnection, snapshot.wantedConnections) = (0.02, 2)
+        #expect(snapshot.etaSeconds == 99 / 0.04)
+        snapshot.rateLimit = nil
+        #expect(snapshot.etaSeconds == 99 / 0.04)
+        snapshot.wantedConnections = 50
+        #expect(snapshot.etaSeconds == 100 / 0.55)
         snapshot.limitedNow[LimitedBy.retry.rawValue] = 1
         #expect(snapshot.etaSeconds == 100 / 0.55, "there were responses")
         snapshot.rateNow = 0
