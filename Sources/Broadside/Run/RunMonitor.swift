@@ -314,7 +314,7 @@ final class RunMonitor {
 
     private func takeEvents(_ now: Now) {
         let events = notices.events(
-            sampler.snapshot, retries: report.statistics.retries, now)
+            sampler.snapshot, retries: report.statistics.ownRetries, now)
         for event in events { report(event, now) }
         log.flush(now: now.nanoseconds, isEnd: hasEnded)
     }

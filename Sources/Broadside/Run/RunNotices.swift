@@ -52,7 +52,8 @@ struct RunNotices {
     /// stop of the run, and sums of retries.
     ///
     /// - Parameter snapshot: The latest sample.
-    /// - Parameter retries: Number of retries in that sample.
+    /// - Parameter retries: Number of retries in that sample, without those that `--retry` or
+    ///   `--on-lost` asked for.
     mutating func events(
         _ snapshot: RunSnapshot, retries: UInt64, _ now: Now
     ) -> [RunEvent] {

@@ -20,11 +20,15 @@ struct ReactorMetrics: ~Copyable {
     /// - Parameter topics: Limit on topics that rows name; 0: rows name none.
     init(topics: Int) { topicsAccepted = Array(repeating: 0, count: topics) }
 
-    /// Counts a request. `isRetry` means that the row had an earlier request, of this run or of an
-    /// earlier one.
+    /// Counts a request.
+    ///
+    /// - Parameter firstSent: Value of the row's `firstSentNanoseconds` before the request.
     @inline(__always)
-    mutating func countRequest(isRetry: Bool) {
-        if isRetry { statistics.retries += 1 }
+    mutating func countRequest(firstSent: UInt64) {
+        if firstSent != 0 {
+            statistics.retries += 1
+            if firstSent != PendingRow.sentByEarlierRun { statistics.ownRetries += 1 }
+        }
         statistics.requests += 1
     }
 

@@ -254,7 +254,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             rows.slab[tag].firstSentNanoseconds = now.nanoseconds
         }
         rows.slab[tag].attempts += 1
-        metrics.countRequest(isRetry: firstSent != 0)
+        metrics.countRequest(firstSent: firstSent)
         rows.beginFlight()
     }
 

@@ -39,6 +39,9 @@ package struct RunStatistics: Sendable {
     package var refusedByCredential: UInt64 = 0
     /// Number of requests for rows that this run or an earlier run had sent, or may have sent.
     package var retries: UInt64 = 0
+    /// Number of `retries` for rows that this pass had sent: after a response that asks for another
+    /// request, or after a lost connection.
+    package var ownRetries: UInt64 = 0
     /// Number of rows whose payload has a shortened value; nil if no payload shortens values.
     package var shortened: UInt64?
     package var requests: UInt64 = 0
@@ -81,6 +84,7 @@ package struct RunStatistics: Sendable {
         counts += other.counts
         refusedByCredential += other.refusedByCredential
         retries += other.retries
+        ownRetries += other.ownRetries
         if let more = other.shortened { shortened = (shortened ?? 0) + more }
         requests += other.requests
         untimedResponses += other.untimedResponses

@@ -17,7 +17,7 @@ extension Simulation {
         let numbers: [KeyPath<RunStatistics, UInt64>] = [
             \.counts[.accepted], \.counts[.rejected], \.counts[.invalid], \.counts[.skipped],
             \.counts[.failed], \.counts[.unknown], \.refusedByCredential,
-            \.retries,
+            \.retries, \.ownRetries,
             \.requests, \.untimedResponses, \.connectionsOpened, \.reconnects, \.goAways,
             \.failures,
             \.pushbacks, \.refutedAcceptances,
@@ -117,6 +117,11 @@ extension Simulation {
         }
         if requests > counted.requests || (isWhole && requests < counted.requests) {
             fail("the process counted \(counted.requests) requests, and \(requests) left")
+        }
+        if isWhole, counted.ownRetries != UInt64(requests - rows.count) {
+            fail(
+                "\(counted.ownRetries) own retries where \(requests) requests are for "
+                    + "\(rows.count) rows")
         }
         let new = rows.subtracting(process.sentBefore)
         if isWhole, counted.retries != UInt64(requests - new.count) {

@@ -67,6 +67,8 @@ struct RowsBeyondLimitTests {
         #expect(run.requests.count == 4)
         #expect(try run.rows().map(\.attempts) == [1, 2, 6, 1])
         #expect(run.reactors.reduce(0) { $0 + $1.machine.snapshot().retries } == 2)
+        // The run itself sent each row once.
+        #expect(run.reactors.allSatisfy { $0.machine.snapshot().ownRetries == 0 })
     }
 
     @Test func `Only requests since a row was reopened count for the limit on attempts`() throws {
@@ -83,6 +85,9 @@ struct RowsBeyondLimitTests {
         let rows = try run.rows()
         #expect(rows.map(\.state) == [.failed, .failed])
         #expect(rows.map(\.attempts) == [10, 5])
+        // 7 requests for 2 rows, each of which an earlier run had sent.
+        #expect(run.reactors.reduce(0) { $0 + $1.machine.snapshot().retries } == 7)
+        #expect(run.reactors.reduce(0) { $0 + $1.machine.snapshot().ownRetries } == 5)
     }
 
     @Test func `Reopened rows beyond the limit keep their verdicts, and are not counted`() throws {

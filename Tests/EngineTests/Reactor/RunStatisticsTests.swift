@@ -16,7 +16,7 @@ import Testing
             \.counts[.accepted], \.counts[.rejected], \.counts[.invalid], \.counts[.skipped],
             \.counts[.failed], \.counts[.unknown], \.refusedByCredential, \.retries, \.requests,
             \.untimedResponses, \.connectionsOpened, \.reconnects, \.goAways, \.failures,
-            \.pushbacks, \.refutedAcceptances,
+            \.pushbacks, \.refutedAcceptances, \.ownRetries,
         ]
         for (place, field) in fields.enumerated() { one[keyPath: field] = factor << UInt64(place) }
         one.shortened = factor << 20
