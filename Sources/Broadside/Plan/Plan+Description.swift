@@ -50,8 +50,7 @@ extension Plan {
             "connections  \(shape.words(options)), at most \(streamsPerConnection) \(room) each"
                 + silenceLine)
         if !options.keepsTokens { lines.append("tokens       not kept in the ledger") }
-        let time = options.sendingTime(
-            of: ahead ?? size.count.map { RowsAhead(listed: $0, options) }, isExact: size.isExact)
+        let time = options.sendingTime(of: ahead ?? RowsAhead(size, options))
         lines.append("rate         \(options.rateDescription)\(time)")
         if let end = endDescription { lines.append("at the end   \(end)") }
         if options.hook != nil {

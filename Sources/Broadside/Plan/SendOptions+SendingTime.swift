@@ -6,29 +6,40 @@ extension SendOptions {
     /// Text about the minimum time that the rate allows for the rows. Empty if the rate is constant
     /// and high enough for the deadline and the expiration, or if there is no limit.
     ///
-    /// - Parameters:
-    ///   - ahead: Rows to send; nil if their number is unknown.
-    ///   - isExact: Whether the list's rows were counted. An estimate is compared with no time.
-    func sendingTime(of ahead: RowsAhead?, isExact: Bool) -> String {
+    /// - Parameter ahead: Rows to send; nil if their number is unknown.
+    func sendingTime(of ahead: RowsAhead?) -> String {
         guard let rate, let ahead, ahead.count > 0 else { return "" }
-        let seconds = rate.seconds(for: ahead.count, after: ahead.sentSeconds).rounded(.down)
+        func seconds(_ requests: UInt64) -> Double {
+            rate.seconds(for: requests, after: ahead.sentSeconds)
+        }
         // The first request does not wait for the rate.
-        let least = rate.seconds(for: ahead.count - 1, after: ahead.sentSeconds)
-        let exceeded = isExact ? limitsExceeded(by: least) : []
-        guard rate.ramp != nil && seconds >= 1 || !exceeded.isEmpty else { return "" }
-        let comparison =
-            exceeded.isEmpty ? "" : ", which is longer than \(exceeded.joined(separator: " and "))"
-        return ": at least \(durationText(exceeded.isEmpty ? seconds : least.rounded(.down))) "
-            + ahead.words + comparison
+        let exceeded = limitsExceeded(
+            by: seconds(max(1, ahead.leastCount) - 1), after: ahead.elapsedSeconds)
+        guard !exceeded.isEmpty else {
+            let all = seconds(ahead.count).rounded(.down)
+            guard rate.ramp != nil, all >= 1 else { return "" }
+            return ": at least \(durationText(all)) \(ahead.words)"
+        }
+        let time = seconds(ahead.count - 1)
+        return ": "
+            + (ahead.isExact
+                ? "at least \(durationText(time.rounded(.down)))"
+                : "about \(durationText(time.rounded()))")
+            + " \(ahead.words), which is longer than "
+            + (ahead.elapsedSeconds > 0 ? "what is left of " : "")
+            + exceeded.joined(separator: " and ")
     }
 
     /// Options whose time from the first start is over before rows that take so long are sent. A
-    /// second is allowed for the rate's bursts.
-    private func limitsExceeded(by seconds: Double) -> [String] {
+    /// second is allowed for the rate's bursts. Other messages name a time that has passed.
+    ///
+    /// - Parameter elapsed: Seconds since the first start.
+    private func limitsExceeded(by seconds: Double, after elapsed: Double) -> [String] {
         var limits: [(option: String, seconds: Double)] = []
         if let deadline { limits.append(("--deadline", Double(deadline) / 1e9)) }
         if case .after(let time)? = expiration { limits.append(("--expiration", Double(time))) }
-        return limits.filter { seconds >= $0.seconds + 1 }.map(\.option)
+        return limits.filter { elapsed < $0.seconds && elapsed + seconds >= $0.seconds + 1 }
+            .map(\.option)
     }
 }
 

@@ -168,7 +168,11 @@ enum DryRun {
         print(
             plan.description(
                 of: list, size: .exact(tally.rows + (settled ?? 0)),
-                ahead: RowsAhead(sendable: tally.sendable, of: tally.rows + (settled ?? 0)),
+                ahead: RowsAhead(
+                    sendable: tally.sendable, of: tally.rows + (settled ?? 0),
+                    elapsedSeconds: earlier.map {
+                        RowsAhead.seconds(since: $0.startedAtMilliseconds, Clock.now())
+                    } ?? 0),
                 alert: alert,
                 waves: waves, for: STDOUT_FILENO))
         tally.print(

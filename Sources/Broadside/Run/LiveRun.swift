@@ -209,10 +209,13 @@ struct LiveRun {
 
     /// Rows that earlier runs left; nil in a first run, or if the list's size is unknown.
     private func ahead(of size: ListSize) -> RowsAhead? {
-        guard session.isResumed, let listed = size.count else { return nil }
+        guard session.isResumed else { return nil }
         return RowsAhead(
-            leftOf: listed, settled: session.kept.settled,
-            sentSeconds: Double(coordinator.ramp?.sentNanoseconds ?? 0) / 1e9, plan.options)
+            leftOf: size, settled: session.kept.settled,
+            sentSeconds: Double(coordinator.ramp?.sentNanoseconds ?? 0) / 1e9,
+            elapsedSeconds: RowsAhead.seconds(
+                since: session.manifest.firstStartedAtMilliseconds, start),
+            plan.options)
     }
 
     /// The watches and times that the main thread checks while a pass waits and sends.
