@@ -312,9 +312,13 @@ public struct Manifest: Codable, Hashable, Sendable {
     }
 
     /// Whether the latest run had a limit, and the list may have rows beyond it.
-    public var mayHaveMoreRows: Bool {
+    public var mayHaveMoreRows: Bool { endsAtLimit ?? true }
+
+    /// Whether the latest run had a limit, and the list has at least that many rows; nil if no run
+    /// has read to this limit or to the list's end.
+    public var endsAtLimit: Bool? {
         guard let rowsLimit else { return false }
-        return rowCount.map { $0 >= rowsLimit } ?? true
+        return rowCount.map { $0 >= rowsLimit }
     }
 
     /// Recorded segment lengths by run, for `LedgerIndex`.

@@ -120,10 +120,14 @@ struct StatusTests {
         let stalled = try RecordingServer("stall")
         let campaign = try Campaign(rows: 300)
         let directory = campaign.directory
-        let process = try Broadside.start(campaign.arguments(to: stalled.endpoint), in: directory)
+        let process = try Broadside.start(
+            campaign.arguments(to: stalled.endpoint, ["--limit", "5000"]), in: directory)
         try process.wait { try !stalled.events().filter { $0.fields != nil }.isEmpty }
         process.send(signal: SIGKILL)
         _ = try process.wait()
+        let killed = try #require(
+            try lines(status(["--json", "ledger"], in: directory))["ledger"])
+        #expect(killed.state == "interrupted" && killed.limited == nil, "\(killed)")
         let server = try RecordingServer()
         let resumed = try campaign.send(to: server.endpoint, ["--resume"])
         #expect(resumed.exitCode == 6, "\(resumed.errors)")

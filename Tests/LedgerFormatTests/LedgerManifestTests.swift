@@ -59,6 +59,7 @@ import Testing
         #expect(manifest.rowCount == expected && manifest.rowsLimit == now)
         let mayHaveMore = now.map { limit in expected.map { $0 >= limit } ?? true } ?? false
         #expect(manifest.mayHaveMoreRows == mayHaveMore)
+        #expect(manifest.endsAtLimit == (now != nil && expected == nil ? nil : mayHaveMore))
     }
 
     /// Cause that the latest run recorded, cause that a later start found, recorded cause after it.

@@ -33,7 +33,8 @@ public struct RunStatus: Sendable {
     private var state = State.unreadable
     private var campaign: String?
     private var name: String?
-    /// Whether `--limit` kept rows of the list from the latest run; nil while it runs.
+    /// Whether the latest run ended at its `--limit`, so that the list may have more rows; nil while
+    /// it runs, and if it is not known.
     private var isLimited: Bool?
     private var labels: [String: String] = [:]
     /// Time of the campaign's first start, milliseconds since 1970; nil if the ledger can't be read.
@@ -156,7 +157,8 @@ public struct RunStatus: Sendable {
             return
         }
         warning = reader.oldCopyWarning
-        isLimited = reader.ledgers.contains { $0.manifest.mayHaveMoreRows }
+        let limits = reader.ledgers.map(\.manifest.endsAtLimit)
+        isLimited = limits.contains(true) ? true : limits.contains(nil) ? nil : false
         let isAborted = reader.ledgers.contains {
             $0.manifest.epochs.last?.stop?.cause?.isAbort == true
         }

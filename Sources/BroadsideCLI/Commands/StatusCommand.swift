@@ -28,6 +28,9 @@ enum StatusCommand: Command {
             error        a file, a disk or the network failed
             unreadable   the ledger can't be read: an error names the cause
 
+            If the last run ended at its --limit, the list may have more rows: (--limit) follows the
+            number of rows, and limited is true in the JSON. It is null if this is not known.
+
             If you may not read a directory below a DIR, it is named and skipped.
 
             Exit codes: 0 done; 2 a DIR has no ledger; 5 a ledger can't be read.
