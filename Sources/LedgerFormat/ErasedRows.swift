@@ -1,4 +1,4 @@
-import BroadsideRows
+public import BroadsideRows
 
 /// Numbers of the rows whose devices `ledger forget` erased before a run settled them. The list
 /// still has the tokens of these rows, because a resume needs the whole list.
@@ -44,8 +44,9 @@ public struct ErasedRows: Sendable, Equatable {
     }
 
     /// Marks the rows of a chunk that no run reserved, so that they are settled without being sent.
-    /// Rows of other shards keep their disposition.
-    func mark(_ chunk: RowChunk) {
+    /// Rows of other shards keep their disposition. Call after all other rules have marked the
+    /// chunk.
+    public func mark(_ chunk: RowChunk) {
         guard !isEmpty else { return }
         let found = rows(in: chunk.start.row..<chunk.end.row)
         guard !found.isEmpty else { return }

@@ -176,10 +176,6 @@ public struct ResumePlan: ~Copyable {
         }
     }
 
-    /// Marks the rows of a chunk whose devices were erased. Call after all other rules have marked
-    /// the chunk.
-    public func markErasedRows(of chunk: RowChunk) { index.erasedRows.mark(chunk) }
-
     /// Whether a run is one of the process's earlier runs that reopened states.
     private func isSinceReopening(_ run: UInt32) -> Bool {
         reopenedSince.map { run >= $0 } ?? false

@@ -97,7 +97,8 @@ struct UnsettledErasure {
             index: index, lostRows: .resend,
             reopens: manifest.identity.keepsTokens ? [] : [.failed, .unknown])
         var cursor = try RowCursor(
-            list, ListSelection(rows: index.rows), left: plan, endsOnSignals: true)
+            list, ListSelection(rows: index.rows, erased: index.erasedRows), left: plan,
+            endsOnSignals: true)
         var digits = TokenDigits()
         var found: [(row: UInt64, fingerprint: UInt64)] = []
         while let row = try cursor.next() {

@@ -95,7 +95,8 @@ package struct DueRows: Sendable {
     /// Marks the rows of a chunk that the pass does not send.
     func mark(_ chunk: RowChunk) throws(BroadsideError) {
         let first = chunk.start.row
-        let numbers = try zones.numbers(of: first..<(first + UInt64(chunk.rowCount)))
+        // A row in doubt of an erased device was not sent either, if its zone is unknown or skipped.
+        let numbers = try zones.numbersWithErased(of: first..<(first + UInt64(chunk.rowCount)))
         guard
             numbers.contains(where: { $0 == RowZones.unknown || action($0) != .send })
         else { return }

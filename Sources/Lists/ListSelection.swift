@@ -1,4 +1,4 @@
-import BroadsideLedgerFormat
+package import BroadsideLedgerFormat
 package import BroadsideRows
 import BroadsideSupport
 
@@ -11,14 +11,18 @@ package struct ListSelection: Sendable {
     package var skips: ExclusionIndex?
     /// Rows whose time has come; nil if all rows are due.
     package var due: DueRows?
+    /// Rows whose devices were erased before a run settled them; nil if there are none.
+    package var erased: ErasedRows?
 
     /// Creates a selection, by default of all rows.
     package init(
-        rows: CampaignRows = CampaignRows(), skips: ExclusionIndex? = nil, due: DueRows? = nil
+        rows: CampaignRows = CampaignRows(), skips: ExclusionIndex? = nil, due: DueRows? = nil,
+        erased: ErasedRows? = nil
     ) {
         self.rows = rows
         self.skips = skips
         self.due = due
+        self.erased = erased
     }
 
     /// Marks the rows of a chunk that the run does not send.
@@ -26,6 +30,7 @@ package struct ListSelection: Sendable {
         if rows.selection.divisor > 1, chunk.dispositions == nil { markShard(chunk) }
         try skips?.mark(chunk)
         try due?.mark(chunk)
+        erased?.mark(chunk)
     }
 
     /// Whether the run sends or settles a row of a marked chunk.

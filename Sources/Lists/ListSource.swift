@@ -47,27 +47,24 @@ internal import Synchronization
     ) throws(BroadsideError) {
         try self.init(
             list: list, pool: ChunkPool(limit: ChunkPool.oneReader), plan: nil,
-            rows: selection.rows, skips: selection.skips, due: selection.due)
+            selection: selection)
     }
 
     /// Creates a source for a run's reactors.
     ///
     /// - Parameters:
-    ///   - plan: Work that earlier runs left; nil for all of `rows`.
-    ///   - rows: Rows that are handed out for sending.
-    ///   - skips: Rows that are settled without being sent.
-    ///   - due: Rows whose time has come; nil if all rows are due.
+    ///   - plan: Work that earlier runs left; nil for all rows of the selection.
+    ///   - selection: Rows that are handed out, and those among them that are not sent.
     ///   - canary: Gate that withholds all rows except the canary's until it decides; nil for none.
     ///   - isHashed: Whether the hash of the whole list is needed at its end.
     package init(
-        list: TokenList, pool: ChunkPool, plan: consuming ResumePlan?, rows: CampaignRows,
-        skips: ExclusionIndex?, due: DueRows? = nil, canary: CanaryGate? = nil,
-        isHashed: Bool = false
+        list: TokenList, pool: ChunkPool, plan: consuming ResumePlan?, selection: ListSelection,
+        canary: CanaryGate? = nil, isHashed: Bool = false
     ) throws(BroadsideError) {
         self.list = list
         self.pool = pool
-        selection = ListSelection(rows: rows, skips: skips, due: due)
-        cursor = ListCursor(list, pool: pool, rows: rows, isHashed: isHashed)
+        self.selection = selection
+        cursor = ListCursor(list, pool: pool, rows: selection.rows, isHashed: isHashed)
         self.canary = canary.map { CanaryRows(gate: $0, rowsLeft: $0.rowsWanted) }
         self.plan = plan
     }
@@ -132,7 +129,7 @@ internal import Synchronization
                     work = nil
                     break
                 }
-                try mark(chunk)
+                try selection.mark(chunk)
                 passedOver += 1
                 if selection.hasWork(chunk) || passedOver > Self.passedOverLimit { return chunk }
                 pool.giveBack(chunk)
@@ -140,7 +137,7 @@ internal import Synchronization
                 work = nil
                 guard try hasWork(again) else { break }
                 let chunk = try read(again)
-                try mark(chunk)
+                try selection.mark(chunk)
                 passedOver += 1
                 if selection.hasWork(chunk) || passedOver > Self.passedOverLimit {
                     plan?.keepVerdicts(of: chunk)
@@ -150,12 +147,6 @@ internal import Synchronization
             }
         }
         return nil
-    }
-
-    /// Marks the rows of a chunk that the run does not send.
-    private func mark(_ chunk: RowChunk) throws(BroadsideError) {
-        try selection.mark(chunk)
-        plan?.markErasedRows(of: chunk)
     }
 
     /// Maximum number of consecutive chunks that are read without handing out any of them.
@@ -182,7 +173,7 @@ internal import Synchronization
             rows.gate.exhausted(isListOver: rows.rowsLeft > 0)
             return nil
         }
-        try mark(chunk)
+        try selection.mark(chunk)
         plan?.keepVerdicts(of: chunk)
         let passedOver = chunk.dispositions?.count { $0.isPassedOver }
         rows.gate.handedOut(chunk.rowCount - (passedOver ?? 0))

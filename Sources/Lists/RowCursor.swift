@@ -39,7 +39,7 @@ package struct RowCursor: ~Copyable {
     ) throws(BroadsideError) {
         source = try ListSource(
             list: list, pool: ChunkPool(limit: ChunkPool.oneReader), plan: left,
-            rows: selection.rows, skips: selection.skips, due: selection.due)
+            selection: selection)
         reader = RowReader(layout: layout ?? list.layout)
         self.rowsAtOnce = rowsAtOnce
         self.endsOnSignals = endsOnSignals

@@ -16,6 +16,8 @@ package final class RowZones: @unchecked Sendable {
         package let name: String
         /// Number of rows that name this zone and can be sent.
         package fileprivate(set) var rows: UInt64 = 0
+        /// Number of rows that name this zone and are not sent, because their devices were erased.
+        package fileprivate(set) var erasedRows: UInt64 = 0
     }
 
     /// Rule by which rows name their time zones.
@@ -44,6 +46,8 @@ package final class RowZones: @unchecked Sendable {
     package static let firstZone: UInt16 = 2
     /// Maximum number of zones; the IANA database has 600 names.
     package static let zonesLimit = 4_096
+    /// Bit that a row of an erased device has in the file, in addition to its zone number.
+    private static let erasedBit: UInt16 = 1 << 15
     /// Number of rows whose zones are written to the file at a time.
     private static let windowCount = 1 << 16
 
@@ -103,7 +107,10 @@ package final class RowZones: @unchecked Sendable {
             assert(
                 row.number == firstRow + count + UInt64(window.count), "each row has its number")
             var number = Self.settled
-            if survey.take(row, of: rows.reader) > 0, rows.disposition.isSent {
+            let hasText = survey.take(row, of: rows.reader) > 0
+            if hasText, case .erased = rows.disposition {
+                number = numbers.number(of: rows.reader, isErased: true) | Self.erasedBit
+            } else if hasText, rows.disposition.isSent {
                 number = numbers.number(of: rows.reader)
                 if number == Self.unknown {
                     unknownRows += 1
@@ -161,9 +168,24 @@ package final class RowZones: @unchecked Sendable {
         window.removeAll(keepingCapacity: true)
     }
 
-    /// Returns the zone numbers of a range of rows. Rows after the last row that was read are
-    /// omitted.
+    /// Returns the zone numbers of a range of rows, `settled` for rows of erased devices. Rows after
+    /// the last row that was read are omitted.
     package func numbers(of rows: Range<UInt64>) throws(BroadsideError) -> [UInt16] {
+        var numbers = try read(rows)
+        for index in numbers.indices where numbers[index] & Self.erasedBit != 0 {
+            numbers[index] = Self.settled
+        }
+        return numbers
+    }
+
+    /// Like `numbers`, with the zones of rows of erased devices.
+    func numbersWithErased(of rows: Range<UInt64>) throws(BroadsideError) -> [UInt16] {
+        var numbers = try read(rows)
+        for index in numbers.indices { numbers[index] &= ~Self.erasedBit }
+        return numbers
+    }
+
+    private func read(_ rows: Range<UInt64>) throws(BroadsideError) -> [UInt16] {
         let end = min(rows.upperBound, endRow)
         guard rows.lowerBound >= firstRow, rows.lowerBound < end else { return [] }
         var numbers = [UInt16](repeating: 0, count: Int(end - rows.lowerBound))
@@ -228,10 +250,14 @@ package struct ZoneNumbers: ~Copyable {
     }
 
     /// Returns the number of the latest row's zone, and counts the row.
-    mutating func number(of reader: borrowing RowReader) -> UInt16 {
+    ///
+    /// - Parameter isErased: Whether the row's device was erased.
+    mutating func number(of reader: borrowing RowReader, isErased: Bool = false) -> UInt16 {
         hasRow = true
         let number = find(reader)
-        if number >= RowZones.firstZone { zones[Int(number - RowZones.firstZone)].rows += 1 }
+        guard number >= RowZones.firstZone else { return number }
+        let zone = Int(number - RowZones.firstZone)
+        if isErased { zones[zone].erasedRows += 1 } else { zones[zone].rows += 1 }
         return number
     }
 

@@ -42,7 +42,8 @@ extension Simulation {
             let source = try ListSource(
                 list: TokenList(lines: list.bytes, layout: plan.list.layout),
                 pool: pool, plan: resumePlan,
-                rows: CampaignRows(limit: limit), skips: try plan.skips(), due: due,
+                selection: ListSelection(
+                    rows: CampaignRows(limit: limit), skips: try plan.skips(), due: due),
                 canary: coordinator.canary)
             let process = SimulatedProcess(
                 epoch: epoch, faults: faults, coordinator: coordinator, reopens: reopens,

@@ -61,8 +61,7 @@ import Testing
     ) throws -> [RowDisposition] {
         let pool = ChunkPool(limit: 3)
         let source = try ListSource(
-            list: list, pool: pool, plan: nil, rows: CampaignRows(),
-            skips: skips)
+            list: list, pool: pool, plan: nil, selection: ListSelection(skips: skips))
         var found: [RowDisposition] = []
         while let chunk = try source.next(rowLimit: rowLimit) {
             found +=

@@ -12,7 +12,7 @@ import Testing
         let text = (0..<rows).map { _ in String(repeating: "ab", count: 32) + "\n" }.joined()
         return try ListSource(
             list: TokenList(lines: Array(text.utf8)), pool: pool, plan: nil,
-            rows: CampaignRows(limit: limit), skips: nil,
+            selection: ListSelection(rows: CampaignRows(limit: limit)),
             canary: gate)
     }
 

@@ -78,7 +78,7 @@ import Testing
         let list = try open(text)
         let pool = ChunkPool(limit: 3)
         let source = try ListSource(
-            list: list, pool: pool, plan: nil, rows: CampaignRows(), skips: nil)
+            list: list, pool: pool, plan: nil, selection: ListSelection())
         var reader = ListPartReader(list: list)
         var part = ListRows()
         var found: [String] = []
@@ -121,7 +121,7 @@ import Testing
         let list = try open(text + "\n" + many + "\"x\n\",\n\n\"y\nz\",\(rest)")
         let pool = ChunkPool(limit: 3)
         let source = try ListSource(
-            list: list, pool: pool, plan: nil, rows: CampaignRows(), skips: nil)
+            list: list, pool: pool, plan: nil, selection: ListSelection())
         var rows = 0
         let error = #expect(throws: BroadsideError.self) {
             while let chunk = try source.next(rowLimit: rowLimit) {
@@ -157,7 +157,7 @@ import Testing
         let list = try open("name,token,n\r" + rows.joined(separator: "\r") + "\r")
         let pool = ChunkPool(limit: 3)
         let source = try ListSource(
-            list: list, pool: pool, plan: nil, rows: CampaignRows(), skips: nil)
+            list: list, pool: pool, plan: nil, selection: ListSelection())
         var reader = ListPartReader(list: list)
         var part = ListRows()
         var found: [String] = []
@@ -181,7 +181,7 @@ import Testing
             let list = try open(text, name: "list.txt")
             let pool = ChunkPool(limit: 3)
             let source = try ListSource(
-                list: list, pool: pool, plan: nil, rows: CampaignRows(), skips: nil)
+                list: list, pool: pool, plan: nil, selection: ListSelection())
             var (rows, last) = (0, UInt64(0))
             while let chunk = try source.next(rowLimit: .max) {
                 rows += chunk.rowCount

@@ -160,6 +160,39 @@ import Testing
         #expect(try left(.resend, [.failed]) == [1, 2, 1])
     }
 
+    @Test func `Rows of erased devices belong to no zone, and none of them is left to be sent`()
+        throws
+    {
+        let list = try list(["Zone/A", "Zone/A", "Zone/B", "Zone/B", "unknown", "Zone/C"])
+        var index = try index()
+        index.erasedRows = ErasedRows([0, 2, 4, 5])
+        let found = try zones(list, ListSelection(erased: index.erasedRows))
+        #expect(found.zones.map(\.rows) == [1, 1, 0] && found.usedNames == ["Zone/A", "Zone/B"])
+        #expect(found.zones.map(\.erasedRows) == [1, 1, 1] && found.unknownRows == 0)
+        #expect(try found.numbers(of: 0..<6) == [0, 2, 0, 3, 0, 0])
+        // Row 3 has failed.
+        let left = ResumePlan(index: index, lostRows: .resend, reopens: .failed)
+        #expect(try found.rowCounts(left) == [0, 1, 0])
+    }
+
+    @Test func `A row of an erased device is settled in the first pass, and never sent`() throws {
+        let list = try list(["Zone/A", "Zone/A", "Zone/B", "unknown"])
+        var selection = ListSelection(erased: ErasedRows([1, 2, 3]))
+        let found = try zones(list, selection)
+        selection.due = DueRows(found) { $0 == 0 ? .skip : .wait }
+        let source = try ListSource(list: list, pool: pool, plan: nil, selection: selection)
+        let chunk = try #require(try source.next(rowLimit: .max))
+        let unsent = RowDisposition.erased(mayHaveBeenSent: false)
+        #expect(chunk.dispositions == [.skipped(.late), unsent, unsent, unsent])
+        // Of the rows in doubt, an earlier run can have sent only the one that was not late.
+        let inDoubt = RowDisposition.erased(mayHaveBeenSent: true)
+        chunk.dispositions = [.settled, inDoubt, inDoubt, inDoubt]
+        selection.due = DueRows(found) { $0 == 0 ? .skip : .send }
+        try selection.mark(chunk)
+        #expect(chunk.dispositions == [.settled, unsent, inDoubt, unsent])
+        pool.giveBack(chunk)
+    }
+
     /// Passes over a list in which each zone is due once hand out each row once.
     @Test(arguments: [1, 7, 100, 5_000])
     func `Passes hand out each row once, when its zone is due`(rowLimit: Int) throws {
@@ -175,7 +208,7 @@ import Testing
         for pass in found.zones.indices {
             let due = DueRows(found) { $0 == pass ? .send : .wait }
             let source = try ListSource(
-                list: list, pool: pool, plan: nil, rows: CampaignRows(), skips: nil, due: due)
+                list: list, pool: pool, plan: nil, selection: ListSelection(due: due))
             while let chunk = try source.next(rowLimit: rowLimit) {
                 let dispositions =
                     chunk.dispositions ?? Array(repeating: .send, count: chunk.rowCount)
@@ -215,11 +248,11 @@ import Testing
         }
         let gate = CanaryGate(rows: 10, maximumRefusedPercent: 20)
         let withCanary = try ListSource(
-            list: list, pool: pool, plan: nil, rows: CampaignRows(), skips: nil, due: due,
+            list: list, pool: pool, plan: nil, selection: ListSelection(due: due),
             canary: gate)
         #expect(try sent(withCanary).reduce(0, +) == 10)
         let source = try ListSource(
-            list: list, pool: pool, plan: nil, rows: CampaignRows(), skips: nil, due: due)
+            list: list, pool: pool, plan: nil, selection: ListSelection(due: due))
         #expect(try sent(source) == [25, 25, 10])
     }
 
@@ -228,7 +261,7 @@ import Testing
         let list = try list(["Zone/A", "Zone/B", "Zone/A", "Zone/B"])
         let due = DueRows(try zones(list)) { $0 == 0 ? .skip : .wait }
         let source = try ListSource(
-            list: list, pool: pool, plan: nil, rows: CampaignRows(), skips: nil, due: due)
+            list: list, pool: pool, plan: nil, selection: ListSelection(due: due))
         let chunk = try #require(try source.next(rowLimit: .max))
         #expect(chunk.dispositions == [.skipped(.late), .notDue, .skipped(.late), .notDue])
         chunk.dispositions = [.settled, .sendAgain, .sendAgain, .becomesUnknown]
@@ -245,7 +278,7 @@ import Testing
         let list = try list(["nowhere", "nowhere", "nowhere", "nowhere", "Zone/A"])
         let due = DueRows(try zones(list)) { _ in .send }
         let source = try ListSource(
-            list: list, pool: pool, plan: nil, rows: CampaignRows(), skips: nil, due: due)
+            list: list, pool: pool, plan: nil, selection: ListSelection(due: due))
         let chunk = try #require(try source.next(rowLimit: .max))
         chunk.dispositions = [.send, .sendAgain, .becomesUnknown, .settled, .sendAgain]
         try ListSelection(due: due).mark(chunk)

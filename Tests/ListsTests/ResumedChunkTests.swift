@@ -12,8 +12,8 @@ import Testing
     private func source() throws -> ListSource {
         let text = String(repeating: String(repeating: "ab", count: 32) + "\n", count: 4)
         return try ListSource(
-            list: TokenList(lines: Array(text.utf8)), pool: pool, plan: nil, rows: CampaignRows(),
-            skips: nil)
+            list: TokenList(lines: Array(text.utf8)), pool: pool, plan: nil,
+            selection: ListSelection())
     }
 
     /// The chunk that a resume reads again of four rows, with what is known of each.

@@ -11,11 +11,11 @@ import Testing
         let text = String(repeating: String(repeating: "ab", count: 32) + "\n", count: Int(rows))
         return try ListSource(
             list: TokenList(lines: Array(text.utf8)), pool: ChunkPool(limit: 3), plan: nil,
-            rows: CampaignRows(
-                part: ListExtent(
-                    firstRow: first, byteOffset: 0, firstLine: first + 1, endRow: nil,
-                    endByteOffset: nil)),
-            skips: nil)
+            selection: ListSelection(
+                rows: CampaignRows(
+                    part: ListExtent(
+                        firstRow: first, byteOffset: 0, firstLine: first + 1, endRow: nil,
+                        endByteOffset: nil))))
     }
 
     @Test(arguments: [2, 3, 4])

@@ -58,8 +58,10 @@ package struct WavePlan: Sendable {
         self.schedule = schedule
         instants = rules.map { schedule.instant(in: $0) }
         (left, start) = (zones.zones.map(\.rows), schedule.startedAt)
-        waves = Self.waves(zones, rules, instants, rows: left, from: start)
-        coming = waves
+        // An erasure changes neither the number nor the order of the campaign's waves.
+        waves = Self.waves(
+            zones, rules, instants, rows: zones.zones.map { $0.rows + $0.erasedRows }, from: start)
+        coming = Self.waves(zones, rules, instants, rows: left, from: start)
     }
 
     /// Plans the waves of a run that continues the campaign now.

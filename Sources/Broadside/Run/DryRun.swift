@@ -105,7 +105,8 @@ enum DryRun {
             try LedgerSession.checkBeforehand(
                 ledger, plan, list: list, skips: run.skips, rows: run.rows)
         }
-        let selection = try run.rows.selection()
+        var selection = try run.rows.selection()
+        selection.erased = earlier?.erased
         var waves: WavePlan?
         if let earlier {
             waves = try WavePlan(

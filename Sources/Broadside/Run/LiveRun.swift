@@ -114,10 +114,11 @@ struct LiveRun {
                     "control      \(call) status|rate N|pause|resume|stop", indent: 13,
                     for: STDERR_FILENO))
         }
+        var selection = session.selection
+        selection.due = due
         let source = try ListSource(
-            list: list, pool: pool, plan: session.resumePlan(), rows: session.manifest.rows,
-            skips: session.skips, due: due, canary: coordinator.canary,
-            isHashed: session.manifest.listHash == nil)
+            list: list, pool: pool, plan: session.resumePlan(), selection: selection,
+            canary: coordinator.canary, isHashed: session.manifest.listHash == nil)
         // From here on only the list thread accesses the list.
         try services.start(list: source)
         // If a resume begins after the deadline, nothing may be sent before the watch first checks

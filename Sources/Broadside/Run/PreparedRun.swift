@@ -27,7 +27,7 @@ struct PreparedRun {
             (size, alert, waves) = (nil, nil, nil)
             return
         }
-        let selection = ListSelection(rows: session.manifest.rows, skips: session.skips)
+        let selection = session.selection
         do throws(BroadsideError) {
             // Nothing was sent, so the list can still be refused.
             if !session.isResumed || session.earlier.reservedRowCount == 0 {

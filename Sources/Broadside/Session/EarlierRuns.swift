@@ -40,6 +40,9 @@ struct EarlierRuns {
         try RowsElsewhere.warn(index, manifest, directory, plan.options)
     }
 
+    /// Rows whose devices were erased before a run settled them.
+    var erased: ErasedRows { index.erasedRows }
+
     /// Work that remains for the next run.
     func rowsLeft() -> ResumePlan {
         ResumePlan(index: index, lostRows: plan.options.onLost, reopens: plan.options.retry)

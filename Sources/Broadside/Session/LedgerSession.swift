@@ -342,6 +342,11 @@ final class LedgerSession {
         return identity
     }
 
+    /// Rows of the list that this run covers.
+    var selection: ListSelection {
+        ListSelection(rows: manifest.rows, skips: skips, erased: index?.erasedRows)
+    }
+
     /// Description of the work that earlier runs left; nil if this is the first run.
     func resumePlan() -> ResumePlan? {
         guard let index else { return nil }

@@ -1,5 +1,6 @@
 import BroadsideLedgerFormat
 import BroadsideLedgers
+import BroadsideObservability
 import BroadsidePolicy
 import BroadsideSupport
 import BroadsideTestSupport
@@ -83,5 +84,36 @@ import Testing
         #expect(error.exitCode == 2)
         #expect(error.message.contains("Mars/Base, which this system lacks"), "\(error.message)")
         #expect(manifest() == before)
+    }
+
+    @Test func `A resume waits for no wave in which all rows are of erased devices`() throws {
+        let campaign = try Campaign(rows: 1)
+        var options = try Self.options(campaign, zones: ["Asia/Tokyo", "America/New_York"])
+        options.delivery.date = CalendarDate("2099-06-01")
+        let run = try CheckedRun(options, spooling: nil)
+        do {
+            let first = try PreparedRun(run, directory: Self.open(campaign))
+            #expect(first.waves?.waves.count == 2)
+        }
+        let now = Clock.now().wallMilliseconds
+        /// Erases the devices of rows. Returns the waves of a resume, and whether it waits.
+        func resume(erasing rows: [UInt64]) throws -> (waves: WavePlan, waits: Bool) {
+            let directory = try Self.open(campaign)
+            var manifest = try directory.readManifest()
+            manifest.record(erasedRows: rows)
+            try directory.save(manifest)
+            let prepared = try PreparedRun(run, directory: directory)
+            let waves = try #require(prepared.waves)
+            let passes = RunPasses(
+                waves, hook: nil, isDueLeft: prepared.session.mayHaveDueRows(waves),
+                isRowLeft: prepared.session.mayHaveRows, now: now)
+            return (waves, passes.dueAt > now)
+        }
+        let (one, waitsForOne) = try resume(erasing: [0])
+        #expect(one.coming.map(\.rows) == [1] && one.earlier.isEmpty && waitsForOne)
+        #expect(one.waves.count == 2, "an erasure changes no wave's number in the report")
+        let (none, waitsForNone) = try resume(erasing: [1])
+        #expect(none.coming.isEmpty && none.earlier.isEmpty && !waitsForNone)
+        #expect(none.next(after: now) == nil)
     }
 }

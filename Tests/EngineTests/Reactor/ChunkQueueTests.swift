@@ -11,7 +11,7 @@ import Testing
         let pool = ChunkPool(reactors: 1)
         let source = try ListSource(
             list: TokenList(lines: Array(text.utf8)), pool: pool, plan: nil,
-            rows: CampaignRows(selection: selection, limit: nil), skips: nil)
+            selection: ListSelection(rows: CampaignRows(selection: selection, limit: nil)))
         var queue = ChunkQueue(pool: pool, layout: .lines)
         for _ in 0..<chunks {
             queue.willRequest()

@@ -108,7 +108,7 @@ final class ScriptedRun {
         let text = text ?? (0..<rows).map { Self.token($0) + "\n" }.joined()
         source = try ListSource(
             list: TokenList(lines: Array(text.utf8)), pool: pool, plan: nil,
-            rows: CampaignRows(selection: selection, limit: nil), skips: nil)
+            selection: ListSelection(rows: CampaignRows(selection: selection, limit: nil)))
         for reactor in 0..<reactors {
             self.reactors.append(
                 Reactor(

@@ -1,0 +1,44 @@
+import BroadsideTestSupport
+import Foundation
+import Testing
+
+/// Resumes of campaigns with unsettled rows whose devices `ledger forget` erased.
+@Suite(.timeLimit(.minutes(60)))
+struct ErasedRowTests {
+    private let server: LocalAPNs
+    private let campaign: Campaign
+
+    init() throws {
+        server = try LocalAPNs()
+        campaign = try Campaign(rows: 9)
+    }
+
+    private func forget(_ rows: [Int]) throws {
+        let devices = try campaign.directory.write(
+            rows.map { campaign.tokens.token($0) + "\n" }.joined(), to: "erase.txt")
+        let finished = try campaign.ledger("forget", ["--tokens", devices])
+        #expect(finished.exitCode == 0, "\(finished.errors)")
+    }
+
+    @Test func `A resume that waits only for rows of erased devices settles them at once`() throws {
+        let list = try campaign.directory.write(
+            "token,tz\n"
+                + (0..<9).map { "\(campaign.tokens.token($0)),\(TwoWaves.zone($0))\n" }.joined(),
+            to: "list.csv")
+        let options = ["--tokens", list] + TwoWaves().options
+        let sending = try Broadside.start(
+            campaign.arguments(to: server.endpoint, options), in: campaign.directory)
+        try TwoWaves.wait(sending, of: campaign)
+        sending.send(signal: SIGTERM)
+        #expect(try sending.wait().exitCode == 3)
+        let later = (0..<9).filter(TwoWaves.isLater)
+        try forget(later)
+        let rest = try campaign.send(to: server.endpoint, options + ["--resume"])
+        #expect(rest.exitCode == 0, "\(rest.errors)")
+        let rows = try campaign.export()
+        for row in 0..<9 {
+            #expect(rows[row].state == (later.contains(row) ? "skipped" : "accepted"), "\(row)")
+        }
+        #expect(try server.finish().count == 6)
+    }
+}
