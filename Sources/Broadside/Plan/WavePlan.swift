@@ -20,6 +20,8 @@ package struct WavePlan: Sendable {
     package let waves: [Wave]
     /// Number of rows of each zone that are left to be sent.
     private var left: [UInt64]
+    /// Whether `zones` also has rows that earlier runs settled.
+    private var hasSettledRows = false
     /// Rows that are due at this time are sent at once: the first start or the start of a resume,
     /// or the time at which quiet hours interrupted the run.
     private var start: UInt64
@@ -66,10 +68,11 @@ package struct WavePlan: Sendable {
 
     /// Plans the waves of a run that continues the campaign now.
     ///
-    /// - Parameter left: Number of rows of each zone that are left; nil: all rows of `zones`.
+    /// - Parameter left: Number of rows of each zone that are left; nil: all rows of `zones`, which
+    ///   has no rows that earlier runs settled.
     mutating func resume(at now: UInt64, left: [UInt64]? = nil) {
         assert(left?.count ?? zones.zones.count == zones.zones.count, "each zone has its rows")
-        if let left { self.left = left }
+        if let left { (self.left, hasSettledRows) = (left, true) }
         start = now
         plan(at: now)
     }
@@ -135,9 +138,9 @@ package struct WavePlan: Sendable {
             + " in \(printable(zones.zones[zone].name))"
     }
 
-    /// Number of rows that are not sent because their time had passed at the first start.
+    /// Number of rows that are left, and not sent because their time had passed at the first start.
     package var missedRows: UInt64 {
-        zip(zones.zones, instants).reduce(0) { $0 + ($1.1 == .missed ? $1.0.rows : 0) }
+        zip(left, instants).reduce(0) { $0 + ($1.1 == .missed ? $1.0 : 0) }
     }
 
     /// Earliest time at which the rows of a zone may be sent, at least `now`; nil if they are not
@@ -220,21 +223,10 @@ package struct WavePlan: Sendable {
             let isLate = waves.first.map { $0.isAtOnce && $0.hasZones(of: first) } ?? false
             lines[0] += ": \(time.text) has passed there\(isLate ? " (--late)" : "")"
         }
-        if zones.unnamedRows > 0 {
-            lines.append(
-                "             by --zone-default: \(grouped(zones.unnamedRows)) of these rows have no zone"
-            )
-        }
-        if let misnamedText { lines.append("             by --zone-default: \(misnamedText)") }
+        // It is not known how many of the rows without a known zone are left.
+        if !hasSettledRows { lines += unnamedLines }
         if missedRows > 0 {
             lines.append("             too late: \(grouped(missedRows)) rows are skipped")
-        }
-        if zones.unknownRows > 0, let first = zones.firstUnknown {
-            let rows =
-                zones.unknownRows == 1 ? "1 row names" : "\(grouped(zones.unknownRows)) rows name"
-            lines.append(
-                "             no zone: \(rows) an unknown zone, the first on line \(first.line) "
-                    + "('\(first.text)')")
         }
         let unsent = rows(dueFrom: end(deadline))
         if unsent > 0 {
@@ -246,6 +238,25 @@ package struct WavePlan: Sendable {
             lines.append(
                 "             \(grouped(expired)) rows are due after --expiration: APNs tries to "
                     + "deliver each only once, and does not store it")
+        }
+        return lines
+    }
+
+    /// Lines of the plan about rows without a known zone.
+    private var unnamedLines: [String] {
+        var lines: [String] = []
+        if zones.unnamedRows > 0 {
+            lines.append(
+                "             by --zone-default: \(grouped(zones.unnamedRows)) of these rows have no zone"
+            )
+        }
+        if let misnamedText { lines.append("             by --zone-default: \(misnamedText)") }
+        if zones.unknownRows > 0, let first = zones.firstUnknown {
+            let rows =
+                zones.unknownRows == 1 ? "1 row names" : "\(grouped(zones.unknownRows)) rows name"
+            lines.append(
+                "             no zone: \(rows) an unknown zone, the first on line \(first.line) "
+                    + "('\(first.text)')")
         }
         return lines
     }

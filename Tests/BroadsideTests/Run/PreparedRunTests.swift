@@ -86,6 +86,20 @@ import Testing
         #expect(manifest() == before)
     }
 
+    @Test func `The plan of a resume has no counts that include rows of earlier runs`() throws {
+        let campaign = try Campaign(rows: 1)
+        var options = try Self.options(campaign, zones: ["", "Asia/Tokyo"])
+        options.delivery.date = CalendarDate("2099-06-01")
+        let run = try CheckedRun(options, spooling: nil)
+        func lines() throws -> [String] {
+            let prepared = try PreparedRun(run, directory: Self.open(campaign))
+            return try #require(prepared.waves).planLines(deadline: nil)
+        }
+        let first = try lines()
+        #expect(first.count == 3 && first.last?.contains("1 of these rows have no zone") == true)
+        #expect(try lines() == Array(first.dropLast()))
+    }
+
     @Test func `A resume waits for no wave in which all rows are of erased devices`() throws {
         let campaign = try Campaign(rows: 1)
         var options = try Self.options(campaign, zones: ["Asia/Tokyo", "America/New_York"])
