@@ -41,4 +41,17 @@ struct ErasedRowTests {
         }
         #expect(try server.finish().count == 6)
     }
+
+    @Test func `A dry run of a resume counts rows of erased devices as skipped`() throws {
+        let first = try campaign.send(to: server.endpoint, ["--limit", "4"])
+        #expect(first.exitCode == 0, "\(first.errors)")
+        try forget([1, 5, 6])
+        let planned = try campaign.send(to: server.endpoint, ["--resume", "--dry-run"])
+        #expect(planned.exitCode == 0, "\(planned.errors)")
+        let lines = [
+            "to send      3\n", "settled      4 by earlier runs", "skipped      2: Suppressed 2\n",
+            "invalid      0\n",
+        ]
+        for line in lines { #expect(planned.output.contains(line), "\(planned.output)") }
+    }
 }

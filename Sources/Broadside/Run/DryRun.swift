@@ -85,8 +85,12 @@ enum DryRun {
                     "unknown      \(grouped(doubtful)): an earlier run sent them and got no response "
                         + "(--on-lost)")
             }
-            if !possibleSkips.isEmpty {
-                let counts = possibleSkips.map { "\($0.reason.text) \(grouped(skipped[$0] ?? 0))" }
+            // Rows of erased devices are skipped as suppressed, also without a suppression list.
+            let skips = SkipReason.allCases.filter {
+                possibleSkips.contains($0) || skipped[$0] != nil
+            }
+            if !skips.isEmpty {
+                let counts = skips.map { "\($0.reason.text) \(grouped(skipped[$0] ?? 0))" }
                 Swift.print(
                     "skipped      \(grouped(skippedCount)): \(counts.joined(separator: ", "))")
             }
