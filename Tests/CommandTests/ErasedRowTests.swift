@@ -42,6 +42,21 @@ struct ErasedRowTests {
         #expect(try server.finish().count == 6)
     }
 
+    @Test func `A resume does not advise to retry the rows of erased devices`() throws {
+        let slow = try LocalAPNs(["--latency", "10m"])
+        let sending = try Broadside.start(
+            campaign.arguments(to: slow.endpoint), in: campaign.directory)
+        try sending.wait { (try? campaign.statistics().in_doubt) ?? 0 > 0 }
+        sending.send(signal: SIGKILL)
+        #expect(try sending.wait().exitCode == -SIGKILL)
+        try forget(Array(0..<9))
+        let rest = try campaign.send(to: server.endpoint, ["--resume"])
+        #expect(rest.exitCode == 6, "\(rest.errors)")
+        #expect(rest.errors.contains("--retry does not send again: "), "\(rest.errors)")
+        #expect(!rest.errors.contains("sends them again"), "\(rest.errors)")
+        #expect(try server.finish().isEmpty)
+    }
+
     @Test func `A dry run of a resume counts rows of erased devices as skipped`() throws {
         let first = try campaign.send(to: server.endpoint, ["--limit", "4"])
         #expect(first.exitCode == 0, "\(first.errors)")

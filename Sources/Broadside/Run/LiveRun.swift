@@ -409,7 +409,6 @@ struct LiveRun {
         summary.take(
             session.kept + statistics.counts,
             rows: session.rowCount(with: session.earlier, upTo: endRow))
-        // This run settles only rows that it may send, so it adds none.
         summary.unsendable = session.earlier.unsendable
         try takeOpenRows(&summary, stop: stop, endRow: endRow)
         summary.connections = coordinator.connectionTarget?.total ?? plan.shape.connections
@@ -465,9 +464,9 @@ struct LiveRun {
         FinalWrites(session, coordinator, passes.requests, trace: outlets.trace, signals)
     }
 
-    /// Reads the ledger if rows remain. Only the ledger shows which rows are in doubt, and which
-    /// rows this run should have reopened but did not. After a second signal, a campaign's first
-    /// run does not read the ledger.
+    /// Reads the ledger if rows remain, or if rows in doubt became unknown. Only the ledger shows
+    /// which rows are in doubt, which were not reopened, and which `--retry` does not send. After a
+    /// second signal, a campaign's first run does not read the ledger.
     private func takeOpenRows(
         _ summary: inout Summary, stop: StopCause?, endRow: UInt64?
     ) throws(BroadsideError) {
@@ -476,7 +475,12 @@ struct LiveRun {
         case .superseded: recorded = try? session.count(ofOwnRuns: true)
         // The ledger lacks the latest counts of this process.
         case .ledgerFailed: recorded = try? session.count()
-        case _ where summary.remaining == 0: return
+        case _ where summary.remaining == 0:
+            guard session.earlier.count(.inDoubt) > 0, summary.unknown > 0,
+                !coordinator.isStoppingAtOnce, let recorded = try? session.count()
+            else { return }
+            summary.unsendable = recorded.unsendable
+            return
         // The ledger is unreadable or was moved.
         case .ledgerGone: recorded = nil
         case _ where session.isResumed: recorded = try session.count()
@@ -484,6 +488,7 @@ struct LiveRun {
         }
         if let recorded {
             summary.take(recorded.counts, rows: session.rowCount(with: recorded, upTo: endRow))
+            summary.unsendable = recorded.unsendable
         } else {
             summary.isInDoubtKnown = summary.remaining == 0
         }
