@@ -66,6 +66,8 @@ public struct CampaignIdentity: Codable, Hashable, Sendable {
     public var campaignID: String?
     /// SHA-256 of the decoded suppression list; hexadecimal.
     var suppressSHA256: String?
+    /// Whether the campaign has a suppression list.
+    public var hasSuppressionList: Bool { suppressSHA256 != nil }
     /// Treatment of later copies of a token: `skip`, or nil if they are sent.
     var duplicates: String?
     /// The conditions that rows must meet, as the filter formats them; nil if there are none.

@@ -13,6 +13,8 @@ enum DryRun {
     /// Row counts of a list, by result.
     private struct Tally {
         var rows: UInt64 = 0
+        /// Whether the campaign has a suppression list.
+        var hasSuppressionList = false
         /// Rows that earlier runs left in doubt, and that this run would settle as unknown.
         var doubtful: UInt64 = 0
         private var skipped: [SkipReason: UInt64] = [:]
@@ -57,7 +59,8 @@ enum DryRun {
             let counts = SkipReason.allCases.compactMap { reason in
                 skipped[reason].map { (reason: reason, count: $0) }
             }
-            return Summary.allSkippedWarning(counts, invalid: invalid)
+            return Summary.allSkippedWarning(
+                counts, invalid: invalid, hasSuppressionList: hasSuppressionList)
         }
 
         /// - Parameters:
@@ -127,6 +130,7 @@ enum DryRun {
         dueSelection.due = waves?.anyTime
         var rows = try RowCursor(list, dueSelection, left: earlier?.rowsLeft())
         var tally = Tally()
+        tally.hasSuppressionList = plan.options.suppress != nil
         var inspector = RowInspector(plan.payloads.set, layout: list.layout)
         var invalid = InvalidRows(
             maximumPercent: plan.options.maxInvalid,

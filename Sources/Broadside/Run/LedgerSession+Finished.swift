@@ -15,11 +15,8 @@ extension LedgerSession {
     ) throws(BroadsideError) -> Int32 {
         assert(isFinishedAlready, "a campaign that continues is not reported as finished")
         var summary = Summary(campaign: campaign, outcome: .complete)
-        summary.name = manifest.name
-        summary.labels = manifest.labels ?? [:]
+        summary.take(manifest)
         summary.guards = GuardStatus(manifest)
-        summary.split = manifest.identity.split
-        summary.acceptsBySilence = manifest.identity.acceptsBySilence
         summary.take(earlier.counts, rows: manifest.rowCount(with: earlier))
         summary.unsendable = earlier.unsendable
         summary.retries = manifest.counters.retries

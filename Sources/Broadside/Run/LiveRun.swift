@@ -399,13 +399,10 @@ struct LiveRun {
         stop: StopCause?, _ statistics: RunStatistics, endRow: UInt64?
     ) throws(BroadsideError) -> Summary {
         var summary = Summary(campaign: session.campaign, outcome: .complete)
-        summary.name = session.manifest.name
+        summary.take(session.manifest)
         summary.guards = GuardStatus(
             session.manifest, coordinator, isAssumed: plan.options.assumesCanary)
         summary.topics = coordinator.topicReports
-        summary.split = session.manifest.identity.split
-        summary.labels = session.manifest.labels ?? [:]
-        summary.acceptsBySilence = session.manifest.identity.acceptsBySilence
         summary.take(
             session.kept + statistics.counts,
             rows: session.rowCount(with: session.earlier, upTo: endRow))

@@ -32,12 +32,11 @@ extension LedgerReader {
         var result = Summary(
             campaign: manifest.campaignNumber, outcome: outcome(telemetry, isOurs: isOurs))
         result.wasKilled = wasKilled
+        result.take(manifest)
         result.name = name
-        result.labels = manifest.labels ?? [:]
         if manifest.shards == nil { result.guards = GuardStatus(manifest) }
         result.split = split
         if hasRowTopics { result.topicTotals = TopicTotals(summary.topics) }
-        result.acceptsBySilence = manifest.identity.acceptsBySilence
         result.broadcast = broadcast
         result.take(summary.counts, rows: rows)
         result.unsendable = summary.unsendable

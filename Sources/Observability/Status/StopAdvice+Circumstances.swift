@@ -87,7 +87,8 @@ extension Summary {
     /// sent.
     private var allSkippedWarning: String? {
         guard skipped > 0, counts.sent == 0, remaining == 0 else { return nil }
-        return Self.allSkippedWarning(skips, invalid: invalid)
+        return Self.allSkippedWarning(
+            skips, invalid: invalid, hasSuppressionList: hasSuppressionList)
     }
 
     /// Count of the skipped rows for each reason.
@@ -97,10 +98,15 @@ extension Summary {
         }
     }
 
-    /// Option that caused most of the skipped rows.
-    private static func cause(of skips: [(reason: SkipReason, count: UInt64)]) -> String {
-        let most = skips.max { $0.count < $1.count }?.reason
-        return most == .late ? "--deliver-at and --on" : most?.option ?? "the options"
+    /// Advice about the cause of most of the skipped rows.
+    private static func advice(
+        on skips: [(reason: SkipReason, count: UInt64)], hasSuppressionList: Bool
+    ) -> String {
+        switch skips.max(by: { $0.count < $1.count })?.reason {
+        case .suppressed where !hasSuppressionList: "ledger forget erased the devices of these rows"
+        case .late: "check --deliver-at and --on"
+        case let most: "check \(most?.option ?? "the options")"
+        }
     }
 
     /// Warning: all rows that could be sent are skipped.
@@ -108,14 +114,16 @@ extension Summary {
     /// - Parameters:
     ///   - counts: Number of skipped rows for each reason, at least one.
     ///   - invalid: Number of rows that can't be sent.
+    ///   - hasSuppressionList: Whether the campaign has a suppression list.
     package static func allSkippedWarning(
-        _ counts: [(reason: SkipReason, count: UInt64)], invalid: UInt64
+        _ counts: [(reason: SkipReason, count: UInt64)], invalid: UInt64, hasSuppressionList: Bool
     ) -> String {
         let skipped = counts.reduce(0) { $0 + $1.count }
         let reasons = counts.map { "\(grouped($0.count)) \($0.reason.reason.text)" }
         return "broadside: warning: no row was left to send: \(grouped(skipped)) of the "
             + "\(grouped(skipped + invalid)) rows are skipped (\(reasons.joined(separator: ", "))), so "
-            + "no device gets this campaign: check \(cause(of: counts))"
+            + "no device gets this campaign: "
+            + advice(on: counts, hasSuppressionList: hasSuppressionList)
     }
 
     /// Warning: APNs refused all rows that were sent; nil if it accepted any. The guard
@@ -138,7 +146,7 @@ extension Summary {
             case let reason? where Self.foreignTokenReasons.contains(reason):
                 Self.foreignTokenAdvice
             case "Unregistered" where skipsMost, "ExpiredToken" where skipsMost:
-                "check \(Self.cause(of: skips))"
+                Self.advice(on: skips, hasSuppressionList: hasSuppressionList)
             case "Unregistered", "ExpiredToken":
                 rejected + invalid + skipped == 1
                     ? "is it the token that the app reports now?" : "is --tokens the right list?"
@@ -195,7 +203,8 @@ extension Summary {
         let reasons = unplanned.map { "\(grouped($0.count)) \($0.reason.reason.text)" }
         return "broadside: warning: almost no device got this campaign: \(grouped(skipped)) of the "
             + "\(grouped(skipped + counts.sent)) rows are skipped "
-            + "(\(reasons.joined(separator: ", "))): check \(Self.cause(of: unplanned))"
+            + "(\(reasons.joined(separator: ", "))): "
+            + Self.advice(on: unplanned, hasSuppressionList: hasSuppressionList)
     }
 
     /// Number of rows per open state, as text; nil if there are none.

@@ -15,6 +15,15 @@ extension Summary {
         remaining = rows.map { $0 - min($0, counts.settled) }
     }
 
+    /// Sets the properties of a campaign.
+    package mutating func take(_ manifest: Manifest) {
+        name = manifest.name
+        labels = manifest.labels ?? [:]
+        split = manifest.identity.split
+        acceptsBySilence = manifest.identity.acceptsBySilence
+        hasSuppressionList = manifest.identity.hasSuppressionList
+    }
+
     /// Sets the values that the ledger's telemetry recorded about the process of the latest run.
     /// Values that it lacks stay unknown.
     package mutating func take(_ telemetry: Telemetry, run number: UInt32) {

@@ -146,6 +146,9 @@ public struct Summary: Sendable, Encodable {
     /// Whether the server was a legacy gateway, which sends no response to an accepted
     /// notification. Not a key of the JSON.
     public var acceptsBySilence = false
+    /// Whether the campaign has a suppression list. If not, the rows that are skipped as suppressed
+    /// are those of devices that `ledger forget` erased. Not a key of the JSON.
+    package var hasSuppressionList = true
     /// The broadcast; nil if the ledger is not that of a broadcast.
     var broadcast: BroadcastRecord?
     /// Why fewer requests were in flight than the server allowed; nil if this was not the case. Not
