@@ -76,6 +76,44 @@ struct NightDateTests {
         #expect(try !nights.has(4) && requests() == 18)
     }
 
+    @Test
+    func `Starts with one date file are about the night of the first until the next evening`()
+        throws
+    {
+        let directory = nights.campaign.directory
+        let file = "\(directory.path)/date"
+        func start(_ day: Int, _ clock: String, _ more: [String] = []) throws -> Finished {
+            try nights.run(["--date-file", file] + more, at: (day, clock))
+        }
+        func text() throws -> String { try String(contentsOfFile: file, encoding: .utf8) }
+        #expect(try start(1, "19:00", ["--dry-run"]).exitCode == 0)
+        #expect(!FileManager.default.fileExists(atPath: file))
+        #expect(try start(1, "23:55").exitCode == 0)
+        #expect(try text().hasPrefix("\(nights.date(1)) "))
+        for clock in ["11:57", "19:30"] {
+            let again = try start(2, clock)
+            #expect(again.exitCode == 0, "\(again.errors)")
+            #expect(
+                again.errors.contains("the night of \(nights.date(1)) is finished: nothing is sent")
+                    && again.errors.contains("this is the date in \(file)"),
+                "\(again.errors)")
+        }
+        // --date replaces the file, and leaves it as it is.
+        let named = try start(2, "19:35", ["--date", nights.date(0)])
+        #expect(named.exitCode == 0, "\(named.errors)")
+        #expect(try nights.has(0) && text().hasPrefix(nights.date(1)))
+        let next = try start(2, "23:55")
+        #expect(next.exitCode == 0, "\(next.errors)")
+        #expect(try nights.has(2) && text().hasPrefix(nights.date(2)))
+        #expect(try requests() == 18)
+
+        try directory.write("a list\n", to: "date")
+        let refused = try start(3, "23:55")
+        #expect(refused.exitCode == 2 && refused.errorLines.count == 1, "\(refused.errors)")
+        #expect(refused.errors.contains("--date-file \(file)"), "\(refused.errors)")
+        #expect(try text() == "a list\n" && !nights.has(3))
+    }
+
     @Test func `A start during another night names its own date, which a repeat needs`() throws {
         let slow = try Nights(rows: 3_000, endpoint: server.endpoint, ["--rate", "100"])
         let running = try slow.start(at: (1, "23:55"))

@@ -96,6 +96,49 @@ struct NightlyScriptTests {
     }
 
     @Test(arguments: NightlyScript.all)
+    func `An automatic restart after the length of a night begins no other night`(
+        script: NightlyScript
+    ) throws {
+        let server = try RecordingServer()
+        let unit = try NightlyUnit(script, rows: 3_000, endpoint: server.endpoint, [])
+        #expect(try unit.stop(1, "23:55").exitCode == 3)
+        // A start by hand continues the night late, and ends too early.
+        let before = try unit.statistics(1).accepted
+        let late = try unit.start(2, "11:50", ["--rate", "5"])
+        try late.wait { ((try? unit.statistics(1).accepted) ?? 0) > before }
+        late.send(signal: SIGTERM)
+        #expect(try unit.end(late, restarts: true).exitCode == 3)
+        let restarted = try unit.run(2, "11:57", restarts: true)
+        #expect(restarted.exitCode == 0, "\(restarted.errors)")
+        #expect(try unit.statistics(1).accepted == 3_000 && !unit.has(2))
+        // The manager did not notice this end, and repeats the start.
+        let repeated = try unit.run(2, "12:10", restarts: true)
+        #expect(repeated.exitCode == 0, "\(repeated.errors)")
+        #expect(try !unit.has(2) && server.answers().count == 3_000)
+
+        // The file with the date still exists, as if the service had been stopped before a restart.
+        let next = try unit.run(2, "23:55")
+        #expect(next.exitCode == 0, "\(next.errors)")
+        #expect(try unit.statistics(2).accepted == 3_000)
+    }
+
+    @Test(arguments: NightlyScript.all)
+    func `An automatic restart after a deadline sends nothing`(script: NightlyScript) throws {
+        let server = try RecordingServer()
+        let unit = try NightlyUnit(
+            script, rows: 3_000, endpoint: server.endpoint, ["--deadline", "2h"])
+        let stopped = try unit.stop(1, "23:55", restarts: true)
+        #expect(stopped.exitCode == 3, "\(stopped.errors)")
+        #expect(!stopped.errors.contains("--date-file"), "a command for a person names the date")
+        let before = try unit.statistics(1)
+        for clock in ["02:00", "11:57"] {
+            let restarted = try unit.run(2, clock, restarts: true)
+            #expect(restarted.exitCode == 3, "\(restarted.errors)")
+        }
+        #expect(try unit.statistics(1).accepted == before.accepted && !unit.has(2))
+    }
+
+    @Test(arguments: NightlyScript.all)
     func `The nightly command begins a missed night after midnight under its own name`(
         script: NightlyScript
     ) throws {

@@ -46,6 +46,8 @@ final class NightlyUnit {
     private let path: String
     /// `RuntimeDirectoryPreserve=` of the unit.
     private let preserve: String
+    /// Number of the job in a cluster, in the place of its UID. A restart belongs to the same job.
+    private var job = 0
 
     init(_ script: NightlyScript, rows: Int, endpoint: String, _ more: [String]) throws {
         self.script = script
@@ -101,7 +103,10 @@ final class NightlyUnit {
         }
         return try Subprocess(
             "timeout",
-            ["--foreground", "300", command ?? Broadside.path()] + Array(words.dropFirst())
+            ["--foreground", "300", command ?? Broadside.path()]
+                + words.dropFirst().map {
+                    $0.replacingOccurrences(of: "$(JOB_UID)", with: "\(job)")
+                }
                 + more,
             in: campaign.directory, environment: FakeTime.at(day, clock))
     }
@@ -111,18 +116,21 @@ final class NightlyUnit {
     /// - Parameter restarts: Whether its manager starts it again.
     func end(_ process: Subprocess, restarts: Bool = false) throws -> Finished {
         let finished = try process.wait(limit: 120)
+        if !restarts { job += 1 }
         if script.isUnit, preserve != "yes", !(preserve == "restart" && restarts) {
             try FileManager.default.removeItem(atPath: "\(path)/runtime")
         }
         return finished
     }
 
-    func run(_ day: Int, _ clock: String, command: String? = nil) throws -> Finished {
-        try end(start(day, clock, command: command), restarts: command != nil)
+    func run(
+        _ day: Int, _ clock: String, command: String? = nil, restarts: Bool = false
+    ) throws -> Finished {
+        try end(start(day, clock, command: command), restarts: restarts || command != nil)
     }
 
     /// Starts a night, and ends it as its manager does once rows of it are settled: so slow that others are left.
-    func stop(_ day: Int, _ clock: String) throws -> Finished {
+    func stop(_ day: Int, _ clock: String, restarts: Bool = false) throws -> Finished {
         let process = try start(day, clock, ["--rate", "200"])
         try process.wait {
             let file = try? FileManager.default.attributesOfItem(
@@ -130,7 +138,7 @@ final class NightlyUnit {
             return (file?[.size] as? Int ?? 0) > 4096
         }
         process.send(signal: SIGTERM)
-        return try end(process)
+        return try end(process, restarts: restarts)
     }
 
     func statistics(_ day: Int) throws -> SendSummary {

@@ -32,7 +32,9 @@ extension NightCall {
             try reader.statistics().write(to: options.send, nil)
         }
         var line = "the night of \(date) is finished: \(nothingIsSent)"
-        if given == nil, date != today, let end = history.end(of: date, length: length) {
+        if given == nil, let path = options.dateFile, earlierDate(history) == date {
+            line += "; this is the date in \(printable(path))"
+        } else if given == nil, date != today, let end = history.end(of: date, length: length) {
             line +=
                 "; the next night may begin from \(localDateAndTime(end)) on, or now with --date "
                 + "\(today)"

@@ -10,6 +10,8 @@ public struct NightOptions: Sendable {
     public var ledgers: String?
     /// Date of the night, such as `2026-11-20`; nil: today, or the date of a night that continues.
     public var date: String?
+    /// File with the date for starts without `date`. The first start writes it; nil: none.
+    public var dateFile: String?
     /// Length of a night, in nanoseconds. A start within this time after the first one continues
     /// the night, even on the next day.
     public var nightLength = defaultNightLength

@@ -22,7 +22,7 @@ public enum NightRun {
 
     static func run(_ options: NightOptions, now: UInt64) throws(BroadsideError) -> Int32 {
         CampaignRun.blockHangUp(options.send)
-        let call: NightCall
+        var call: NightCall
         do throws(BroadsideError) {
             call = try NightCall(options, now: now)
         } catch {
@@ -34,6 +34,7 @@ public enum NightRun {
         let notes: NightNotes
         do throws(BroadsideError) {
             try call.folder.make()
+            try call.chooseDate()
             notes = try call.openNotes()
             call.folder.finishRemovals(notes)
             date = try call.date(notes.history)
@@ -66,6 +67,10 @@ struct NightCall {
     let today: NightDate
     /// Date that the options name; nil: none.
     let given: NightDate?
+    /// The file of `--date-file`, if an earlier start wrote it, and `--date` does not replace it.
+    private let dateFile: NightDateFile?
+    /// Date in the file of `--date-file` that this start has chosen; nil: none.
+    private var chosen: NightDate?
     /// Length of a night, in milliseconds.
     let length: UInt64
 
@@ -92,6 +97,11 @@ struct NightCall {
             }
             return date
         }
+        dateFile =
+            try given == nil
+            ? options.dateFile.flatMap { (path) throws(BroadsideError) in
+                try NightDateFile.read(path)
+            } : nil
         guard options.nightLength > 0, options.nightLength <= NightOptions.nightLengthLimit else {
             throw .usage(
                 "night-length",
@@ -109,6 +119,7 @@ struct NightCall {
         for (option, path) in [
             ("summary", options.send.summary), ("report", options.send.report),
             ("trace-frames", options.send.traceFrames), ("metrics", options.send.metrics),
+            ("date-file", options.dateFile),
         ] {
             guard let path, OutputRule.areSame(path, "\(folder.path)/\(NightNotes.name)") else {
                 continue
@@ -122,12 +133,27 @@ struct NightCall {
 
     /// Date of the night that this call begins or continues.
     func date(_ history: NightHistory) throws(BroadsideError) -> NightDate {
-        if let given { return given }
+        if let date = given ?? chosen ?? earlierDate(history) { return date }
         let date = try history.night(at: now, today: today, length: length)
         guard date < today, options.send.retry.isEmpty,
             let end = history.end(of: date, length: length), now >= end, isOver(date, history)
         else { return date }
         return today
+    }
+
+    /// Date from the file of `--date-file` that an earlier start wrote; nil: none.
+    func earlierDate(_ history: NightHistory) -> NightDate? {
+        dateFile?.date(at: now, history)
+    }
+
+    /// Chooses the date, and writes it to the file of `--date-file` before the night begins. A start
+    /// that reads the file thus belongs to the same night, even if this process is killed.
+    fileprivate mutating func chooseDate() throws(BroadsideError) {
+        guard given == nil, let path = options.dateFile else { return }
+        let history = try NightNotes.history(folder: folder.path) ?? NightHistory()
+        let date = try date(history)
+        if earlierDate(history) == nil { try NightDateFile(date, at: now).write(to: path) }
+        chosen = date
     }
 
     /// Opens the notes. If another night is running, the error names the date of this start, because

@@ -36,7 +36,9 @@ enum NightCommand: Command {
             repeat the command until the code is 0, 2, 4 or 6: no row is sent twice. But do not repeat
             it once --deadline has passed (3): repeats send nothing, and after --night-length, a repeat
             begins the next night. A script that repeats the command should give each repeat the same
-            --date: then no repeat begins another night.
+            --date: then no repeat begins another night. If a service manager repeats the command,
+            --date-file FILE has this effect: the first start writes its date to FILE, and the repeats
+            read it, for 20 hours after the night's first start.
             """,
         sections: [section] + sendSections,
         examples: [
@@ -77,6 +79,10 @@ enum NightCommand: Command {
                 "date", "DATE", \.date,
                 "the night's date, such as 2026-11-20 (default: today, or the date of a night that continues after midnight)"
             ),
+            .file(
+                "date-file", \.dateFile, use: .written,
+                "file with the night's date for a start and its repeats, as by a service manager: the first start writes it; not used with --date"
+            ),
             .duration(
                 "night-length", \.nightLength, least: 1,
                 "how long after its start a night may continue on the next day; at most 20h"),
@@ -100,7 +106,7 @@ enum NightCommand: Command {
     static let ownNames = Set(group.options.map(\.description.name))
 
     /// Options that apply to a single start, so a campaign file can't have them.
-    static let startNames: Set<String> = ["date"]
+    static let startNames: Set<String> = ["date", "date-file"]
 
     /// Options of `send` that `night` lacks. `night` determines the ledger itself. `--to` sends
     /// only a rehearsal to one device, but `night` would then record the date as sent.

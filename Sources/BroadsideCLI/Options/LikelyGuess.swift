@@ -113,7 +113,7 @@ struct LikelyGuess {
         .init("auth-key-env key-env", "auth-key", "write --auth-key env:NAME"),
         .init("no-tokens anonymous forget-tokens", "keep-tokens", "write --keep-tokens no"),
         .init(
-            "ledgers date keep night-length", "resume-or-begin",
+            "ledgers date date-file keep night-length", "resume-or-begin",
             "it is an option of broadside night: write broadside night --campaign FILE --ledgers DIR"
         ),
         .init(

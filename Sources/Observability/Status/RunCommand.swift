@@ -162,7 +162,9 @@ public struct RunCommand: Codable, Hashable, Sendable {
     }
 
     /// Options that only `night` accepts.
-    package static let nightOptions = ["ledgers", "date", "night-length", "keep"]
+    package static let nightOptions = [
+        "ledgers", "date", "date-file", "night-length", "keep",
+    ]
 
     private var isNight: Bool { arguments.first == "night" }
 
@@ -171,7 +173,9 @@ public struct RunCommand: Codable, Hashable, Sendable {
 
     /// Returns the command line with another date if it is a `night` command; otherwise returns it
     /// unchanged.
-    package func night(of date: String) -> RunCommand { isNight ? with("date", date) : self }
+    package func night(of date: String) -> RunCommand {
+        isNight ? without("date-file").with("date", date) : self
+    }
 
     /// `doctor` command with the same connection options.
     var doctor: RunCommand { calling(["doctor"], copying: Self.connectionOptions) }
