@@ -142,6 +142,14 @@ struct ChannelCommandTests {
             ),
             ("close,404:BadPath", ["delete", "--yes", "--channel", channel], 0, "", 2),
             (
+                "500:InternalServerError,400:ChannelNotRegistered",
+                ["delete", "--yes", "--channel", channel], 0, "", 2
+            ),
+            (
+                "429:TooManyRequests,400:ChannelNotRegistered",
+                ["delete", "--yes", "--channel", channel], 4, "no such channel", 2
+            ),
+            (
                 "400:ChannelNotRegistered", ["delete", "--yes", "--channel", channel], 4,
                 "no such channel", 1
             ),

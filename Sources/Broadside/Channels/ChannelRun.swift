@@ -67,7 +67,8 @@ public enum ChannelRun {
     private static func perform(
         _ call: ChannelCall
     ) throws(BroadsideError) -> BlockingConnection.Response? {
-        var wasLost = false
+        // Whether an earlier attempt may have been processed.
+        var isInDoubt = false
         switch call.action {
         case .create: RequestInterruption.handle(.create)
         case .delete: RequestInterruption.handle(.delete)
@@ -84,11 +85,15 @@ public enum ChannelRun {
                     try checkSize(connection, call)
                     return response
                 }
-                if wasLost, call.isGone(response) { return nil }
+                if isInDoubt, call.isGone(response) { return nil }
                 switch ChannelRefusal.classify(response) {
-                case .busy where !isLast: retryAfter = response.retryAfterSeconds
+                case .busy where !isLast:
+                    retryAfter = response.retryAfterSeconds
+                    // APNs may have deleted the channel before its error. "A repeat that finds no
+                    // channel is a success."
+                    if call.action == .delete, response.status ?? 0 >= 500 { isInDoubt = true }
                 case .lost where call.action == .create: throw orphan(call, response.summary)
-                case .lost where !isLast: wasLost = true
+                case .lost where !isLast: isInDoubt = true
                 case .busy, .lost: throw call.refusal(response, exitCode: ExitCode.failure)
                 case .credential, .notFromAPNs, .request:
                     throw call.refusal(response, exitCode: ExitCode.refused)
@@ -96,7 +101,7 @@ public enum ChannelRun {
                 guard
                     let seconds = RepeatDelay.seconds(after: attempt, retryAfter: retryAfter)
                 else { throw call.refusal(response, exitCode: ExitCode.failure) }
-                try RequestInterruption.endFlight(wasLost ? .unknown : .notProcessed)
+                try RequestInterruption.endFlight(isInDoubt ? .unknown : .notProcessed)
                 RepeatDelay.wait(seconds: seconds)
                 continue
             case .notProcessed(let refusal, let cause):
@@ -120,9 +125,9 @@ public enum ChannelRun {
                         "\(call.server.hostAndPort): no response to the \(call.action): \(message)",
                         exitCode: ExitCode.failure)
                 }
-                wasLost = true
+                isInDoubt = true
             }
-            try RequestInterruption.endFlight(wasLost ? .unknown : .notProcessed)
+            try RequestInterruption.endFlight(isInDoubt ? .unknown : .notProcessed)
             if let seconds = RepeatDelay.seconds(after: attempt, retryAfter: nil) {
                 RepeatDelay.wait(seconds: seconds)
             }
