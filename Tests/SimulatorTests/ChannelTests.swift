@@ -59,7 +59,7 @@ struct ChannelTests {
         #expect(
             totals.channelRequests
                 == ["create": 1, "read": 1, "list": 2, "broadcast": 1, "delete": 1])
-        #expect(totals.accepted == 0 && totals.requests == 7)
+        #expect(totals.accepted == 0 && totals.acceptedMessages == 1 && totals.requests == 7)
     }
 
     // MARK: Reasons

@@ -113,8 +113,8 @@ final class EndpointWorker {
         assert(open >= 0, "a slot is freed once")
         shared.publish(
             opened: open - published.open, requests: totals.requests - published.requests,
-            accepted: totals.accepted - published.accepted)
-        published = (open, totals.requests, totals.accepted)
+            accepted: totals.acceptedMessages - published.accepted)
+        published = (open, totals.requests, totals.acceptedMessages)
     }
 
     /// After a change, reads the state that the threads share.

@@ -45,6 +45,13 @@ public struct SimulatorTotals: Sendable, Equatable {
     /// The counts of the device store; nil if it was not in use.
     var devices: DeviceStore.Counts?
 
+    /// Notifications and broadcasts that were accepted over HTTP/2.
+    var acceptedMessages: UInt64 {
+        guard !channelRequests.isEmpty else { return accepted }
+        let broadcasts = channelRequests[ChannelRequest.Operation.broadcast.rawValue, default: 0]
+        return accepted + broadcasts
+    }
+
     /// Creates totals of zero.
     public init() {}
 
