@@ -34,16 +34,25 @@ struct UnknownBroadcastTests {
         #expect(sent.exitCode == 0, "\(sent.errors)")
     }
 
-    @Test(arguments: [
-        ("202", "the response 202 does not say"), ("502", "the response 502 does not say"),
-        ("close", "the response was lost"),
-    ])
+    @Test(
+        arguments: [
+            ("202", "the response 202 does not say", nil),
+            ("502", "the response 502 does not say", nil),
+            ("close", "the response was lost", "ConnectionLost"),
+        ] as [(String, String, String?)])
     func `The message about an unknown broadcast names the status of the response`(
-        answer: String, words: String
+        answer: String, words: String, reason: String?
     ) throws {
         let server = try ChannelCommandTests.server(answer)
-        let sent = try ChannelCaller().broadcast(server.endpoint)
-        #expect(sent.exitCode == 6 && sent.errors.contains(words), "\(sent.errors)")
+        let caller = try ChannelCaller()
+        // The second start reads the outcome from the ledger.
+        for _ in 1...2 {
+            let sent = try caller.broadcast(server.endpoint, ["--json"])
+            #expect(sent.exitCode == 6 && sent.errors.contains(words), "\(sent.errors)")
+            let outcome = try ChannelCommandTests.object(sent.output)
+            #expect(outcome["reason"] as? String == reason, "\(sent.output)")
+            #expect(outcome["status"] as? Int == Int(answer), "\(sent.output)")
+        }
     }
 
     @Test func `A broadcast whose segment was lost is in doubt after a repair`() throws {

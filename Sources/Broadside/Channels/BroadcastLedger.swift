@@ -251,10 +251,8 @@ final class BroadcastLedger {
     }
 
     /// Records that the response was lost.
-    ///
-    /// - Parameter status: Status from a gateway that lost the response; 0: none.
-    func settleUnknown(status: UInt16 = 0, _ now: Now) throws(BroadsideError) {
-        try settle(.unknown, status: status, reason: .connectionLost, now)
+    func settleUnknown(_ now: Now) throws(BroadsideError) {
+        try settle(.unknown, status: 0, reason: .connectionLost, now)
     }
 
     /// Records durably that this start's requests were certainly not processed, so that the next

@@ -235,7 +235,8 @@ public enum BroadcastRun {
             standardErrorLine("broadside: APNs refused the last attempt: \(response.summary)")
             try ledger.settleUnknown(now)
         case .lost:
-            try ledger.settleUnknown(status: status, now)
+            // The response arrived, so its status and its reason, if it has one, are recorded.
+            try settle(.unknown)
         // Another credential or endpoint may be accepted, so a later start sends the broadcast.
         case .credential, .notFromAPNs:
             try ledger.release(now)
