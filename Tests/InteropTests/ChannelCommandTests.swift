@@ -109,6 +109,22 @@ struct ChannelCommandTests {
         #expect(try Self.seen(server).isEmpty)
     }
 
+    @Test(
+        arguments: [
+            ("api-manage-broadcast.push.apple.com", [], 2196),
+            ("api-manage-broadcast.sandbox.push.apple.com", [], 2195),
+            ("api-manage-broadcast.sandbox.push.apple.com:443", [], 443),
+            ("relay.example.com", [], 2196),
+            ("relay.example.com", ["--environment", "development"], 2195),
+        ] as [(String, [String], Int)])
+    func `The default port of channel belongs to the environment of the host`(
+        endpoint: String, more: [String], port: Int
+    ) throws {
+        let plan = try ChannelCaller().channel(endpoint, ["list", "--dry-run"] + more)
+        #expect(plan.exitCode == 0, "\(plan.errors)")
+        #expect(plan.output.contains(":\(port)\n"), "\(plan.output)")
+    }
+
     /// A server that gives each call of a table its own responses, the last one to as many requests as the call has to
     /// make.
     static func server(for rows: [(responses: String, requests: Int)]) throws -> RecordingServer {

@@ -14,6 +14,12 @@ public enum ChannelRun {
     /// - Throws: Exit code 1 if APNs can't be reached or is overloaded, 2 if the request is wrong,
     ///   4 if APNs refuses it, 6 if it is unknown whether a channel was created or deleted.
     public static func run(_ options: ChannelOptions) throws(BroadsideError) -> Int32 {
+        var options = options
+        // If no environment is chosen, one of Apple's hosts as the endpoint decides it, and thereby
+        // the port. A chosen one that contradicts the host is refused later.
+        if options.request.connection.chosenEnvironment == nil {
+            options.request.connection.environment = options.request.connection.tokenEnvironment
+        }
         let app = try options.request.checkedApp()
         let needsChannel = options.action == .read || options.action == .delete
         guard needsChannel || options.request.channel == nil else {

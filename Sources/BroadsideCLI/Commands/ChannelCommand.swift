@@ -20,7 +20,8 @@ enum ChannelCommand: Command {
             at most 10,000 channels; broadside broadcast sends to one of them. If the response to create
             is lost, the request is not repeated, because APNs may already have created the channel.
 
-            If --endpoint HOST has no port, the port is 2196, and 2195 with --environment development.
+            If --endpoint HOST has no port, the port is 2196; it is 2195 with --environment development
+            or if HOST is Apple's for development.
 
             Exit codes: 0 done; 1 APNs can't be reached, or is overloaded; 2 the request is wrong; 4 APNs
             refuses the request; 6 it is unknown whether a channel was created or deleted.
