@@ -105,6 +105,11 @@ struct ChannelCommandTests {
         let dry = try caller.broadcast(server.endpoint, ["--dry-run"])
         #expect(dry.exitCode == 0 && dry.output.contains("97 bytes"), "\(dry.output)")
         #expect(dry.output.hasSuffix("dry run: nothing was sent, nothing was written\n"))
+        let nowhere = try caller.broadcast(
+            server.endpoint, ["--dry-run", "--ledger", "\(caller.directory.path)/none/ledger"])
+        #expect(
+            nowhere.exitCode == 2 && nowhere.errors.contains("name a place to write to"),
+            "\(nowhere.errors)")
         #expect(!FileManager.default.fileExists(atPath: caller.ledger))
         #expect(try Self.seen(server).isEmpty)
     }

@@ -93,6 +93,7 @@ final class BroadcastLedger {
     /// Checks that a start may use a path for its ledger, without changing anything.
     static func check(path: String, identity: CampaignIdentity) throws(BroadsideError) {
         try LedgerDirectory.checkForRun(path, begins: true)
+        if try !fileExists(path) { try checkFolder(of: path, option: "ledger") }
         let directory = LedgerDirectory.unlocked(path)
         guard try directory.hasManifest else { return }
         try check(directory.readManifest(), path, identity)
