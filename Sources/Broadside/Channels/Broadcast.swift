@@ -123,14 +123,59 @@ struct Broadcast {
             ], body: payload)
     }
 
+    // MARK: Earlier starts
+
+    /// Refuses a start that goes to Apple if another server, such as the simulator, has accepted the
+    /// broadcast. After a rehearsal, no subscriber would get it.
+    func refuseRehearsal(_ earlier: BroadcastLedger.Earlier) throws(BroadsideError) {
+        guard earlier.state == .accepted, otherServer(earlier) != nil,
+            options.request.connection.appleEnvironment != nil
+        else { return }
+        throw .request(
+            "\(record(earlier)), but this start goes to \(server.hostAndPort), so nothing is sent: "
+                + "if that was a rehearsal, name another --ledger; if that server is a relay, the "
+                + "broadcast was sent")
+    }
+
+    /// What the ledger records, with the server if it is another one than that of this start.
+    func record(_ earlier: BroadcastLedger.Earlier) -> String {
+        let state = earlier.state == .inDoubt ? RowState.unknown : earlier.state
+        return "the ledger records the broadcast as \(state.name)"
+            + (otherServer(earlier).map { ", by \($0)" } ?? "")
+    }
+
+    /// Server of earlier starts, if it is neither Apple's nor that of this start.
+    private func otherServer(_ earlier: BroadcastLedger.Earlier) -> String? {
+        guard let known = earlier.server, SendOptions.appleEnvironment(ofEndpoint: known) == nil,
+            parseEndpoint(known)?.host.lowercased() != server.route.host.lowercased()
+        else { return nil }
+        return printable(known)
+    }
+
+    /// Warns if the expiration that the first start fixed has passed.
+    func warnOfExpiration(_ seconds: UInt64) {
+        guard seconds > 0, seconds <= Clock.now().wallMilliseconds / 1000 else { return }
+        standardErrorLine(
+            "broadside: warning: --expiration \(options.expirationText) passed at "
+                + "\(universalTime(seconds * 1000)): APNs tries to deliver the broadcast only once, "
+                + "and does not store it")
+    }
+
     // MARK: Output
 
     /// Prints the request as it would be sent.
     func show() {
+        // The ledger of an earlier start has fixed the expiration. A ledger of another broadcast is no
+        // concern of a preview.
+        let earlier = options.ledger.flatMap {
+            try? BroadcastLedger.check(path: $0, identity: identity)
+        }
         let now = Clock.now().wallMilliseconds / 1000
+        let seconds =
+            earlier?.expirationSeconds ?? options.expiration.unixSeconds(startUnixSeconds: now)
         let shown = request(
             requestID: "… (made from the ledger's campaign ID)",
-            expiration: "\(options.expiration.unixSeconds(startUnixSeconds: now))")
+            expiration: "\(seconds)")
         print(server.preview(shown) + "\npreview: nothing was sent, nothing was written")
     }
 

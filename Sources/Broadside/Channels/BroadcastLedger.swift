@@ -82,7 +82,7 @@ final class BroadcastLedger {
             let index = try LedgerIndex(segments: segments, manifest: manifest)
             previousLengths =
                 manifest.epochs.last.map { index.segmentLengths(epoch: $0.number) } ?? []
-            try read(index)
+            outcome = try Self.outcome(in: index)
         } catch {
             throw LedgerReader.unreadable(error, directory)
         }
@@ -90,13 +90,38 @@ final class BroadcastLedger {
 
     deinit { if descriptor >= 0 { close(descriptor) } }
 
+    /// What earlier starts recorded.
+    struct Earlier {
+        var state: RowState
+        var expirationSeconds: UInt64
+        /// Host and port of the server of the latest request; nil if it is not known.
+        var server: String?
+    }
+
     /// Checks that a start may use a path for its ledger, without changing anything.
-    static func check(path: String, identity: CampaignIdentity) throws(BroadsideError) {
+    ///
+    /// - Returns: What earlier starts recorded; nil if no start has begun the broadcast.
+    static func check(
+        path: String, identity: CampaignIdentity
+    ) throws(BroadsideError) -> Earlier? {
         try LedgerDirectory.checkForRun(path, begins: true)
         if try !fileExists(path) { try checkFolder(of: path, option: "ledger") }
         let directory = LedgerDirectory.unlocked(path)
-        guard try directory.hasManifest else { return }
+        guard try directory.hasManifest else { return nil }
         try check(directory.readManifest(), path, identity)
+        let reader = try LedgerReader(path: path)
+        let (index, manifest) = try reader.current((reader.directory, reader.manifest))
+        do throws(LedgerError) {
+            return Earlier(
+                state: try outcome(in: index).state,
+                expirationSeconds: manifest.expirationSeconds ?? 0, server: server(in: manifest))
+        } catch {
+            throw LedgerReader.unreadable(error, directory)
+        }
+    }
+
+    private static func server(in manifest: Manifest) -> String? {
+        manifest.epochs.last { $0.endpoint != nil }?.endpoint
     }
 
     private static func check(
@@ -115,17 +140,18 @@ final class BroadcastLedger {
         }
     }
 
-    private func read(_ index: LedgerIndex) throws(LedgerError) {
-        guard let chunk = index.chunkIndex(ofRow: 0) else { return }
+    private static func outcome(in index: LedgerIndex) throws(LedgerError) -> Outcome {
+        guard let chunk = index.chunkIndex(ofRow: 0) else { return Outcome() }
         var verdicts = ChunkVerdicts(of: index)
         try verdicts.load(chunk: chunk)
         let row = verdicts.rows[0]
-        outcome = Outcome(
+        var outcome = Outcome(
             state: row.state, status: row.status, reason: Reason(rawValue: row.reason)?.text ?? "",
             attempts: row.attempts, settledAtMilliseconds: row.settledAtMilliseconds)
         if let text = verdicts.reasonText(ofRow: 0) {
             outcome.reason = String(decoding: text, as: UTF8.self)
         }
+        return outcome
     }
 
     /// ID of the request; it is the same in all attempts.
@@ -138,6 +164,9 @@ final class BroadcastLedger {
 
     /// Value of apns-expiration.
     var expirationSeconds: UInt64 { manifest.expirationSeconds ?? 0 }
+
+    /// Host and port of the server of the latest request; nil if it is not known.
+    var server: String? { Self.server(in: manifest) }
 
     /// Value of apns-unique-id in the response; nil if it had none.
     var uniqueID: String? { manifest.broadcastUniqueID }
@@ -153,10 +182,13 @@ final class BroadcastLedger {
     // MARK: A run
 
     /// Begins a run in the ledger. The row can then be reserved, but is not reserved yet.
-    func begin(_ now: Now) throws(BroadsideError) {
+    ///
+    /// - Parameter server: Host and port to which the run sends the request; nil: it sends none.
+    func begin(server: String?, _ now: Now) throws(BroadsideError) {
         precondition(writer == nil, "a run begins after the previous one has ended")
         epoch = manifest.beginEpoch(
-            atMilliseconds: now.wallMilliseconds, previousLengths: previousLengths)
+            atMilliseconds: now.wallMilliseconds, endpoint: server,
+            previousLengths: previousLengths)
         manifest.recordRunShape(isInListOrder: true, segmentCount: 1)
         try directory.save(manifest)
         if isNew { try warnOfCopies() }

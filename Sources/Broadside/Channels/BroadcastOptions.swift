@@ -26,6 +26,15 @@ public struct BroadcastOptions: Sendable {
     /// Creates options with their defaults.
     public init() {}
 
+    /// Whether a start sends a broadcast again that an earlier start left in a state.
+    func sendsAgain(_ state: RowState) -> Bool {
+        switch state {
+        case .remaining: true
+        case .inDoubt: retry.contains(RowState.unknown)
+        default: retry.contains(state)
+        }
+    }
+
     /// Text of the expiration, as part of the broadcast's identity.
     var expirationText: String {
         switch expiration {

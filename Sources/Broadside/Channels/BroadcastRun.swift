@@ -25,17 +25,25 @@ public enum BroadcastRun {
             broadcast.show()
             return 0
         }
+        let earlier = try options.ledger.flatMap { (path) throws(BroadsideError) in
+            try BroadcastLedger.check(path: path, identity: broadcast.identity)
+        }
+        if let earlier { try broadcast.refuseRehearsal(earlier) }
         if options.request.isDryRun {
-            if let path = options.ledger {
-                try BroadcastLedger.check(path: path, identity: broadcast.identity)
+            var text = broadcast.plan
+            if let earlier {
+                if options.sendsAgain(earlier.state) {
+                    broadcast.warnOfExpiration(earlier.expirationSeconds)
+                } else {
+                    text += "a start would send nothing: " + broadcast.record(earlier) + "\n"
+                }
             }
-            printText(broadcast.plan + "dry run: nothing was sent, nothing was written\n")
+            printText(text + "dry run: nothing was sent, nothing was written\n")
             return 0
         }
         guard let path = options.ledger else {
             throw .usage("ledger", "is missing: add --ledger DIR, a directory for the outcome")
         }
-        try LedgerDirectory.checkForRun(path, begins: true)
         try confirm(options, broadcast)
         let ledger = try BroadcastLedger(
             path: path, identity: broadcast.identity, expiration: options.expiration,
@@ -67,8 +75,8 @@ public enum BroadcastRun {
         case .remaining: break
         case .inDoubt:
             // An earlier start was killed between the request and its response.
-            if !options.retry.contains(RowState.unknown) {
-                try ledger.begin(Clock.now())
+            if !options.sendsAgain(.inDoubt) {
+                try ledger.begin(server: nil, Clock.now())
                 try ledger.reserve(reopening: [], Clock.now())
                 try ledger.settleUnknown(Clock.now())
                 return reportEarlier(broadcast, ledger)
@@ -76,6 +84,7 @@ public enum BroadcastRun {
         case let state where options.retry.contains(state): break
         default: return reportEarlier(broadcast, ledger)
         }
+        broadcast.warnOfExpiration(ledger.expirationSeconds)
         // Nothing is reserved before a connection is open, so an unreachable server does not change
         // the broadcast's state.
         let first: BlockingConnection
@@ -85,7 +94,7 @@ public enum BroadcastRun {
             ledger.discardUnlessBegun()
             throw error
         }
-        try ledger.begin(Clock.now())
+        try ledger.begin(server: broadcast.server.hostAndPort, Clock.now())
         RequestInterruption.handle(.broadcast)
         RequestInterruption.beginFlight()
         try ledger.reserve(reopening: options.retry, Clock.now())
@@ -98,10 +107,12 @@ public enum BroadcastRun {
         _ broadcast: Broadcast, _ ledger: BroadcastLedger
     ) -> Int32 {
         let code = broadcast.report(ledger, isEarlier: true)
-        let state = ledger.outcome.state
+        let earlier = BroadcastLedger.Earlier(
+            state: ledger.outcome.state, expirationSeconds: ledger.expirationSeconds,
+            server: ledger.server)
         standardErrorLine(
-            "broadside: nothing was sent now: the ledger records the broadcast as \(state.name)"
-                + (state == .accepted ? "; to send it again, name another --ledger" : ""))
+            "broadside: nothing was sent now: \(broadcast.record(earlier))"
+                + (earlier.state == .accepted ? "; to send it again, name another --ledger" : ""))
         return code
     }
 
@@ -202,7 +213,9 @@ public enum BroadcastRun {
                 + "again later with \(ledger.nextOptions)"
             return nil
         }
-        if isReleased { try ledger.begin(Clock.now()) }
+        if isReleased {
+            try ledger.begin(server: broadcast.server.hostAndPort, Clock.now())
+        }
         RequestInterruption.beginFlight()
         guard isReleased else { return connection }
         try ledger.reserve(reopening: options.retry, Clock.now())

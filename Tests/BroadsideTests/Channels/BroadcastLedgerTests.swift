@@ -29,7 +29,7 @@ import Testing
 
     private func reserved() throws -> BroadcastLedger {
         let ledger = try open()
-        try ledger.begin(Clock.now())
+        try ledger.begin(server: "localhost:2197", Clock.now())
         try ledger.reserve(reopening: [], Clock.now())
         return ledger
     }
