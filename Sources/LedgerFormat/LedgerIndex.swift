@@ -79,7 +79,7 @@ public struct LedgerIndex {
     /// Rows of the list that the campaign covers; a resumed run may have a different limit.
     public var rows: CampaignRows
     /// Rows whose devices were erased before a run settled them.
-    public internal(set) var erasedRows = ErasedRows([])
+    public internal(set) var erasedRows = ErasedRows()
     /// For each segment that has bytes after its sound part: the end of that part. The bytes after
     /// it are not known to be synced. They remain from a kill or a power cut, and are not a fault.
     var tornTails: [LedgerLocation] = []

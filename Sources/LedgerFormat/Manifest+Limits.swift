@@ -16,7 +16,7 @@ extension Manifest {
             ("its times", hasPossibleTimes),
             ("its runs", hasPossibleRuns),
             ("its numbers of rows", hasPossibleRowCounts),
-            ("its erased rows", hasPossibleErasedRows),
+            ("its erased rows", erasedRows?.isPossible ?? true),
             ("its part of the list", part.map(Self.isPossible) ?? true),
             ("its part of the campaign", identity.part.map(Self.isPossible) ?? true),
             ("its arms", identity.split?.isPossible ?? true),
@@ -34,12 +34,6 @@ extension Manifest {
 
     private var hasPossibleRowCounts: Bool {
         rowCount ?? 0 <= LedgerFormat.rowLimit && canaryRowCount ?? 0 <= LedgerFormat.rowLimit
-    }
-
-    private var hasPossibleErasedRows: Bool {
-        guard let rows = erasedRows else { return true }
-        return rows.count <= ErasedRows.countLimit && rows.last ?? 0 < LedgerFormat.rowLimit
-            && ErasedRows.areAscending(rows)
     }
 
     private var hasPossibleCounters: Bool {

@@ -82,6 +82,6 @@ extension LedgerIndex {
             present: segments, campaign: manifest.segmentNumber,
             recordedLengths: manifest.recordedLengths, headedRuns: manifest.headedRuns,
             rows: manifest.rows)
-        erasedRows = ErasedRows(manifest.erasedRows ?? [])
+        erasedRows = manifest.erasedRows ?? ErasedRows()
     }
 }

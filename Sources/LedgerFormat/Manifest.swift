@@ -126,9 +126,8 @@ public struct Manifest: Codable, Hashable, Sendable {
     /// system at a start. nil if rows have no time zones, or if an earlier version of Broadside
     /// recorded the campaign.
     public private(set) var zones: [String]?
-    /// Numbers of the rows whose devices were erased before a run settled them, ascending; nil if
-    /// there are none.
-    public private(set) var erasedRows: [UInt64]?
+    /// Rows whose devices were erased before a run settled them; nil if there are none.
+    public private(set) var erasedRows: ErasedRows?
     /// Counters that accumulate over runs.
     public var counters = Counters()
     /// CRC-32 of the encoded manifest with 0 in this field.
@@ -155,9 +154,9 @@ public struct Manifest: Codable, Hashable, Sendable {
     }
 
     /// Adds rows whose devices are erased before a run settled them.
-    public mutating func record(erasedRows rows: [UInt64]) {
+    public mutating func record(erasedRows rows: ErasedRows) {
         guard !rows.isEmpty else { return }
-        erasedRows = Set(erasedRows ?? []).union(rows).sorted()
+        erasedRows = (erasedRows ?? ErasedRows()).union(rows)
     }
 
     /// Maximum number of time zones that are recorded.

@@ -296,6 +296,10 @@ final class Erasure {
 
     // MARK: Messages
 
+    /// Reason why a resume would send to some of the devices; nil if none of the ledger's rows is
+    /// known to be left.
+    var failure: BroadsideError? { parts.lazy.compactMap(\.unsettled?.failure).first }
+
     private var note: String { parts.compactMap(\.unsettled?.note).joined() }
 
     private func description(_ foundCount: Int) -> String {

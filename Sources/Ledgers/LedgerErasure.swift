@@ -17,10 +17,11 @@ public enum LedgerErasure {
     ///   - isConfirmed: Whether to erase without a question. Only a person at a terminal is asked.
     ///   - report: Receives a line about each ledger once its erasure is durable, and a final line
     ///     about all ledgers.
-    /// - Throws: Exit code 2 if the list or a directory is wrong or the person does not confirm, 5
-    ///   if a disk fails, a ledger is damaged or this user has no permission to read it, 7 if another
-    ///   process uses a ledger. If a ledger is the cause, the erasure from all other ledgers is
-    ///   complete, and the error names all ledgers from which devices were not erased.
+    /// - Throws: Exit code 2 if the list or a directory is wrong, the person does not confirm or a
+    ///   ledger can't record all rows that a resume could send, 5 if a disk fails, a ledger is
+    ///   damaged or this user has no permission to read it, 7 if another process uses a ledger. If a
+    ///   ledger is the cause, the erasure from all other ledgers is complete, and the error names all
+    ///   ledgers from which devices were not, or not all, erased.
     public static func run(
         tokens: TokenSource, tokenColumn: String? = nil, ledgers directories: [String],
         isDryRun: Bool = false, isConfirmed: Bool = true, report: (String) -> Void
@@ -32,10 +33,10 @@ public enum LedgerErasure {
         let closed = collection.closedLedgers + collection.paths.filter(LedgerDirectory.isClosed)
         let paths = collection.paths.filter { !closed.contains($0) }
         let asks = !isConfirmed && isatty(STDIN_FILENO) == 1
-        var failures = ErasureFailures()
+        var failures = ErasureFailures(ledgerCount: paths.count)
         if isDryRun || asks {
-            let affectedCount = try preview(paths, &devices, &failures) { line in
-                if isDryRun { report(line) } else { standardError(line) }
+            let affectedCount = try preview(paths, &devices, &failures, isDryRun: isDryRun) {
+                if isDryRun { report($0) } else { standardError($0) }
             }
             guard !isDryRun else {
                 report(
@@ -50,23 +51,27 @@ public enum LedgerErasure {
                 devices.beginLedger()
                 let erasure = try Erasure(path, &devices)
                 report("\(path): \(try erasure.write(&devices))")
+                return erasure.failure
             }
         }
         let scope = closed.isEmpty ? "" : " in the ledgers that this user may read"
         report(
-            "\(found(devices))\(failures.isEmpty ? scope : " in the other ledgers"); lists, exports, summaries and backups elsewhere are "
+            "\(found(devices))\(failures.areAllPartial ? scope : " in the other ledgers"); lists, exports, summaries and backups elsewhere are "
                 + "unchanged")
         try finish(failures, closed)
     }
 
     /// Does something with one of several ledgers. If it fails, the other ledgers follow.
+    ///
+    /// - Parameter body: Returns the reason why a resume would send to some of the devices; nil if
+    ///   there is none.
     private static func eachLedger(
         _ path: String, of paths: [String], _ failures: inout ErasureFailures,
-        _ body: () throws(BroadsideError) -> Void
+        _ body: () throws(BroadsideError) -> BroadsideError?
     ) throws(BroadsideError) {
         try SignalWatch.stopIfRequested()
         do throws(BroadsideError) {
-            try body()
+            if let rest = try body() { failures.add(partial: rest, path) }
         } catch {
             guard paths.count > 1 else { throw error }
             try failures.add(error, path)
@@ -110,11 +115,13 @@ public enum LedgerErasure {
 
     /// Reads all ledgers, and describes what an erasure would change.
     ///
-    /// - Parameter report: Receives a line about each ledger.
+    /// - Parameters:
+    ///   - isDryRun: Whether no erasure follows, which would report the same failures.
+    ///   - report: Receives a line about each ledger.
     /// - Returns: Number of ledgers that would change.
     private static func preview(
         _ paths: [String], _ devices: inout DeviceSet, _ failures: inout ErasureFailures,
-        report: (String) -> Void
+        isDryRun: Bool, report: (String) -> Void
     ) throws(BroadsideError) -> Int {
         var affectedCount = 0
         for path in paths {
@@ -123,6 +130,7 @@ public enum LedgerErasure {
                 let erasure = try Erasure(path, &devices)
                 if erasure.isAffected { affectedCount += 1 }
                 report("\(path): \(erasure.preview(devices))")
+                return isDryRun ? erasure.failure : nil
             }
         }
         return affectedCount

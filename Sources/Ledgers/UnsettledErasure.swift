@@ -11,10 +11,12 @@ import BroadsideSupport
 /// `ledger forget` records the numbers of the rows, and later runs settle the rows without sending
 /// them.
 struct UnsettledErasure {
-    /// Numbers of the rows, ascending.
-    private(set) var rows: [UInt64] = []
+    /// The rows that the ledger can record.
+    private(set) var rows = ErasedRows()
     /// Reason why the rows could not be searched; nil if they were, or if no row is left to send.
     private(set) var problem: String?
+    /// Reason why a resume would send to devices; nil if it sends to none of those that were found.
+    private(set) var failure: BroadsideError?
 
     /// - Parameters:
     ///   - segments: All segments of the ledger.
@@ -52,16 +54,24 @@ struct UnsettledErasure {
             problem = "\(path) is not the list that was sent"
             return
         }
-        guard found.count + (manifest.erasedRows?.count ?? 0) <= ErasedRows.countLimit else {
-            throw .usage(
-                "ledger",
-                "\(directory.path) has more than \(grouped(ErasedRows.countLimit)) rows of these devices "
-                    + "that a resume could send: finish its campaign, then run ledger forget again")
-        }
+        var added = AddedErasedRows(to: manifest.erasedRows)
+        var left: (count: Int, first: UInt64) = (0, 0)
         for (row, fingerprint) in found {
-            _ = devices.find(fingerprint: fingerprint)
-            rows.append(row)
+            if added.add(row) {
+                _ = devices.find(fingerprint: fingerprint)
+            } else {
+                if left.count == 0 { left.first = row }
+                left.count += 1
+            }
         }
+        rows = added.rows
+        guard left.count > 0 else { return }
+        failure = .usage(
+            "ledger",
+            "\(directory.path): a resume would still send to \(counted(left.count, "row")) of these "
+                + "devices, because a ledger has at most \(grouped(ErasedRows.rangesLimit)) ranges of "
+                + "erased rows: resume it only with --limit \(index.rows.count(upTo: left.first)), which "
+                + "sends to none of them, or delete the ledger")
     }
 
     /// Whether a later run may send a row.
@@ -110,7 +120,6 @@ struct UnsettledErasure {
             let fingerprint = TokenText.fingerprint(digits.bytes)
             guard devices.contains(fingerprint: fingerprint) else { continue }
             found.append((row.number, fingerprint))
-            if found.count > ErasedRows.countLimit { break }
         }
         return found
     }

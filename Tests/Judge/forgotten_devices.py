@@ -150,6 +150,15 @@ def without_separators(data):
     return data.translate(None, b"-<> \t\r").lower()
 
 
+def row_numbers(elements):
+    """Returns the numbers of erased rows. An element is a number, or the first of several rows and their count."""
+    found = set()
+    for element in elements:
+        first, count = element if isinstance(element, list) else (element, 1)
+        found.update(range(first, first + count))
+    return found
+
+
 def compare_manifests(name, before, after, list_changes, devices):
     plain = without_separators(before)
     for device in devices:
@@ -163,7 +172,7 @@ def compare_manifests(name, before, after, list_changes, devices):
         problems.append(f"{name}: a hash of the list is left")
     new.pop("listHash", None)
     earlier, erased = old.pop("erasedRows", []), new.pop("erasedRows", [])
-    if not set(earlier) <= set(erased):
+    if not row_numbers(earlier) <= row_numbers(erased):
         problems.append(f"{name}: rows that were erased before are not erased")
     if old != new:
         problems.append(f"{name}: more than the hash of the list and the erased rows differs")

@@ -126,15 +126,73 @@ import Testing
         var manifest = Manifest(
             campaign: testCampaign, identity: testIdentity, firstStartedAtMilliseconds: testTime,
             listPath: "/list")
-        manifest.record(erasedRows: [])
+        manifest.record(erasedRows: ErasedRows())
         #expect(manifest.erasedRows == nil)
-        manifest.record(erasedRows: [7, 9])
-        manifest.record(erasedRows: [1, 9])
+        manifest.record(erasedRows: ErasedRows([7, 9]))
+        manifest.record(erasedRows: ErasedRows([1, 9]))
         let read = try Manifest(decoding: manifest.encoded())
-        #expect(read.erasedRows == [1, 7, 9])
+        #expect(read.erasedRows == ErasedRows([1, 7, 9]))
         #expect(try LedgerIndex(segments: [], manifest: read).erasedRows == ErasedRows([1, 7, 9]))
         // The hash of a list of one row is the hash of its device.
         manifest.record(listHash: "0123456789abcdef", hasSeveralRows: false)
         #expect(manifest.listHash == nil)
+    }
+    private func rangeCount(_ rows: ErasedRows?) -> Int { rows?.ranges.count ?? 0 }
+
+    @Test func `Consecutive rows are one range, in whichever order they are erased`() throws {
+        var manifest = Manifest(
+            campaign: testCampaign, identity: testIdentity, firstStartedAtMilliseconds: testTime,
+            listPath: "/list")
+        manifest.record(erasedRows: ErasedRows([20, 22] + Array(30..<40)))
+        manifest.record(
+            erasedRows: ErasedRows(Array(21...22) + Array(35..<1_000_000) + [1 << 39]))
+        let bytes = manifest.encoded()
+        let text = String(decoding: bytes, as: UTF8.self).filter { !$0.isWhitespace }
+        #expect(text.contains("\"erasedRows\":[[20,3],[30,999970],549755813888]"), "\(text)")
+        let rows = try #require(try Manifest(decoding: bytes).erasedRows)
+        #expect(rows.count == 999_974 && rangeCount(rows) == 3)
+        #expect(Array(rows.prefix(5)) == [20, 21, 22, 30, 31])
+        for row: UInt64 in [20, 22, 30, 999_999, 1 << 39] { #expect(rows.contains(row), "\(row)") }
+        for row: UInt64 in [19, 23, 29, 1_000_000, 1 << 39 + 1] {
+            #expect(!rows.contains(row), "\(row)")
+        }
+        #expect(rows.rows(in: 22..<32) == [22, 30, 31] && rows.rows(in: 23..<30).isEmpty)
+    }
+
+    /// A manifest may have each row as a number, even if rows are consecutive. Its checksum covers
+    /// the numbers as they are.
+    @Test func `A manifest with a number for each row is read, and joins them at the next erasure`()
+        throws
+    {
+        var manifest = Manifest(
+            campaign: testCampaign, identity: testIdentity, firstStartedAtMilliseconds: testTime,
+            listPath: "/list")
+        manifest.record(erasedRows: ErasedRows([5, 9]))
+        let text = String(decoding: manifest.encoded(), as: UTF8.self)
+        let changed = text.replacing("    9\n", with: "    6,\n    7\n")
+        let bytes = try #require(Manifest.sealed(Array(changed.utf8)))
+        #expect(String(decoding: bytes, as: UTF8.self).contains("    5,\n    6,\n    7\n"))
+        var read = try Manifest(decoding: bytes)
+        #expect(read.erasedRows.map(Array.init) == [5, 6, 7] && rangeCount(read.erasedRows) == 3)
+        #expect(read.erasedRows?.contains(6) == true && read.erasedRows?.contains(8) == false)
+        #expect(read.encoded() == bytes)
+        read.record(erasedRows: ErasedRows([8]))
+        #expect(read.erasedRows == ErasedRows([5, 6, 7, 8]) && rangeCount(read.erasedRows) == 1)
+    }
+
+    @Test func `At the limit of ranges, only rows that extend or join ranges are added`() {
+        func added(_ rows: [UInt64], to earlier: [UInt64], limit: Int) -> [UInt64] {
+            var added = AddedErasedRows(to: ErasedRows(earlier), limit: limit)
+            let taken = rows.filter { added.add($0) }
+            #expect(Array(added.rows) == taken.filter { !earlier.contains($0) })
+            let all = ErasedRows(earlier).union(added.rows)
+            #expect(rangeCount(all) <= max(limit, rangeCount(ErasedRows(earlier))))
+            return taken
+        }
+        #expect(added([1, 2, 3, 5, 7], to: [], limit: 2) == [1, 2, 3, 5])
+        #expect(added([1, 2, 4, 5, 6, 9], to: [3, 7], limit: 2) == [2, 4, 5, 6, 9])
+        #expect(added([0, 9, 11, 13], to: [1, 10, 20], limit: 3) == [0, 9, 11])
+        #expect(added([3, 4], to: [3], limit: 1) == [3, 4])
+        #expect(added([5], to: [1, 3], limit: 1) == [])
     }
 }

@@ -115,7 +115,7 @@ import Testing
             firstRow: 0, byteOffset: 0, firstLine: 1, endRow: 1, endByteOffset: 1)
         manifest.recordRunShape(isInListOrder: true, segmentCount: 1)
         _ = manifest.record(zones: ["UTC"])
-        manifest.record(erasedRows: [1])
+        manifest.record(erasedRows: ErasedRows([1]))
         manifest.endEpoch(
             lengths: [], isFinished: false, stop: StopRecord(.signal, wasAnswered: true))
         let text = String(decoding: manifest.encoded(), as: UTF8.self)

@@ -20,7 +20,7 @@ import Testing
         _ = manifest.beginEpoch(atMilliseconds: testTime + 5)
         manifest.part = ListExtent(
             firstRow: 5, byteOffset: 325, firstLine: 6, endRow: 105, endByteOffset: 6_825)
-        manifest.record(erasedRows: [5, 9])
+        manifest.record(erasedRows: ErasedRows([5, 9]))
         (manifest.rowCount, manifest.rowsLimit, manifest.canaryRowCount) = (105, .max, 3)
         (manifest.counters.retries, manifest.shards) = (12, ["part-0001"])
         manifest.counters.add(shortened: 5)
@@ -98,7 +98,10 @@ import Testing
         #expect(problem(sealed)?.hasSuffix(" \(says)") == true, "\(problem(sealed) ?? "")")
     }
 
-    @Test(arguments: ["3", "5", "9999999999999"])
+    @Test(arguments: [
+        "3", "5", "9999999999999", "[3, 2]", "[5, 2]", "[9, 0]", "[9, 1099511627768]",
+        "[9, 18446744073709551615]",
+    ])
     func `Erased rows out of order or beyond any list make a manifest damaged`(
         row: String
     ) throws {

@@ -24,7 +24,9 @@ struct UnsettledErasureTests {
         list = try directory.write(text, to: "list.txt")
     }
 
-    private func write(keepsTokens: Bool = true, isFinished: Bool = false) throws {
+    private func write(
+        keepsTokens: Bool = true, isFinished: Bool = false, erased: ErasedRows = ErasedRows()
+    ) throws {
         let reserved = try TokenList(.file(list), format: nil, tokenColumn: nil)
         let chunk = try #require(try ListSource(reserved).next(rowLimit: 4))
         let folder = try LedgerDirectory.create(ledger)
@@ -54,21 +56,37 @@ struct UnsettledErasureTests {
         manifest.endEpoch(
             lengths: [SegmentLength(reactor: 0, byteCount: writer.writtenPosition)],
             isFinished: isFinished)
+        manifest.record(erasedRows: erased)
         try folder.save(manifest)
     }
 
     private func forget(_ rows: [UInt64], isDryRun: Bool = false) throws -> [String] {
+        let (lines, error) = try failure(of: rows, isDryRun: isDryRun)
+        if let error { throw error }
+        return lines
+    }
+
+    private func failure(
+        of rows: [UInt64], isDryRun: Bool = false
+    ) throws -> (lines: [String], error: BroadsideError?) {
         let devices = try directory.write(
             rows.map { DraftedLedger.token($0 + 0x10) + "\n" }.joined(), to: "erase.txt")
         var lines: [String] = []
-        try LedgerErasure.run(
-            tokens: .file(devices), ledgers: [ledger], isDryRun: isDryRun
-        ) { lines.append($0) }
-        return lines.map { $0.replacingOccurrences(of: "\(directory.path)/", with: "") }
+        var failure: BroadsideError?
+        do throws(BroadsideError) {
+            try LedgerErasure.run(
+                tokens: .file(devices), ledgers: [ledger], isDryRun: isDryRun
+            ) { lines.append($0) }
+        } catch {
+            failure = error
+        }
+        return (
+            lines.map { $0.replacingOccurrences(of: "\(directory.path)/", with: "") }, failure
+        )
     }
 
     private func erasedRows() throws -> [UInt64]? {
-        try LedgerDirectory.openToRead(ledger).readManifest().erasedRows
+        try LedgerDirectory.openToRead(ledger).readManifest().erasedRows.map(Array.init)
     }
 
     private func find(_ row: UInt64) throws -> [String] {
@@ -125,6 +143,36 @@ struct UnsettledErasureTests {
         try FileManager.default.removeItem(atPath: list)
         #expect(try forget([6]).first?.contains("because list.txt is missing: \(end)") == true)
         #expect(try erasedRows() == nil)
+    }
+
+    /// The ledger has all ranges but one, of rows that the list does not have.
+    @Test func `A ledger erases as many rows as it can record, and the error says what is left`()
+        throws
+    {
+        let others = (0..<ErasedRows.rangesLimit - 1).map { 1_000 + 2 * UInt64($0) }
+        try write(erased: ErasedRows(others))
+        let end = "devices found; lists, exports, summaries and backups elsewhere are unchanged"
+        let full = try failure(of: [1, 2, 3, 5, 7])
+        #expect(
+            full.lines == [
+                "ledger: forgot 3 devices, 1 verdict (1 failed), 2 rows that a resume will not send",
+                "3 of 5 \(end)",
+            ])
+        #expect(full.error?.exitCode == ExitCode.badRequest)
+        #expect(
+            full.error?.message
+                == "--ledger \(ledger): a resume would still send to 2 rows of these devices, because a "
+                + "ledger has at most 100,000 ranges of erased rows: resume it only with --limit 5, "
+                + "which sends to none of them, or delete the ledger")
+        // Rows beside those of a range need no other range.
+        let next = try failure(of: [4, 7])
+        #expect(
+            next.lines == [
+                "ledger: forgot 1 device, 1 row that a resume will not send", "1 of 2 \(end)",
+            ])
+        #expect(next.error?.message.contains("send to 1 row of") == true, "\(next)")
+        #expect(next.error?.message.contains("--limit 7,") == true, "\(next)")
+        #expect(try erasedRows() == [2, 3, 4] + others)
     }
 
     /// `--retry` would send to its failed row.

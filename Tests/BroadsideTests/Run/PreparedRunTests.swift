@@ -114,7 +114,7 @@ import Testing
         func resume(erasing rows: [UInt64]) throws -> (waves: WavePlan, waits: Bool) {
             let directory = try Self.open(campaign)
             var manifest = try directory.readManifest()
-            manifest.record(erasedRows: rows)
+            manifest.record(erasedRows: ErasedRows(rows))
             try directory.save(manifest)
             let prepared = try PreparedRun(run, directory: directory)
             let waves = try #require(prepared.waves)
