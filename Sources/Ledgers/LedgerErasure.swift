@@ -19,9 +19,10 @@ public enum LedgerErasure {
     ///     about all ledgers.
     /// - Throws: Exit code 2 if the list or a directory is wrong, the person does not confirm or a
     ///   ledger can't record all rows that a resume could send, 5 if a disk fails, a ledger is
-    ///   damaged or this user has no permission to read it, 7 if another process uses a ledger. If a
-    ///   ledger is the cause, the erasure from all other ledgers is complete, and the error names all
-    ///   ledgers from which devices were not, or not all, erased.
+    ///   damaged or this user has no permission to read it, or the list of a ledger with rows to send
+    ///   can't be read, 7 if another process uses a ledger. If a ledger is the cause, the erasure from
+    ///   all other ledgers is complete, and the error names all ledgers from which devices were not,
+    ///   or not all, erased.
     public static func run(
         tokens: TokenSource, tokenColumn: String? = nil, ledgers directories: [String],
         isDryRun: Bool = false, isConfirmed: Bool = true, report: (String) -> Void

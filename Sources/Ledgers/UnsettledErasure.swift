@@ -3,6 +3,7 @@ import BroadsideLedgerFormat
 import BroadsideLists
 import BroadsideRows
 import BroadsideSupport
+internal import Glibc
 
 /// Search for the rows of devices that a later run could send: rows that remain or are in doubt. In
 /// a ledger without tokens, failed and unknown rows, too.
@@ -13,9 +14,11 @@ import BroadsideSupport
 struct UnsettledErasure {
     /// The rows that the ledger can record.
     private(set) var rows = ErasedRows()
-    /// Reason why the rows could not be searched; nil if they were, or if no row is left to send.
-    private(set) var problem: String?
-    /// Reason why a resume would send to devices; nil if it sends to none of those that were found.
+    /// Note about rows that could not be searched, for the line about the ledger; empty if there
+    /// are none.
+    private(set) var note = ""
+    /// Reason why a resume may send to devices; nil if none of their rows is known to be left. A
+    /// list that was replaced is no such reason, because a resume refuses it.
     private(set) var failure: BroadsideError?
 
     /// - Parameters:
@@ -37,23 +40,67 @@ struct UnsettledErasure {
         } catch {
             throw LedgerReader.unreadable(error, directory)
         }
-        guard try fileCanBeSeen(path) else {
-            problem = "\(path) is missing"
+        if let problem = Self.problem(ofFile: path) {
+            miss(problem, in: directory)
             return
         }
-        var found: [(row: UInt64, fingerprint: UInt64)]?
         do throws(BroadsideError) {
             let list = try manifest.openList(at: path)
             if try Self.isSame(list, manifest, index) {
-                found = try Self.search(list, index, manifest, devices)
+                let found = try Self.search(list, index, manifest, devices)
+                record(found, index, manifest, in: directory, &devices)
+                return
             }
         } catch {
-            guard error.exitCode == ExitCode.badRequest else { throw error }
+            guard error.exitCode != ExitCode.rowsRemain else { throw error }
+            if error.exitCode != ExitCode.badRequest {
+                // In this command, the option that the message begins with names the devices.
+                let option = error.option.map { "--\($0) " } ?? ""
+                let isFirst = error.message.starts(withBytes: option)
+                miss(String(error.message.dropFirst(isFirst ? option.count : 0)), in: directory)
+                return
+            }
         }
-        guard let found else {
-            problem = "\(path) is not the list that was sent"
-            return
+        note =
+            "; rows that a resume could send were not searched, because \(path) is not the list that "
+            + "was sent: put the list back and run ledger forget again before a resume"
+    }
+
+    /// Takes note that the list can't be read.
+    ///
+    /// - Parameter problem: Path of the list, why it can't be read, and the remedy.
+    private mutating func miss(_ problem: String, in directory: LedgerDirectory) {
+        note = "; rows that a resume could send were not searched"
+        failure = BroadsideError(
+            option: "ledger",
+            "\(directory.path): rows that a resume could send were not searched: \(problem)",
+            exitCode: ExitCode.disk)
+    }
+
+    /// Describes why a list's file can't be opened, and the remedy; nil if it can.
+    private static func problem(ofFile path: String) -> String? {
+        let descriptor = SystemCall.open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
+        let number = errno
+        guard descriptor < 0 else {
+            close(descriptor)
+            return nil
         }
+        let end = "then run the same command again"
+        switch number {
+        case ENOENT, ENOTDIR:
+            return "\(path) is missing: put the list back, \(end); or, if you will not resume its "
+                + "campaign, delete the ledger"
+        default:
+            return "\(path): "
+                + FileFailure.message(errno: number, "make the list readable, \(end)")
+        }
+    }
+
+    /// Records the rows that were found, as far as the ledger can.
+    private mutating func record(
+        _ found: [(row: UInt64, fingerprint: UInt64)], _ index: LedgerIndex, _ manifest: Manifest,
+        in directory: LedgerDirectory, _ devices: inout DeviceSet
+    ) {
         var added = AddedErasedRows(to: manifest.erasedRows)
         var left: (count: Int, first: UInt64) = (0, 0)
         for (row, fingerprint) in found {
@@ -128,12 +175,5 @@ struct UnsettledErasure {
     var description: String {
         rows.isEmpty
             ? "" : ", \(counted(rows.count, "row")) that a resume will not send"
-    }
-
-    /// Note about rows that could not be searched; empty if there are none.
-    var note: String {
-        guard let problem else { return "" }
-        return "; rows that a resume could send were not searched, because \(problem): put the "
-            + "list back and run ledger forget again before a resume"
     }
 }

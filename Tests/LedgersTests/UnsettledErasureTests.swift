@@ -67,7 +67,7 @@ struct UnsettledErasureTests {
     }
 
     private func failure(
-        of rows: [UInt64], isDryRun: Bool = false
+        of rows: [UInt64], isDryRun: Bool = false, ledgers: [String]? = nil
     ) throws -> (lines: [String], error: BroadsideError?) {
         let devices = try directory.write(
             rows.map { DraftedLedger.token($0 + 0x10) + "\n" }.joined(), to: "erase.txt")
@@ -75,7 +75,7 @@ struct UnsettledErasureTests {
         var failure: BroadsideError?
         do throws(BroadsideError) {
             try LedgerErasure.run(
-                tokens: .file(devices), ledgers: [ledger], isDryRun: isDryRun
+                tokens: .file(devices), ledgers: ledgers ?? [ledger], isDryRun: isDryRun
             ) { lines.append($0) }
         } catch {
             failure = error
@@ -124,7 +124,8 @@ struct UnsettledErasureTests {
         #expect(try erasedRows() == [2, 3, 6, 7])
     }
 
-    @Test func `Without the list that was sent, the ledger's line says what was not searched`()
+    @Test
+    func `If another list is in the place of the one that was sent, the ledger's line says so`()
         throws
     {
         try write()
@@ -140,9 +141,57 @@ struct UnsettledErasureTests {
             try forget([1]).first
                 == "ledger: forgot 1 device, 1 verdict (1 failed); rows that a resume could send were "
                 + "not searched, because list.txt is not the list that was sent: \(end)")
-        try FileManager.default.removeItem(atPath: list)
-        #expect(try forget([6]).first?.contains("because list.txt is missing: \(end)") == true)
         #expect(try erasedRows() == nil)
+    }
+
+    @Test(arguments: [true, false])
+    func `A list that can't be read is exit 5 with the cause, and the rest is erased`(
+        isMissing: Bool
+    ) throws {
+        try write()
+        try FileManager.default.removeItem(atPath: list)
+        // Root may read every file, but no file through a link to itself.
+        if !isMissing {
+            try FileManager.default.createSymbolicLink(
+                atPath: list, withDestinationPath: "list.txt")
+        }
+        let cause =
+            isMissing
+            ? "is missing: put the list back, then run the same command again; or, if you will "
+                + "not resume its campaign, delete the ledger"
+            : ": \(describe(errno: ELOOP)): make the list readable, then run the same command again"
+        let message =
+            "--ledger \(ledger): rows that a resume could send were not searched: \(list)"
+            + (isMissing ? " " : "") + cause
+        for isDryRun in [true, false] {
+            let (lines, error) = try failure(of: [1, 6], isDryRun: isDryRun)
+            #expect(
+                error?.exitCode == ExitCode.disk && error?.message == message,
+                "\(String(describing: error))")
+            #expect(
+                lines.first
+                    == "ledger: \(isDryRun ? "would forget" : "forgot") 1 device, 1 verdict (1 failed); "
+                    + "rows that a resume could send were not searched")
+            #expect(lines.last?.hasPrefix("1 of 2 devices found") == true, "\(lines)")
+        }
+        #expect(try erasedRows() == nil)
+    }
+
+    @Test func `Of several ledgers, one whose list can't be read is named, and loses its verdicts`()
+        throws
+    {
+        try write()
+        try FileManager.default.removeItem(atPath: list)
+        let other = "\(directory.path)/other"
+        try DraftedLedger.write(other, firstRow: 0x16)
+        let (lines, error) = try failure(of: [1, 6], ledgers: [ledger, other])
+        #expect(lines.count == 3 && lines[1].hasPrefix("other: forgot 1 device, "), "\(lines)")
+        #expect(lines.last?.hasPrefix("2 of 2 devices found; ") == true, "\(lines)")
+        #expect(error?.exitCode == ExitCode.disk)
+        #expect(
+            error?.message.hasPrefix(
+                "--ledger \(ledger): devices in this ledger are not, or not all, ")
+                == true, "\(String(describing: error))")
     }
 
     /// The ledger has all ranges but one, of rows that the list does not have.

@@ -30,9 +30,10 @@ enum LedgerCommand: Command {
                     forgotten- and the hash. prune, --skip-dead, --cap and find do not find the
                     devices, and no resume sends to them. At a terminal, forget asks first. DIR may
                     have ledgers up to three levels below it. If devices can't be erased from a
-                    ledger, a message names it, they are erased from the other ledgers, and the
-                    exit code is 7 if the ledger is in use, otherwise 5 or 2. Lists, exports,
-                    summaries and backups elsewhere stay unchanged
+                    ledger, or its campaign is unfinished and its list can't be read, a message
+                    names it, they are erased from the other ledgers, and the exit code is 7 if
+                    the ledger is in use, otherwise 5 or 2. Lists, exports, summaries and backups
+                    elsewhere stay unchanged
 
             The list is read from where the run read it, or from --tokens. If that file is missing or is
             another list, an export prints a warning, and lacks line numbers and the tokens of accepted
