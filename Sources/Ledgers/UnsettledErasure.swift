@@ -29,17 +29,24 @@ struct UnsettledErasure {
         _ segments: [LedgerSegment], _ manifest: Manifest, in directory: LedgerDirectory,
         _ devices: inout DeviceSet
     ) throws(BroadsideError) {
-        // If the list came from standard input, its rows in the ledger's copy are erased instead.
-        guard let path = manifest.listPath else { return }
+        let path = manifest.listPath
+        if path == nil {
+            // If the list came from standard input, its rows in the ledger's copy are erased instead.
+            guard try Self.hasNamedDevice(manifest, in: directory), devices.foundCount > 0 else {
+                return
+            }
+        }
         var index: LedgerIndex
         do throws(LedgerError) {
             index = try LedgerIndex(segments: segments, manifest: manifest)
             // A later run may have a higher limit.
             index.rows.limit = nil
             guard try Self.hasRowsToSend(index, manifest) else { return }
+            if path == nil, try Self.hasOnlyRowToSend(index, manifest) { rows = ErasedRows([0]) }
         } catch {
             throw LedgerReader.unreadable(error, directory)
         }
+        guard let path else { return }
         if let problem = Self.problem(ofFile: path) {
             miss(problem, in: directory)
             return
@@ -131,6 +138,36 @@ struct UnsettledErasure {
         return ledger.count(.failed) + ledger.count(.unknown) > 0
     }
 
+    /// Whether the only row of a ledger is that of a device that `send --to` named. The ledger has no
+    /// list. It has the device only in texts, such as the command line.
+    private static func hasNamedDevice(
+        _ manifest: Manifest, in directory: LedgerDirectory
+    ) throws(BroadsideError) -> Bool {
+        let identity = manifest.identity
+        guard identity.wireProtocol == nil || identity.acceptsBySilence else { return false }
+        return try !directory.hasSpool
+    }
+
+    /// Whether a later run may send the only row of a ledger that was not yet erased.
+    private static func hasOnlyRowToSend(
+        _ index: LedgerIndex, _ manifest: Manifest
+    ) throws(LedgerError) -> Bool {
+        guard !(manifest.erasedRows?.contains(0) ?? false) else { return false }
+        guard index.chunkCount > 0 else { return true }
+        var plan = plan(index, manifest)
+        while let work = try plan.next() {
+            if case .chunk(let work) = work { return work.sendCount > 0 }
+        }
+        return false
+    }
+
+    /// Returns a plan that contains each row that any later run could send.
+    private static func plan(_ index: LedgerIndex, _ manifest: Manifest) -> ResumePlan {
+        ResumePlan(
+            index: index, lostRows: .resend,
+            reopens: manifest.identity.keepsTokens ? [] : [.failed, .unknown])
+    }
+
     /// Whether a list has the size, the header and the reserved parts of the list that was sent. A
     /// resume compares the same.
     private static func isSame(
@@ -149,12 +186,9 @@ struct UnsettledErasure {
         _ list: TokenList, _ index: LedgerIndex, _ manifest: Manifest,
         _ devices: borrowing DeviceSet
     ) throws(BroadsideError) -> [(row: UInt64, fingerprint: UInt64)] {
-        // With these values, the plan contains each row that any later run could send.
-        let plan = ResumePlan(
-            index: index, lostRows: .resend,
-            reopens: manifest.identity.keepsTokens ? [] : [.failed, .unknown])
         var cursor = try RowCursor(
-            list, ListSelection(rows: index.rows, erased: index.erasedRows), left: plan,
+            list, ListSelection(rows: index.rows, erased: index.erasedRows),
+            left: plan(index, manifest),
             endsOnSignals: true)
         var digits = TokenDigits()
         var found: [(row: UInt64, fingerprint: UInt64)] = []

@@ -239,4 +239,48 @@ struct UnsettledErasureTests {
         #expect(
             try forget([6]).first == "ledger: contains none of the devices: nothing changed")
     }
+
+    /// Writes a ledger of `send --to` with the device of row 5. The only row was released.
+    private func writeOfNamedDevice() throws {
+        let token = DraftedLedger.token(0x15)
+        let named = try TokenList(.single(token), format: nil, tokenColumn: nil)
+        let chunk = try #require(try ListSource(named).next(rowLimit: 4))
+        let folder = try LedgerDirectory.create(ledger)
+        var manifest = Manifest(
+            campaign: 0x0123_4567_89ab_cdef,
+            identity: CampaignIdentity(
+                listByteCount: 65, listFormat: "lines", columns: ["token"], payloadSHA256: "00",
+                topic: nil, pushType: "alert", priority: 10, expiration: nil, collapseID: nil,
+                environment: "production", shard: nil, suppressSHA256: nil),
+            firstStartedAtMilliseconds: DraftedLedger.time, listPath: nil)
+        let epoch = manifest.beginEpoch(atMilliseconds: DraftedLedger.time)
+        let segment = try folder.createSegment(epoch: epoch, reactor: 0)
+        defer { close(segment) }
+        var writer = LedgerWriter(campaign: manifest.segmentNumber, epoch: epoch, reactor: 0)
+        writer.reserve(chunk.reservation, nowMilliseconds: DraftedLedger.time)
+        writer.release(row: 0, count: 1, attempts: 1, nowMilliseconds: DraftedLedger.time)
+        let isWritten = writer.writePending(to: segment)
+        #expect(isWritten)
+        manifest.endEpoch(
+            lengths: [SegmentLength(reactor: 0, byteCount: writer.writtenPosition)],
+            isFinished: false)
+        try folder.save(manifest)
+        try directory.write(#"{"arguments":["--to","\#(token)"]}"#, to: "ledger/telemetry.json")
+    }
+
+    /// The ledger has no list. It has the device only in the command line.
+    @Test func `The device that send --to named gets nothing from a resume`() throws {
+        try writeOfNamedDevice()
+        #expect(
+            try forget([6]).first == "ledger: contains none of the devices: nothing changed")
+        #expect(try erasedRows() == nil)
+        #expect(
+            try forget([5, 6]) == [
+                "ledger: forgot 1 device, 1 row that a resume will not send, telemetry.json",
+                "1 of 2 devices found; lists, exports, summaries and backups elsewhere are unchanged",
+            ])
+        #expect(try erasedRows() == [0])
+        #expect(
+            try forget([5]).first == "ledger: contains none of the devices: nothing changed")
+    }
 }
