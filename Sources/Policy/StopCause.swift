@@ -68,9 +68,10 @@ public enum StopCause: Sendable, Hashable {
     public struct Refusal: Sendable, Hashable {
         /// HTTP status; 0: a GOAWAY that names the reason.
         public var status: UInt16
-        /// Reason; nil if this version knows none for the response.
+        /// Reason; nil if the response has none, or one that this version does not know.
         public var reason: Reason?
-        /// Text of a reason that this version does not know; nil if there is none.
+        /// Text of a reason that this version does not know, as the server sent it; nil if there is
+        /// none.
         public var unknownReason: String?
         /// True if the credential is refused, or the server is not APNs; false if the request is
         /// refused.
@@ -84,10 +85,15 @@ public enum StopCause: Sendable, Hashable {
         }
 
         /// Whether the refusal came from a server that is not APNs. APNs states a reason for each
-        /// refusal of a credential, in its response or in a GOAWAY.
+        /// refusal of a credential, in a response of 403 or in a GOAWAY. New reasons appear, so a
+        /// 403 with an unknown reason may be from APNs.
         public var isFromOtherServer: Bool {
-            isCredential && reason == nil && unknownReason == nil && status != 0
+            isCredential && reason == nil && status != 0
+                && !(status == 403 && unknownReason != nil)
         }
+
+        /// The reason as the server sent it, known or not; nil if there is none.
+        public var reasonText: String? { reason?.text ?? unknownReason }
 
         /// Text such as `403 InvalidProviderToken`; only the reason if it came with a GOAWAY.
         public var text: String {

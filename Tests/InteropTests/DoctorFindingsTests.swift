@@ -62,6 +62,19 @@ struct DoctorFindingsTests {
         #expect(clocks.first?.contains("warning  25 minutes ahead of") == true, "\(clocks)")
     }
 
+    @Test(arguments: [(403, "credential"), (400, "request")])
+    func `doctor names a reason that this version does not know`(
+        status: Int, check: String
+    ) throws {
+        let server = try RecordingServer(
+            "reason", ["--status", "\(status)", "--reason", "KeyRevoked"])
+        let found = try doctor(server.endpoint)
+        #expect(found.exitCode == 4, "\(found.output)\(found.errors)")
+        let words = try failure(found)
+        #expect(words.hasPrefix(check) && words.contains("\(status) KeyRevoked"), "\(words)")
+        #expect(words.contains("look up this reason"), "\(words)")
+    }
+
     @Test func `doctor says that a request was sent if the server then closes the connection`()
         throws
     {

@@ -43,6 +43,8 @@ import BroadsideTLS
     private var recorder: ResponseRecorder?
     /// Reason in the server's GOAWAY; nil if no GOAWAY came, or if it had no reason.
     private(set) var goAwayReason: Reason?
+    /// Text of that reason, also of one that this version does not know.
+    private var goAwayText: String?
     private var isGoingAway = false
     private(set) var http = ClientConnectionStateMachine()
     private var mirror = DynamicTableMirror()
@@ -185,7 +187,8 @@ import BroadsideTLS
     /// Cause of a request that the server did not process.
     private var refusal: String {
         guard isGoingAway else { return "the server refused the stream" }
-        return "the server ended the connection" + (goAwayReason.map { " (\($0.text))" } ?? "")
+        return "the server ended the connection"
+            + (goAwayText.map { " (\(printable($0, limit: 64)))" } ?? "")
     }
 
     private static func frame(
@@ -222,11 +225,11 @@ import BroadsideTLS
             case .response(_, let status):
                 response = whole(status, body: [UInt8](http.responseBody))
             case .goAway:
-                goAwayReason = ReasonBody.parse(http.goAwayDebugData).reason
+                let data = [UInt8](http.goAwayDebugData)
+                let ending = Self.response(status: nil, ReasonBody.parse(data.rawSpan), of: data)
+                (goAwayReason, goAwayText) = (ending.reason, ending.reasonText)
                 isGoingAway = true
-                if response == nil, recorder == nil {
-                    response = Response(status: nil, reason: goAwayReason)
-                }
+                if response == nil, recorder == nil { response = ending }
             case .notProcessed:
                 if response == nil { throw .notProcessed(refusal) }
             case .reset:
@@ -242,14 +245,20 @@ import BroadsideTLS
 
     /// Returns a complete response, with its recorded header fields and body.
     private func whole(_ status: UInt16, body: [UInt8]) -> Response {
-        let parsed = ReasonBody.parse(body.rawSpan)
+        var response = Self.response(status: status, ReasonBody.parse(body.rawSpan), of: body)
+        response.retryAfterSeconds = http.retryAfter.seconds(
+            from: Clock.now().wallMilliseconds / 1000)
+        if let recorder { (response.fields, response.body) = (recorder.fields, recorder.body) }
+        return response
+    }
+
+    private static func response(
+        status: UInt16?, _ parsed: ReasonBody, of body: [UInt8]
+    ) -> Response {
         var response = Response(status: status, reason: parsed.reason)
         response.reasonText = parsed.textRange.flatMap { range in
             range.isEmpty ? nil : String(decoding: body[range], as: UTF8.self)
         }
-        response.retryAfterSeconds = http.retryAfter.seconds(
-            from: Clock.now().wallMilliseconds / 1000)
-        if let recorder { (response.fields, response.body) = (recorder.fields, recorder.body) }
         return response
     }
 

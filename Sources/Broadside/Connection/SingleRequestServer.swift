@@ -177,6 +177,10 @@ extension BlockingConnection.Response {
 
     /// Status and reason, for messages.
     var summary: String {
-        "\(status.map { "\($0)" } ?? "GOAWAY") \(reasonText ?? reason?.text ?? "without a reason")"
+        let words = reason?.text ?? reasonText.map { printable($0, limit: 64) }
+        return "\(status.map { "\($0)" } ?? "GOAWAY") \(words ?? "without a reason")"
     }
+
+    /// Whether the server stated a reason that this version does not know.
+    var hasUnknownReason: Bool { reason == nil && reasonText != nil }
 }

@@ -10,8 +10,7 @@ enum DoctorVerdict {
         _ headers: NotificationHeaders, isFast: Bool, _ report: inout DoctorReport
     ) -> Int32 {
         let topic = headers.topic ?? credential.onlyTopic ?? "none"
-        let status = response.status.map { "\($0)" } ?? "GOAWAY"
-        let words = "\(status) \(response.reason?.text ?? "without a reason")"
+        let words = response.summary
         // APNs checks the device token after credential and topic.
         switch (response.status, response.reason) {
         case (400, .badDeviceToken), (400, .deviceTokenNotForTopic), (400, .missingDeviceToken),
@@ -36,8 +35,9 @@ enum DoctorVerdict {
         case (nil, let reason) where reason?.asRefusal == nil:
             report.add(
                 "request", .warning, words,
-                advice: "the server ended the connection before it processed the request: try "
-                    + "again later")
+                advice: "the server ended the connection before it processed the request: "
+                    + (response.hasUnknownReason ? "\(StopAdvice.unknownReason), or " : "")
+                    + "try again later")
             return 1
         default: break
         }
@@ -55,15 +55,15 @@ enum DoctorVerdict {
                 advice: "the server insists on a content-length header: add --content-length")
             return 4
         }
-        let finding = finding(response.reason, topic: topic, credential)
+        let finding = finding(response, topic: topic, credential)
         report.add(finding.name, .failed, words, advice: finding.advice)
         return 4
     }
 
     private static func finding(
-        _ reason: Reason?, topic: String, _ credential: Credential
+        _ response: BlockingConnection.Response, topic: String, _ credential: Credential
     ) -> (name: String, advice: String) {
-        switch reason {
+        switch response.reason {
         case .expiredProviderToken:
             if case .suppliedToken(let token) = credential {
                 return ("clock", "the token is older than an hour: \(token.source.renewalAdvice)")
@@ -103,6 +103,11 @@ enum DoctorVerdict {
                 "topic",
                 "'\(topic)' does not belong to this credential: check the bundle "
                     + "ID, the push type's suffix, and which team owns the app"
+            )
+        case nil where response.hasUnknownReason:
+            return (
+                response.status == 403 ? "credential" : "request",
+                "\(StopAdvice.unknownReason); if Apple does not document it, is this APNs?"
             )
         default:
             return ("request", "this response was not expected: is this APNs?")

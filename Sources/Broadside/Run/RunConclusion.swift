@@ -42,7 +42,7 @@ struct RunConclusion {
         sentAnything =
             passes.statistics.requests > 0 || earlier.sent > 0 || earlier[.inDoubt] > 0
         // A stop request that came when the last row was in flight had no effect.
-        let end: StopCause =
+        cause =
             switch stop {
             case .signal where isWhole, .control where isWhole, .keyboard where isWhole,
                 .deadline where isWhole:
@@ -54,7 +54,6 @@ struct RunConclusion {
                         ? .heldBack(rows: statistics.refusedByCredential, coordinator.lastRefusal)
                         : .complete)
             }
-        cause = end.naming(passes.statistics.counts.reasons)
     }
 
     /// The stop record for the ledger.
@@ -141,31 +140,6 @@ struct RunConclusion {
         return what.map {
             $0 + (isPushedBack ? pushback?.text ?? "" : "")
                 + (advice.lastLine.map { ": \($0)" } ?? "")
-        }
-    }
-}
-
-extension StopCause {
-    /// Returns the cause with the reason that APNs gave, if this version does not know the reason.
-    /// The guards count responses without their texts.
-    ///
-    /// - Parameter reasons: Rows that were not accepted, by reason.
-    func naming(_ reasons: ReasonCounts) -> StopCause {
-        func named(_ refusal: Refusal) -> Refusal {
-            let texts = reasons.texts.filter { $0.key != ReasonCounts.otherTexts }
-            guard refusal.reason == nil, !refusal.isCredential,
-                refusal.status != LengthRequired.status,
-                let most = texts.max(by: { ($0.value, $1.key) < ($1.value, $0.key) }),
-                most.value > reasons.named[Reason.unparsable.text] ?? 0
-            else { return refusal }
-            var refusal = refusal
-            refusal.unknownReason = most.key
-            return refusal
-        }
-        return switch self {
-        case .refused(let refusal): .refused(named(refusal))
-        case .allRefused(let rows, let refusal): .allRefused(rows: rows, refusal.map(named))
-        default: self
         }
     }
 }

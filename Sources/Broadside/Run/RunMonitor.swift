@@ -209,7 +209,7 @@ final class RunMonitor {
         fields.outcome = summary.outcome.rawValue
         fields.cause = stop.kind
         fields.status = stop.status
-        fields.reason = stop.reason
+        fields.reason = stop.reason.map { printable($0) }
         fields.counts = summary.counts
         report(
             RunEvent(

@@ -98,11 +98,7 @@ struct RunNotices {
             milliseconds: now.wallMilliseconds)
     }
 
-    /// Cause of the stop, with its reason as far as the reactors have reported it.
-    private var stopCause: StopCause? {
-        passes.passStop(coordinator.stopCause)?
-            .naming(services.report.statistics.counts.reasons)
-    }
+    private var stopCause: StopCause? { passes.passStop(coordinator.stopCause) }
 
     private func stop(_ counts: RowCounts, _ now: Now) -> RunEvent {
         let record = stopCause.map {
@@ -111,7 +107,7 @@ struct RunNotices {
         var fields = RunEvent.Fields()
         fields.cause = record?.kind
         fields.status = record?.status
-        fields.reason = record?.reason
+        fields.reason = record?.reason.map { printable($0) }
         fields.counts = counts
         return RunEvent(.stopping, "no new requests: \(stoppingText)", now, fields)
     }
@@ -141,7 +137,7 @@ struct RunNotices {
         {
             text += pushback.text
             fields.status = pushback.response.status
-            fields.reason = pushback.response.reason?.text
+            fields.reason = pushback.response.reasonText.map { printable($0) }
         }
         return RunEvent(.retries, text, now, fields)
     }

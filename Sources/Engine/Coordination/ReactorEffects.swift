@@ -14,9 +14,13 @@ struct ReactorEffects: Sendable {
         case topicAccepted(Int, topic: UInt8)
         /// Like `response`, for a row that names its topic.
         case topicResponse(
-            ResponseClass.CampaignSignal, status: UInt16, reason: Reason?, topic: UInt8)
-        /// A response that no other case describes.
-        case response(ResponseClass.CampaignSignal, status: UInt16, reason: Reason?)
+            ResponseClass.CampaignSignal, status: UInt16, reason: Reason?,
+            unknownReason: UInt8 = 0, topic: UInt8)
+        /// A response that no other case describes. `unknownReason` is a number of
+        /// `UnknownReasons`; 0: none.
+        case response(
+            ResponseClass.CampaignSignal, status: UInt16, reason: Reason?,
+            unknownReason: UInt8 = 0)
         /// An error packet of a legacy gateway about a row that was already counted as accepted.
         /// `isFirst`: it is about the first row of its connection.
         case lateRefusal(

@@ -110,11 +110,11 @@ extension RunCoordinator.State {
         for signal in effects.signals {
             switch signal {
             case .accepted(let count): record(accepted: count)
-            case .response(let signal, let status, let reason):
-                record(signal, status: status, reason: reason, now)
+            case .response(let signal, let status, let reason, let unknown):
+                record(signal, refusal(signal, status, reason, unknown), now)
             case .topicAccepted(let count, let topic): topics?.note(accepted: count, of: topic)
-            case .topicResponse(let signal, let status, let reason, let topic):
-                record(signal, status: status, reason: reason, topic: topic, now)
+            case .topicResponse(let signal, let status, let reason, let unknown, let topic):
+                record(signal, refusal(signal, status, reason, unknown), topic: topic, now)
             case .lateRefusal(let signal, let status, let reason, let isFirst):
                 recordLate(signal, status: status, reason: reason, isFirst: isFirst)
             case .updatesRefused(let version, let giveUpAfter):
@@ -198,16 +198,25 @@ extension RunCoordinator.State {
         }
     }
 
+    private func refusal(
+        _ signal: ResponseClass.CampaignSignal, _ status: UInt16, _ reason: Reason?,
+        _ unknown: UInt8
+    ) -> StopCause.Refusal {
+        var refusal = StopCause.Refusal(
+            status: status, reason: reason, isCredential: signal == .refusesCredential)
+        refusal.unknownReason = unknownReasons.text(unknown)
+        return refusal
+    }
+
     /// Counts a response other than 200; stops the run if a guard requires it.
     ///
     /// - Parameter topic: The row's topic; nil if all rows have the same topic. The guard of a
     ///   topic stops only that topic, but a refused credential stops the run.
     private mutating func record(
-        _ signal: ResponseClass.CampaignSignal, status: UInt16, reason: Reason?,
+        _ signal: ResponseClass.CampaignSignal, _ refusal: StopCause.Refusal,
         topic: UInt8? = nil, _ now: Now
     ) {
-        let refusal = StopCause.Refusal(
-            status: status, reason: reason, isCredential: signal == .refusesCredential)
+        let reason = refusal.reason
         if reason != .tooManyProviderTokenUpdates { updatesRefusedSince = nil }
         if reason != .expiredProviderToken { expiredOn.removeAll(keepingCapacity: true) }
         if signal == .refusesCredential { lastRefusal = refusal }

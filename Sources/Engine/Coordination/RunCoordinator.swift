@@ -46,6 +46,8 @@ package final class RunCoordinator: Sendable {
         var guards: RefusalGuard
         /// The guards of the topics that rows name; nil: all rows have the same topic.
         var topics: TopicGuards?
+        /// Texts of the unknown reasons in the reactors' effects.
+        let unknownReasons: UnknownReasons
         var lastTrouble: ConnectionTrouble?
         /// The last trouble with another peer than that of `lastTrouble`.
         var otherTrouble: ConnectionTrouble?
@@ -99,6 +101,7 @@ package final class RunCoordinator: Sendable {
         connectionTarget: ConnectionTarget? = nil, handoffRows: Int = RowHandoff.rowsLimit,
         sign: Signer?, keyID: String? = nil
     ) {
+        let unknownReasons = UnknownReasons()
         state = Mutex(
             State(
                 settings: OperatorSettings(milliRate: ramp?.milliRate ?? milliRate, ramp: ramp),
@@ -115,9 +118,10 @@ package final class RunCoordinator: Sendable {
                             maximumBadTokensPercent: maxBadTokensPercent,
                             judgesFirst: !assumesCanary)
                     }
-                }))
+                }, unknownReasons: unknownReasons))
         resources = SharedResources(
-            handoff: RowHandoff(limit: handoffRows), rowsRead: SharedRowsRead(rowsRead))
+            handoff: RowHandoff(limit: handoffRows), rowsRead: SharedRowsRead(rowsRead),
+            unknownReasons: unknownReasons)
         self.canary = canary
         self.connectionTarget = connectionTarget
     }

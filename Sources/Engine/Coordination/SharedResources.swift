@@ -14,6 +14,8 @@ struct SharedResources: Sendable {
     let handoff: RowHandoff
     /// Number of rows that were read, for `--max-invalid`.
     let rowsRead: SharedRowsRead
+    /// Reasons in responses that this version does not know.
+    let unknownReasons: UnknownReasons
     /// The event that a row is a header with columns other than those of the list's header.
     let headerNotice = SingleNotice()
     /// The event that a row is a header with the same columns as the list's header.

@@ -13,6 +13,7 @@ package struct OccupancyGauge {
         case events
         case addresses
         case reasons = "unknown reasons"
+        case reasonNumbers = "numbers of unknown reasons"
         case handoffRows = "rows between reactors"
         case handoffFieldValues = "pieces between reactors"
         case outgoing = "bytes to go out"

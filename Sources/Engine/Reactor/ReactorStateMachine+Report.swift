@@ -62,6 +62,8 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     /// Records a GOAWAY with the error's name, and with APNs' reason or any other text of the server.
+    ///
+    /// - Parameter reason: The reason, known or not, escaped for display; nil if there is none.
     mutating func recordGoAway(_ index: Int, code: ErrorCode, reason: String?, now: Now) {
         var text = "\(code)"
         if let reason {
@@ -80,13 +82,14 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// Records a response after which its connection carries no more requests. Other requests in
     /// flight may get the same response; only the first response is recorded, as the cause.
-    mutating func recordDrain(_ index: Int, status: UInt16, reason: Reason?, now: Now) {
+    mutating func recordDrain(_ index: Int, status: UInt16, reason: StatedReason, now: Now) {
         guard connections[index].phase == .open else { return }
+        let text = run.resources.unknownReasons.shown(reason)
         log(
             .connectionDrained, .notice, connection: index,
             "\(connections.peer(index)): drained after \(counted(connections[index].responses, "response")) "
-                + "because of \(status) \(reason?.text ?? "without a known reason")",
-            status: status, reason: reason?.text, now: now)
+                + "because of \(status) \(text ?? "without a known reason")",
+            status: status, reason: text, now: now)
     }
 
     /// Records a failed connection.
@@ -119,6 +122,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             .addresses, connections.addresses.entries.count,
             AddressBook.entriesLimit + connections.count)
         report(.reasons, metrics.statistics.counts.reasons.texts.count, ReasonCounts.textsLimit + 1)
+        report(.reasonNumbers, run.resources.unknownReasons.count, UnknownReasons.limit)
         let exchanged = run.resources.handoff.counts
         report(.handoffRows, exchanged.rows, run.resources.handoff.limit)
         report(.handoffFieldValues, exchanged.fieldValues, RowHandoff.fieldValueByteCountMax)

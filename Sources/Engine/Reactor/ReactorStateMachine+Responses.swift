@@ -126,6 +126,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         metrics.latency.record(now.nanoseconds - rows.slab[tag].sentNanoseconds)
         let body = connections[index].session.responseReason
         let reason = body.reason
+        let unknown = unknownReason(in: body, of: index)
+        let stated = StatedReason(known: reason, unknown: unknown)
         let retryAfter = connections[index].session
             .retryAfter(from: now.wallMilliseconds / 1000).map { $0 * second }
         let meaning = ResponseClass.classify(status: status, body: body)
@@ -161,7 +163,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         case .retryNotCounted:
             requeueUncounted(tag)
         case .retryAfterDelay:
-            scheduleRetry(tag, retryAfter: retryAfter, now: now)
+            scheduleRetry(tag, unknownReason: unknown, retryAfter: retryAfter, now: now)
         case .responseLost:
             lose(
                 tag, status: status, reason: .connectionLost, retryAfter: retryAfter, now: now)
@@ -191,40 +193,56 @@ extension ReactorStateMachine where Records: ~Copyable {
         case .none:
             break
         case .close:
-            recordDrain(index, status: status, reason: reason, now: now)
+            recordDrain(index, status: status, reason: stated, now: now)
             drain(index, now: now)
         case .drainAndReplace:
             handleServerTrouble(
-                index, status: status, reason: reason, retryAfter: retryAfter,
+                index, status: status, reason: stated, retryAfter: retryAfter,
                 isRepeated: hadServerError, now: now)
         case .replaceAtOnce:
             guard connections.replacedAtOnce < Self.replacedAtOnceLimit,
                 connections[index].phase == .open
             else { break }
             connections.replacedAtOnce += 1
-            recordDrain(index, status: status, reason: reason, now: now)
+            recordDrain(index, status: status, reason: stated, now: now)
             drain(index, now: now)
         }
-        recordLongWait(index, status: status, reason: reason, retryAfter: retryAfter, now: now)
+        recordLongWait(index, status: status, reason: stated, retryAfter: retryAfter, now: now)
         let signal = writer.campaignSignal(for: meaning.campaign)
         run.append(
             writer.topics == nil
-                ? .response(signal, status: status, reason: reason)
-                : .topicResponse(signal, status: status, reason: reason, topic: topic))
+                ? .response(signal, status: status, reason: reason, unknownReason: unknown)
+                : .topicResponse(
+                    signal, status: status, reason: reason, unknownReason: unknown, topic: topic))
+    }
+
+    /// Returns the number of the reason in a response if this version does not know it; otherwise
+    /// 0.
+    private mutating func unknownReason(in body: ReasonBody, of index: Int) -> UInt8 {
+        guard body.reason == nil, let range = body.textRange, !range.isEmpty else { return 0 }
+        // SAFETY: only this call uses the temporary storage, of which `copyResponse` sets `count`
+        // bytes; the table copies them.
+        return unsafe withUnsafeTemporaryAllocation(
+            byteCount: UnknownReasons.textByteCountMax, alignment: 1
+        ) { room in
+            let count = unsafe connections[index].session.copyResponse(range, into: room)
+            return unsafe run.resources.unknownReasons.number(
+                of: RawSpan(_unsafeBytes: UnsafeRawBufferPointer(rebasing: room[..<count])))
+        }
     }
 
     /// Handles a response that reports trouble of the server: pauses its address and replaces the
     /// connection. If the row may be the cause, and the server processes other rows, only the row
     /// waits.
     private mutating func handleServerTrouble(
-        _ index: Int, status: UInt16, reason: Reason?, retryAfter: UInt64?, isRepeated: Bool,
+        _ index: Int, status: UInt16, reason: StatedReason, retryAfter: UInt64?, isRepeated: Bool,
         now: Now
     ) {
-        let text = reason.map { " \($0.text)" } ?? ""
+        let text = run.resources.unknownReasons.shown(reason).map { " \($0)" } ?? ""
         run.record(
             connections.trouble(index, "the last response is \(status)\(text)", step: .refused))
         forgetRefusals(index)
-        let mayConcernRow = isRepeated && status >= 500 && reason != .shutdown
+        let mayConcernRow = isRepeated && status >= 500 && reason.known != .shutdown
         guard
             connections[index].trust.recordServerError(
                 isRepeated: mayConcernRow, awaitsOthers: connections[index].openCount > 0)
@@ -258,10 +276,10 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// Records that a server asked for a pause of `--give-up-after` or longer. If the run gives up,
     /// its message mentions this.
     private mutating func recordLongWait(
-        _ index: Int, status: UInt16, reason: Reason?, retryAfter: UInt64?, now: Now
+        _ index: Int, status: UInt16, reason: StatedReason, retryAfter: UInt64?, now: Now
     ) {
         guard let retryAfter, retryAfter >= settings.giveUpAfter else { return }
-        let reasonText = reason.map { " \($0.text)" } ?? ""
+        let reasonText = run.resources.unknownReasons.shown(reason).map { " \($0)" } ?? ""
         let trouble = connections.trouble(
             index, "\(status)\(reasonText) with Retry-After: \(retryAfter / second) s",
             step: .longWait)
@@ -280,7 +298,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             let text = unsafe RawSpan(
                 _unsafeStart: LengthRequired.reason.utf8Start,
                 byteCount: LengthRequired.reason.utf8CodeUnitCount)
-            settleRejected(tag, status: status, text: text, now: now)
+            settle(tag, state: .rejected, status: status, text: text, now: now)
             return
         }
         guard body.reason == nil, let range = body.textRange else {
@@ -295,7 +313,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         let count = unsafe connections[index].session.copyResponse(range, into: writer.staging)
         let text = unsafe RawSpan(
             _unsafeBytes: UnsafeRawBufferPointer(rebasing: writer.staging[..<count]))
-        settleRejected(tag, status: status, text: text, timestamp: timestamp, now: now)
+        settle(
+            tag, state: .rejected, status: status, text: text, timestamp: timestamp, now: now)
     }
 
     /// Delays a row that the server did not process. Also delays the row's connection, because the
@@ -332,12 +351,14 @@ extension ReactorStateMachine where Records: ~Copyable {
     private mutating func handleGoAway(_ index: Int, code: ErrorCode, now: Now) {
         metrics.statistics.goAways += 1
         let reason = connections[index].session.goAwayReason.reason
-        recordGoAway(index, code: code, reason: reason?.text, now: now)
-        if let reason {
+        let stated = reason?.text ?? connections[index].session.unknownGoAwayReason
+        recordGoAway(index, code: code, reason: stated, now: now)
+        if let stated, reason != nil || code == .noError {
             run.record(
-                connections.trouble(index, "GOAWAY with reason \(reason.text)", step: .refused))
+                connections.trouble(index, "GOAWAY with reason \(stated)", step: .refused))
         } else if code != .noError {
-            var trouble = connections.trouble(index, "GOAWAY \(code)", step: .refused)
+            let words = stated.map { " with reason \($0)" } ?? ""
+            var trouble = connections.trouble(index, "GOAWAY \(code)\(words)", step: .refused)
             run.record(trouble)
             trouble.kind = .protocol
             if code.isProtocolError { recordProtocolError(index, trouble, now: now) }

@@ -99,7 +99,11 @@ extension ReactorStateMachine where Records: ~Copyable {
 
     /// Schedules a retry of a row that was refused temporarily, or settles the row if no retry is
     /// left.
-    mutating func scheduleRetry(_ tag: RowTag, retryAfter: UInt64?, now: Now) {
+    ///
+    /// - Parameter unknownReason: Number of the last response's reason in `UnknownReasons`; 0: none.
+    mutating func scheduleRetry(
+        _ tag: RowTag, unknownReason: UInt8 = 0, retryAfter: UInt64?, now: Now
+    ) {
         let verdict = settings.retryPolicy.verdict(
             attempts: Int(rows.slab[tag].attempts) - Int(rows.slab[tag].attemptsBefore),
             firstAttempt: rows.slab[tag].firstSentNanoseconds, now: now.nanoseconds,
@@ -108,17 +112,21 @@ extension ReactorStateMachine where Records: ~Copyable {
         case .again(let due):
             rows.retries.insert(dueNanoseconds: due, tag: tag)
         case .failed:
-            settleFailed(tag, now: now)
+            settleFailed(tag, unknownReason: unknownReason, now: now)
         }
     }
 
     /// Settles a row whose attempts are exhausted. If the row may have been processed, the reason
     /// records that, regardless of the last response. A run that reopens the row then does not
     /// treat it as unsent.
-    private mutating func settleFailed(_ tag: RowTag, now: Now) {
+    private mutating func settleFailed(_ tag: RowTag, unknownReason: UInt8, now: Now) {
         var (status, reason) = (rows.slab[tag].lastStatus, rows.slab[tag].lastReason)
         if rows.slab[tag].mayHaveBeenSent, Reason(rawValue: reason)?.leavesDoubt != true {
             (status, reason) = (0, Reason.connectionLost.rawValue)
+        }
+        if reason == 0, let text = run.resources.unknownReasons.text(unknownReason) {
+            return settle(
+                tag, state: .failed, status: status, text: Array(text.utf8).rawSpan, now: now)
         }
         settle(tag, state: .failed, status: status, reasonCode: reason, now: now)
     }
@@ -156,21 +164,22 @@ extension ReactorStateMachine where Records: ~Copyable {
         return topic
     }
 
-    /// Settles a row as rejected for a reason that has no code. The reason's text is recorded
-    /// instead.
-    mutating func settleRejected(
-        _ tag: RowTag, status: UInt16, text: RawSpan, timestamp: UInt64? = nil, now: Now
+    /// Settles a row for a reason that has no code. The reason's text is recorded instead.
+    mutating func settle(
+        _ tag: RowTag, state rowState: RowState, status: UInt16, text: RawSpan,
+        timestamp: UInt64? = nil, now: Now
     ) {
+        assert(rowState == .rejected || rowState == .failed)
         let topic = ledgerTopic(of: tag)
         // SAFETY: the slot belongs to the row until it is freed below; the ledger copies the token.
         unsafe recorder.ledger.settled(
-            row: rows.slab[tag].row, state: .rejected, status: status, reason: 0, reasonText: text,
+            row: rows.slab[tag].row, state: rowState, status: status, reason: 0, reasonText: text,
             attempts: Int(rows.slab[tag].attempts), timestamp: timestamp,
             token: RawSpan(_unsafeBytes: rows.slab.tokenBytes(tag)), tokenIsText: false,
             arm: rows.slab[tag].personal.arm, topic: topic,
             nowMilliseconds: now.wallMilliseconds)
-        metrics.statistics.counts.count(.rejected, reasonText: text)
-        metrics.statistics.counts.arms.count(rows.slab[tag].personal.arm, .rejected)
+        metrics.statistics.counts.count(rowState, reasonText: text)
+        metrics.statistics.counts.arms.count(rows.slab[tag].personal.arm, rowState)
         rows.slab.free(tag)
     }
 

@@ -134,6 +134,14 @@ struct HTTP2Session: ~Copyable {
 
     var goAwayReason: ReasonBody { ReasonBody.parse(http.goAwayDebugData) }
 
+    var unknownGoAwayReason: String? {
+        let parsed = goAwayReason
+        guard parsed.reason == nil, let range = parsed.textRange, !range.isEmpty else { return nil }
+        let text = [UInt8](http.goAwayDebugData.extracting(range))
+        return printable(
+            String(decoding: text, as: UTF8.self), limit: UnknownReasons.textByteCountMax)
+    }
+
     var goAwayText: String? {
         let data = http.goAwayDebugData
         return data.isEmpty ? nil : printable(String(decoding: [UInt8](data), as: UTF8.self))

@@ -213,6 +213,10 @@ struct ProtocolSession: ~Copyable {
         http2?.value.goAwayReason ?? ReasonBody.parse(RawSpan())
     }
 
+    /// Reason in the debug data of the last GOAWAY, escaped for display, if this version does not
+    /// know it; otherwise nil.
+    var unknownGoAwayReason: String? { http2?.value.unknownGoAwayReason }
+
     /// Beginning of the debug data of the last GOAWAY, escaped for display; nil if there is none.
     var goAwayText: String? { http2?.value.goAwayText }
 

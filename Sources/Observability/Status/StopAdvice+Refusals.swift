@@ -66,6 +66,11 @@ extension StopAdvice {
         case .missingProviderToken where circumstances.credential != .certificate:
             doctor("\(Self.missingToken); doctor checks this without sending to a device")
             afterFixing()
+        case nil where refusal.unknownReason != nil:
+            doctor(
+                "\(Self.unknownReason); if Apple does not document it, check --endpoint and any "
+                    + "proxy in between; doctor shows more")
+            afterFixing()
         default:
             doctor(
                 "use a credential that is valid for this topic and environment; doctor checks it "
@@ -73,6 +78,9 @@ extension StopAdvice {
             afterFixing()
         }
     }
+
+    /// Advice about a reason that this version does not know.
+    package static let unknownReason = "look up this reason, which this version does not know"
 
     /// Adds steps for a server that is not APNs. No row was processed, so all can still be sent.
     private mutating func afterOtherServer() {
@@ -104,8 +112,9 @@ extension StopAdvice {
     mutating func afterRefusedTopics(_ refusal: StopCause.Refusal?) {
         if let refusal, refusal.isFromOtherServer { return afterOtherServer() }
         if let refusal, refusal.isCredential {
+            let unknown = refusal.unknownReason == nil ? "" : "\(Self.unknownReason), or "
             export(
-                "use a credential that is for these topics; see which rows remain",
+                "\(unknown)use a credential that is for these topics; see which rows remain",
                 ["--state", "remaining"])
             return resume("once that is fixed, \(again) tries these topics again")
         }
@@ -227,7 +236,7 @@ extension StopAdvice {
         case nil where refusal?.status == 413:
             "make the payload shorter to meet this server's limit"
         case nil where refusal?.unknownReason != nil:
-            "look up this reason, which this version does not know"
+            Self.unknownReason
         case nil: "is this APNs? fix --endpoint, or the request's headers"
         default: "fix the request's headers"
         }

@@ -1,4 +1,3 @@
-import BroadsideAPNs
 import BroadsideEngine
 import BroadsideLedgerFormat
 import BroadsideObservability
@@ -79,23 +78,6 @@ import Testing
         let resumed = Self.conclusion(cause, [Self.pass(0)], earlier: earlier)
         #expect(Self.code(resumed) == ExitCode.failure)
         #expect(!resumed.discardsLedger(isExpected: false))
-    }
-
-    @Test(
-        arguments: [
-            (400, false, 0, "400 NewReason"), (400, false, 30, "400 without a known reason"),
-            (403, true, 0, "403 without a known reason"), (411, false, 0, "411 LengthRequired"),
-        ] as [(UInt16, Bool, UInt64, String)])
-    func `The cause names a reason that this version does not know if most rows have it`(
-        status: UInt16, isCredential: Bool, unnamed: UInt64, text: String
-    ) {
-        var pass = Self.pass(60, accepts: false)
-        pass.counts.reasons.add(text: "NewReason", count: 30)
-        pass.counts.reasons.add(text: "OtherReason", count: 1)
-        pass.counts.reasons.add(code: Reason.unparsable.rawValue, count: unnamed)
-        let refusal = StopCause.Refusal(status: status, reason: nil, isCredential: isCredential)
-        let message = Self.conclusion(.refused(refusal), [pass]).cause.message
-        #expect(message.contains(text), "\(message)")
     }
 
     @Test(arguments: [false, true])

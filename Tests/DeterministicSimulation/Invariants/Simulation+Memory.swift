@@ -31,7 +31,7 @@ extension Simulation {
     }
 
     /// Numbers of measures that a reactor reports for itself and for each connection slot.
-    private static let reactorMeasures = 14
+    private static let reactorMeasures = 15
     private static let slotMeasures = 5
 
     /// Limits that the documentation promises. They apply whatever limits the engine has.

@@ -1,4 +1,5 @@
 import BroadsideAPNs
+import BroadsideLedgerFormat
 import BroadsidePolicy
 import BroadsideSupport
 import Testing
@@ -86,6 +87,39 @@ import Testing
         channel.append(.accepted(1))
         channel.finishIteration(inFlight: 0, now)
         #expect(run.lastPushback?.isOver == true)
+    }
+
+    @Test func `Responses with an unknown reason are told apart by its text`() {
+        let run = coordinator()
+        var channel = RunChannel(run, reactor: 0)
+        for reason in ["SlowDownNew", "KeyRevoked", "SlowDownNew"] {
+            let number = run.resources.unknownReasons.number(of: Array(reason.utf8).rawSpan)
+            let isKey = reason == "KeyRevoked"
+            channel.append(
+                .response(
+                    isKey ? .refusesCredential : .none, status: isKey ? 403 : 429, reason: nil,
+                    unknownReason: number))
+        }
+        channel.finishIteration(inFlight: 0, now)
+        #expect(run.lastPushback?.response.text == "429 SlowDownNew")
+        #expect(run.lastRefusal?.text == "403 KeyRevoked")
+        #expect(run.lastRefusal?.isFromOtherServer == false)
+        #expect(run.resources.unknownReasons.count == 2)
+    }
+
+    @Test func `The number of different unknown reasons and their length are limited`() {
+        let reasons = UnknownReasons()
+        for index in 1...UnknownReasons.limit + 3 {
+            let number = reasons.number(of: Array("New\(index)".utf8).rawSpan)
+            #expect(Int(number) == min(index, UnknownReasons.limit + 1))
+        }
+        #expect(reasons.count == UnknownReasons.limit && reasons.text(1) == "New1")
+        #expect(reasons.number(of: Array("New2".utf8).rawSpan) == 2)
+        #expect(reasons.text(UInt8(UnknownReasons.limit + 1)) == ReasonCounts.otherTexts)
+        #expect(reasons.text(0) == nil)
+        let long = UnknownReasons()
+        let number = long.number(of: [UInt8](repeating: 120, count: 500).rawSpan)
+        #expect(long.text(number)?.utf8.count == UnknownReasons.textByteCountMax)
     }
 
     @Test func `The rate is divided among the reactors with rows`() {

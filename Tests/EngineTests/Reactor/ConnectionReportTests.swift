@@ -9,6 +9,7 @@ struct ConnectionReportTests {
     @Test(
         arguments: [
             (0, nil, "NO_ERROR"), (0, "BadDeviceToken", "NO_ERROR, BadDeviceToken"),
+            (0, "Key\u{202e}Revoked", "NO_ERROR, Key\\u{202e}Revoked"),
             (11, nil, "ENHANCE_YOUR_CALM"), (99, nil, "error 99"),
         ] as [(UInt32, String?, String)])
     func `A connection's last GOAWAY is reported with error and reason`(

@@ -215,11 +215,14 @@ struct CredentialAnswerTests {
         #expect(try run.rows().allSatisfy { $0.state == .accepted && $0.attempts == 1 })
     }
 
-    @Test func `A run gives up if every connection ends by a GOAWAY about the credential`() throws {
+    @Test(arguments: ["InvalidProviderToken", "KeyRevoked"])
+    func `A run gives up if every connection ends by a GOAWAY about the credential`(
+        reason: String
+    ) throws {
         let run = try ScriptedRun(rows: 3, tokenAge: 0)
         run.reply = { request in
             run.say(
-                ScriptedServer.goAway(lastStream: 0, code: 0, reason: "InvalidProviderToken"),
+                ScriptedServer.goAway(lastStream: 0, code: 0, reason: reason),
                 on: request.connection)
             return .silence
         }
@@ -228,7 +231,7 @@ struct CredentialAnswerTests {
             Issue.record("\(String(describing: run.coordinator.stopCause))")
             return
         }
-        #expect(run.lastLine(cause).contains("InvalidProviderToken"))
+        #expect(run.lastLine(cause).contains(reason))
         #expect(run.time < 180 * second && (3...20).contains(run.links.count))
         #expect(try run.rows().allSatisfy { $0.state == .remaining })
     }

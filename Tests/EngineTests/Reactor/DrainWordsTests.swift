@@ -21,7 +21,8 @@ struct DrainWordsTests {
         Case(status: 503, reason: "ServiceUnavailable", words: "503 ServiceUnavailable"),
         Case(status: 500, reason: "InternalServerError", words: "500 InternalServerError"),
         Case(status: 503, reason: nil, words: "503 without a known reason"),
-        Case(status: 503, reason: "Feierabend", words: "503 without a known reason"),
+        Case(status: 503, reason: "Feierabend", words: "503 Feierabend"),
+        Case(status: 503, reason: "Feier\u{202e}abend", words: "503 Feier\\u{202e}abend"),
         Case(status: 403, reason: "ExpiredProviderToken", words: "403 ExpiredProviderToken"),
     ])
     func `A draining response is logged with status and reason once for each connection`(one: Case)

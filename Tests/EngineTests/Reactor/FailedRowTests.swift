@@ -33,6 +33,18 @@ struct FailedRowTests {
         #expect(row == refused)
     }
 
+    @Test(arguments: [(429, "SlowDownNew"), (503, "DatabaseMaintenance")])
+    func `A failed row has its last reason even if this version does not know it`(
+        status: Int, reason: String
+    ) throws {
+        let row = try row(replies: [.status(429, "TooManyRequests"), .status(status, reason)])
+        #expect(row == .init(state: .failed, status: status, reason: reason, attempts: 2))
+        let known = try self.row(replies: [
+            .status(status, reason), .status(503, "ServiceUnavailable"),
+        ])
+        #expect(known.reason == "ServiceUnavailable")
+    }
+
     @Test func `A failed row may have been processed if a response was lost`() throws {
         let lost = ScriptedRun.Row(
             state: .failed, status: 0, reason: "ConnectionLost", attempts: 2)

@@ -18,11 +18,15 @@ extension ScriptedRun {
         var verdicts = ChunkVerdicts(of: index)
         for chunk in 0..<index.chunkCount {
             try verdicts.load(chunk: chunk)
-            for verdict in verdicts.rows {
+            for place in verdicts.rows.indices {
+                let verdict = verdicts.rows[place]
+                let text = verdicts.reasonText(ofRow: place).map {
+                    String(decoding: $0, as: UTF8.self)
+                }
                 rows.append(
                     Row(
                         state: verdict.state, status: Int(verdict.status),
-                        reason: Reason(rawValue: verdict.reason)?.text,
+                        reason: text ?? Reason(rawValue: verdict.reason)?.text,
                         attempts: Int(verdict.attempts)))
             }
         }

@@ -379,6 +379,10 @@ import Testing
             #expect(cause.message.contains("\(status) without a known reason"))
             #expect(!cause.message.contains("credential"))
         }
+        var named = Self.refusal(nil, status)
+        named.unknownReason = "Key\u{202e}Revoked"
+        #expect(named.isFromOtherServer == (status != 403))
+        #expect(named.text == "\(status) Key\\u{202e}Revoked")
         #expect(!Self.refusal(.forbidden).isFromOtherServer)
         #expect(!Self.refusal(nil, 0).isFromOtherServer)
         #expect(!Self.refusal(.topicDisallowed, 400).isFromOtherServer)
