@@ -156,7 +156,8 @@ package struct FilterPass {
         guard field.count > 0 else { return }
         if columns[index].incomparable == 0 {
             columns[index].firstLine = row.line
-            columns[index].firstText = tokenExcerpt(reader.value(field))
+            columns[index].firstText = ForeignText.escapedName(
+                tokenExcerpt(reader.value(field)))
             columns[index].isFirstVersion = VersionText.dotCount(reader.text(field)) ?? 0 >= 2
         }
         columns[index].incomparable += 1
@@ -177,7 +178,8 @@ package struct FilterPass {
     ) throws(BroadsideError) {
         assert(!mayRefuse || !isBegun, "a campaign that has begun is not refused")
         for (condition, column) in zip(filter.conditions, columns) where rowCount > 0 {
-            let start = "broadside: warning: --where '\(printable(condition.canonicalText))': "
+            let text = ForeignText.escapedName(printable(condition.canonicalText))
+            let start = "broadside: warning: --where '\(text)': "
             if list.format.namesColumnsInEachRow, !column.hasValue {
                 let advice = try list.keyAdvice(for: condition.column).map { ": \($0)" }
                 let problem =
@@ -185,17 +187,17 @@ package struct FilterPass {
                 if mayRefuse {
                     throw .usage(
                         "where",
-                        "'\(printable(condition.canonicalText))': \(problem)"
+                        "'\(text)': \(problem)"
                             + (advice ?? ": name another column"))
                 }
                 standardErrorLine(start + problem + (advice ?? ""))
                 continue
             }
             if mayRefuse, let problem = refusal(of: condition, column, list) {
-                throw .usage("where", "'\(printable(condition.canonicalText))': \(problem)")
+                throw .usage("where", "'\(text)': \(problem)")
             }
             if !isBegun, let problem = condition.keepsOtherSpellings(column.spellings) {
-                throw .usage("where", "'\(printable(condition.canonicalText))': \(problem)")
+                throw .usage("where", "'\(text)': \(problem)")
             }
             for warning in warnings(of: condition, column) { standardErrorLine(start + warning) }
         }

@@ -1,7 +1,8 @@
 internal import BroadsideSupport
 
 /// A record of values that a condition with `=` or `!=` distinguishes from the texts of its set,
-/// although they probably mean the same: `TRUE`, `yes` or `1` for `true`, and `DE` for `de`.
+/// although they probably mean the same: `TRUE`, `yes` or `1` for `true`, `DE` for `de`, and `Zürich`
+/// with an accent that is a character of its own.
 ///
 /// The caller passes only values that decide whether their row is sent.
 struct OtherSpellings: Sendable {
@@ -40,6 +41,11 @@ struct OtherSpellings: Sendable {
     /// The set's texts with ASCII letters in lower case, sorted for searching, each with the index
     /// of its text in the set.
     private let folded: [(text: [UInt8], index: Int)]
+    /// The set's texts as a reader sees them, with the index of each.
+    private let visible: [String: Int]
+    /// Whether a text of the set may have hidden characters or an unusual Unicode form. Any value
+    /// may then look like it.
+    private let hasHiddenTexts: Bool
     /// The set's text for true and its text for false, each with its index; nil if there is none. If
     /// the set has several, a word is preferred to a number, and a number to a letter.
     private let trueText: (spelling: BooleanSpelling, index: Int)?
@@ -55,6 +61,8 @@ struct OtherSpellings: Sendable {
     private var probable = Found()
     /// Values that differ only in letter case from a text that is not a spelling of a boolean.
     private(set) var otherCase = Found()
+    /// Values that look like a text of the set, but have hidden characters or another Unicode form.
+    private(set) var lookalikes = Found()
 
     /// - Parameter texts: The condition's set; empty for a condition without one.
     init(of texts: [[UInt8]]) {
@@ -68,6 +76,10 @@ struct OtherSpellings: Sendable {
         }
         folded.sort { RowFilter.order(of: $0.text.rawSpan, and: $1.text.rawSpan) < 0 }
         self.folded = folded
+        visible = Dictionary(
+            texts.enumerated().map { (HiddenCharacters.visibleText($1.rawSpan), $0) },
+            uniquingKeysWith: { first, _ in first })
+        hasHiddenTexts = texts.contains { HiddenCharacters.mayBe(in: $0.rawSpan) }
         let ordered =
             booleans.filter { $0.spelling.isWord } + booleans.filter { $0.spelling.isNumber }
             + booleans.filter { !$0.spelling.isWord && !$0.spelling.isNumber }
@@ -99,6 +111,11 @@ struct OtherSpellings: Sendable {
                 certain.note(value, of: known, line: line)
             }
             return
+        }
+        if hasHiddenTexts || HiddenCharacters.mayBe(in: value),
+            let known = visible[HiddenCharacters.visibleText(value)]
+        {
+            return lookalikes.note(value, of: known, line: line)
         }
         guard let spelling = BooleanSpelling(value),
             let known = spelling.isTrue ? trueText : falseText
@@ -143,12 +160,19 @@ struct OtherSpellings: Sendable {
 
 extension RowFilter.Condition {
     /// Returns the problem of a condition with `!=` that keeps rows although their values are other
-    /// spellings of its booleans; nil if there are no such rows.
+    /// spellings of its booleans, or look like its texts; nil if there are no such rows.
     ///
     /// - Parameter spellings: Values of rows that all conditions keep.
     func keepsOtherSpellings(_ spellings: OtherSpellings) -> String? {
+        guard comparison == .notEqual else { return nil }
+        if spellings.lookalikes.rows > 0 {
+            return subject(of: spellings.lookalikes, Self.lookalike)
+                + ", and would get this campaign, because values are compared byte for byte: correct "
+                + "the list, or name such values in the condition, too; to keep them, name the values "
+                + "that you want with ="
+        }
         let found = spellings.booleans
-        guard comparison == .notEqual, found.rows > 0 else { return nil }
+        guard found.rows > 0 else { return nil }
         let other = RowFilter.Condition(
             column: column, comparison: .notEqual, texts: found.spellings.values, bound: nil)
         return subject(of: found, "another spelling of a value")
@@ -170,6 +194,12 @@ extension RowFilter.Condition {
                 + "them, name each spelling"
         let (booleans, otherCase) = (spellings.booleans, spellings.otherCase)
         var warnings: [String] = []
+        if spellings.lookalikes.rows > 0 {
+            warnings.append(
+                subject(of: spellings.lookalikes, Self.lookalike)
+                    + ": values are compared byte for byte, so this condition "
+                    + "\(comparison == .notEqual ? "keeps" : "excludes") such rows")
+        }
         if booleans.rows > 0 {
             warnings.append(subject(of: booleans, "another spelling of a value") + effect)
         }
@@ -179,12 +209,16 @@ extension RowFilter.Condition {
         return warnings
     }
 
+    private static let lookalike =
+        "a value with invisible characters, or in another Unicode form than a value"
+
     /// Subject of a message, such as `2 rows have another spelling of a value of this condition, the
     /// first on line 3 ('TRUE' instead of 'true')`.
     private func subject(of found: OtherSpellings.Found, _ what: String) -> String {
-        let value = tokenExcerpt(found.spellings.values[0])
+        let value = HiddenCharacters.shown(tokenExcerpt(found.spellings.values[0]))
+        let text = HiddenCharacters.shown(tokenExcerpt(texts[found.text]))
         let rows = found.rows == 1 ? "1 row has" : "\(grouped(found.rows)) rows have"
         return "\(rows) \(what) of this condition, \(found.rows == 1 ? "" : "the first ")on line "
-            + "\(found.firstLine) ('\(value)' instead of '\(tokenExcerpt(texts[found.text]))')"
+            + "\(found.firstLine) ('\(value)' instead of '\(text)')"
     }
 }

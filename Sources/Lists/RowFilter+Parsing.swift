@@ -282,10 +282,8 @@ private struct ConditionReader {
     }
 
     private func trimmed(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
-        var bytes = bytes
-        while let first = bytes.first, RowFilter.isBlank(first) { bytes.removeFirst() }
-        while let last = bytes.last, RowFilter.isBlank(last) { bytes.removeLast() }
-        return Array(bytes)
+        let bytes = Array(bytes)
+        return [UInt8](bytes.rawSpan.withoutBlanks)
     }
 
     private mutating func skipBlanks() {

@@ -11,7 +11,7 @@ internal import BroadsideSupport
 /// - `<`, `<=`, `>` and `>=` compare with one value, whose text determines its kind
 ///   (`OrderedValue`). They never hold for a text of another kind.
 /// - Only `!=` holds for a missing value.
-/// - Blanks around a value are ignored, in the list and in the condition.
+/// - Blanks and hidden characters around a value are ignored, in the list and in the condition.
 public struct RowFilter: Sendable, Equatable {
     /// Operator that compares a column's value.
     enum Comparison: String, Sendable, CaseIterable {
@@ -135,14 +135,15 @@ extension RowFilter {
 }
 
 extension RawSpan {
-    /// The text without surrounding blanks and carriage returns.
+    /// The text without surrounding blanks, carriage returns and hidden characters.
     package var withoutBlanks: RawSpan {
         @_lifetime(copy self) get {
             var (start, end) = (0, byteCount)
             while start < end, RowFilter.isBlank(byte(at: start)) { start += 1 }
             while end > start, RowFilter.isBlank(byte(at: end - 1)) { end -= 1 }
             assert(start <= end && end <= byteCount, "a part of the text is left")
-            return extracting(start..<end)
+            let text = extracting(start..<end)
+            return HiddenCharacters.mayBeAtEnd(of: text) ? HiddenCharacters.trimmed(text) : text
         }
     }
 }

@@ -36,7 +36,9 @@ struct SetOccurrences: Sendable {
     /// Description of the first values of the column; nil if it has none.
     var sampledValues: String? {
         guard !values.values.isEmpty else { return nil }
-        let texts = values.values.map { $0.isEmpty ? "an empty value" : tokenExcerpt($0) }
+        let texts = values.values.map {
+            $0.isEmpty ? "an empty value" : ForeignText.escapedName(tokenExcerpt($0))
+        }
         return "the column has \(texts.joined(separator: ", "))"
             + (values.hasMore ? " and others" : "")
     }
@@ -64,11 +66,12 @@ extension RowFilter.Condition {
         guard let first = absent.first, comparison == .notEqual || absent.count < texts.count
         else { return nil }
         let isOne = absent.count == 1
+        let shown = ForeignText.escapedName(tokenExcerpt(first))
         let problem =
             "no row has "
             + (isOne
-                ? "the value '\(tokenExcerpt(first))'"
-                : "\(grouped(absent.count)) of these values, such as '\(tokenExcerpt(first))'")
+                ? "the value '\(shown)'"
+                : "\(grouped(absent.count)) of these values, such as '\(shown)'")
         guard comparison == .notEqual else { return problem + ": check the spelling" }
         return problem + ", so \(isOne ? "it excludes" : "they exclude") no row: "
             + (occurrences.sampledValues ?? "check the spelling")
@@ -80,7 +83,9 @@ extension RowFilter.Condition {
         guard comparison == .equal, occurrences.absent.count == texts.count else { return nil }
         let values =
             texts.count == 1
-            ? texts[0].isEmpty ? "an empty value" : "the value '\(tokenExcerpt(texts[0]))'"
+            ? texts[0].isEmpty
+                ? "an empty value"
+                : "the value '\(ForeignText.escapedName(tokenExcerpt(texts[0])))'"
             : "any of these values"
         return "no row of \(list) has \(values), so no device would get this campaign: "
             + (occurrences.sampledValues ?? "check the spelling")

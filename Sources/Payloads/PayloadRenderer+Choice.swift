@@ -39,13 +39,14 @@ extension PayloadRenderer {
         return .success(choiceFallback)
     }
 
-    /// A value without the blanks around it.
+    /// A value without the blanks and hidden characters around it.
     @_lifetime(copy value)
     private static func trimmed(_ value: RawSpan) -> RawSpan {
         var (start, end) = (0, value.byteCount)
         while start < end, value.byte(at: start) <= 0x20 { start += 1 }
         while end > start, value.byte(at: end - 1) <= 0x20 { end -= 1 }
-        return value.extracting(start..<end)
+        let text = value.extracting(start..<end)
+        return HiddenCharacters.mayBeAtEnd(of: text) ? HiddenCharacters.trimmed(text) : text
     }
 
     /// Index of the payload whose name equals a value. If no name equals the value, underscores in

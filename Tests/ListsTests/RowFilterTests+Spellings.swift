@@ -98,4 +98,54 @@ extension RowFilterTests {
             "x != \(secret.uppercased())", values: [secret], mayRefuse: true)
         #expect(told.count == 1 && told[0].contains("('abababab…' instead of 'ABABABAB…')"))
     }
+
+    @Test func `Invisible characters around a value are ignored, in the list and the condition`()
+        throws
+    {
+        let values = ["true\u{a0}", "\u{feff}true", "true \u{200b} ", "true", "false", "\u{3000}"]
+        for condition in ["x != true", "x != true\u{a0}", "x != \"\u{200b}true\""] {
+            #expect(try warnings(condition, values: values, mayRefuse: true) == [])
+            let text = "token,x\n" + values.map { "ab,\($0)\n" }.joined()
+            #expect(try places([condition], list: text, format: .csv) == [4, 5])
+        }
+        #expect(try RowFilter(["x = true\u{a0}"]).canonicalTexts == ["x = true"])
+    }
+
+    @Test(arguments: [
+        ("x != unsubscribed", "un\u{200b}subscribed", "'un\\u{200b}subscribed' instead of 'unsub"),
+        ("x != Zürich", "Zu\u{308}rich", "'Zu\\u{308}rich' instead of 'Zürich'"),
+        ("x != Zu\u{308}rich", "Zürich", "'Zürich' instead of 'Zu\\u{308}rich'"),
+        ("x != tr\u{200b}ue", "true", "'true' instead of 'tr\\u{200b}ue'"),
+        ("x != New York", "New\u{a0}York", "'New\\u{a0}York' instead of 'New York'"),
+    ])
+    func `Rows that != keeps although their value looks like an excluded one are an error`(
+        condition: String, value: String, text: String
+    ) throws {
+        let problem = refusal(condition, values: ["other", value])
+        #expect(problem.contains("1 row has a value with invisible characters"), "\(problem)")
+        #expect(problem.contains(text) && problem.contains("on line 3"), "\(problem)")
+        // A campaign that has begun, and a condition with =, get a warning.
+        let keeps = try warnings(condition, values: ["other", value])
+        #expect(keeps.first?.contains("keeps such rows") == true, "\(keeps)")
+        let wanted = condition.replacing("!=", with: "=")
+        let excludes = try warnings(wanted, values: ["other", value])
+        #expect(excludes.first?.contains("excludes such rows") == true, "\(excludes)")
+    }
+
+    @Test(arguments: [
+        ("x != 北京", ["上海", "東京タワー", "한국"]), ("x != Zürich", ["Züri", "Genève", "Hà Nội"]),
+        ("x != a-b", ["a–b", "ab", "\u{1f469}\u{200d}\u{1f680}"]),
+        ("x != de,d\u{200b}e", ["d\u{200b}e", "de", "fr"]),
+    ])
+    func `Values that only resemble an excluded one are no error`(
+        condition: String, values: [String]
+    ) {
+        let problem = refusal(condition, values: values)
+        #expect(problem.isEmpty, "\(problem)")
+    }
+
+    @Test func `Messages show the invisible characters of values`() {
+        let problem = refusal("x = fr", values: ["d\u{200b}e"])
+        #expect(problem.contains("the column has d\\u{200b}e"), "\(problem)")
+    }
 }

@@ -70,6 +70,12 @@ import Testing
         #expect(found.counts.rows == UInt64(expected.count { $0.1.isEmpty }))
     }
 
+    @Test func `A value finds its payload regardless of invisible characters around it`() throws {
+        let values = ["de\u{a0}", "\u{feff}de", "DE \u{200b} ", "é\u{3000}", "\u{2003}"]
+        let outcome = try choose(values, names: ["de", "é"])
+        #expect(outcome.payloads == ["de", "de", "de", "é", ""])
+    }
+
     @Test func `A value finds its payload regardless of case and of blanks around it`() throws {
         let names = [
             "gold", "Silver_Plus", "TRUE", "\u{d6}sterreich", "no", "nb", "a", "A", "\u{e9}",

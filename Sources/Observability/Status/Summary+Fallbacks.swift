@@ -27,7 +27,7 @@ extension FallbackCounts {
         guard rows > 0 else { return nil }
         let sorted = byValue.sorted { ($1.value, $0.key) < ($0.value, $1.key) }
         var parts = sorted.prefix(Self.namedLimit).map { value, count in
-            "\(value.isEmpty ? "(empty)" : ForeignText.escaped(value)) \(grouped(count))"
+            "\(value.isEmpty ? "(empty)" : ForeignText.escapedName(value)) \(grouped(count))"
         }
         let rest = sorted.dropFirst(Self.namedLimit).reduce(others) { $0 + $1.value }
         if rest > 0 { parts.append("others \(grouped(rest))") }

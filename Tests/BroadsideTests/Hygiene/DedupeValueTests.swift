@@ -45,6 +45,11 @@ import Testing
         return (kept, lines.withLock { $0 }, summary)
     }
 
+    @Test func `Invisible characters around a value do not make it another one`() throws {
+        let found = try dedupe(["u1", "u1\u{a0}", "\u{feff}u1", "u1 \u{200b} ", "u2", "\u{200b}"])
+        #expect(found.kept.count == 3 && found.kept.contains(4) && found.kept.contains(5))
+    }
+
     @Test(arguments: ["csv", "tsv"])
     func `Rows with a word for a missing value stay, and the first of them is named`(
         format: String
