@@ -65,11 +65,11 @@ struct RunNotices {
                     .eventsLost, "\(new.lost) more events on connections were not recorded", now,
                     .counting(new.lost)))
         }
-        if coordinator.authorizationVersion != tokenVersion {
-            let version = coordinator.authorizationVersion
-            assert(version > tokenVersion, "a new provider token has a higher version")
-            tokenVersion = version
-            events.append(RunEvent(.tokenRenewed, "a new provider token is in use", now))
+        let token = coordinator.tokenInUse
+        if token.version != tokenVersion {
+            assert(token.version > tokenVersion, "a new provider token has a higher version")
+            tokenVersion = token.version
+            events.append(Self.tokenChange(returnedUntil: token.returnedUntil, now))
         }
         if coordinator.isStopping, !didReportStop || didReportPassEnd && !passes.endsEarly {
             didReportStop = true
@@ -78,6 +78,22 @@ struct RunNotices {
         }
         if let sum = sum(of: retries, now) { events.append(sum) }
         return events
+    }
+
+    /// Returns the event of another provider token.
+    ///
+    /// - Parameter returnedUntil: Earliest time at which the token is replaced, seconds since 1970,
+    ///   if APNs refused its successor; nil if the token is new.
+    static func tokenChange(returnedUntil: UInt64?, _ now: Now) -> RunEvent {
+        guard let returnedUntil else {
+            return RunEvent(.tokenRenewed, "a new provider token is in use", now)
+        }
+        return RunEvent(
+            .tokenHeld, .warning,
+            "the previous provider token is in use again until \(timeText(returnedUntil * 1000)), "
+                + "because APNs responded TooManyProviderTokenUpdates to the new one: do other senders "
+                + "sign tokens with the same key?",
+            milliseconds: now.wallMilliseconds)
     }
 
     /// Returns warnings about obstacles that have begun: the list's disk hangs, or APNs accepts no
@@ -130,7 +146,9 @@ struct RunNotices {
         let new = retries - reportedRetries
         reportedRetries = retries
         guard new > 0 else { return nil }
-        var text = "\(new) requests were sent again in the last \(Self.retriesInterval / second) s"
+        var text =
+            "\(counted(new, "request")) \(new == 1 ? "was" : "were") sent again in the last "
+            + "\(Self.retriesInterval / second) s"
         var fields = RunEvent.Fields.counting(new)
         if let pushback = coordinator.lastPushback,
             pushback.nanoseconds + Self.retriesInterval > now.nanoseconds

@@ -48,6 +48,9 @@ package struct ProviderTokenLife: Sendable {
     private var offersFrom: UInt64 = 0
     /// Increases with each change of `current`.
     package private(set) var version: UInt32 = 1
+    /// Version of the previous token that came into use again because APNs refused its successor;
+    /// nil if that never happened.
+    private var returnedVersion: UInt32?
     /// Earliest time at which a new token may be made, seconds since 1970.
     private(set) var frozenUntil: UInt64 = 0
     /// Earliest time at which a new token is requested, seconds since 1970. A token that is too old
@@ -126,6 +129,13 @@ package struct ProviderTokenLife: Sendable {
         current = before
         previous = nil
         version += 1
+        returnedVersion = version
+    }
+
+    /// Earliest time at which the token in use is replaced, seconds since 1970, if it is a previous
+    /// token that came into use again because APNs refused its successor; otherwise nil.
+    package var returnedUntil: UInt64? {
+        returnedVersion == version ? deferredUntil ?? frozenUntil : nil
     }
 
     /// Time between attempts to make a token, seconds.

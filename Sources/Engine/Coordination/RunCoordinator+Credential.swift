@@ -16,6 +16,13 @@ extension RunCoordinator {
     /// Number that changes with each new provider token.
     package var authorizationVersion: UInt32 { state.withLock { $0.token.version } }
 
+    /// The version of the provider token, and the earliest time at which it is replaced, seconds
+    /// since 1970, if it is a previous token that came into use again because APNs refused its
+    /// successor.
+    package var tokenInUse: (version: UInt32, returnedUntil: UInt64?) {
+        state.withLock { ($0.token.version, $0.token.returnedUntil) }
+    }
+
     /// Whether a new token is requested.
     package var wantsToken: Bool { state.withLock { $0.token.isWanted } }
 

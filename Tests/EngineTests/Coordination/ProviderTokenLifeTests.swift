@@ -80,8 +80,10 @@ struct ProviderTokenLifeTests {
         var life = ProviderTokenLife(token(0))
         life.requestIfDue(at(35))
         _ = renew(&life, 35)
+        #expect(life.returnedUntil == nil)
         life.freeze(at(35), usedVersion: 2)
         #expect(value(life) == "bearer 0" && life.version == 3)
+        #expect(life.returnedUntil == at(55))
         // Others say the same of the same token.
         life.freeze(at(36), usedVersion: 2)
         #expect(value(life) == "bearer 0" && life.version == 3)
@@ -90,7 +92,7 @@ struct ProviderTokenLifeTests {
         #expect(frozen == nil)
         life.requestIfDue(at(55))
         let renewed = renew(&life, 55)
-        #expect(renewed == "bearer 30")
+        #expect(renewed == "bearer 30" && life.returnedUntil == nil)
         // The next window's is due ten minutes later, and comes 20 minutes later.
         life.requestIfDue(at(74))
         #expect(!life.isWanted)
