@@ -315,7 +315,7 @@ struct AdviceCauseTests: AdviceReading {
             in: scene.directory)
         return Ending(
             run: sent,
-            says: isSupplied ? "--auth-token-file has expired" : "check the clock of this machine",
+            says: isSupplied ? "--auth-token-file as expired" : "check the clock of this machine",
             exitCode: 4,
             fix: isSupplied
                 ? { command in

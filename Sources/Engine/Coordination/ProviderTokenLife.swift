@@ -84,7 +84,12 @@ package struct ProviderTokenLife: Sendable {
     /// Whether no other token may be made now.
     func isFrozen(_ now: UInt64) -> Bool { now < frozenUntil }
 
-    /// Whether the current token, which another process made, is too young to have expired.
+    /// Whether the current token, which another process made, has expired by this machine's clock.
+    func isExpired(_ now: UInt64) -> Bool {
+        current.map { now >= $0.issuedAt + ProviderTokenAge.expirySeconds } ?? false
+    }
+
+    /// Whether the current token, which another process made, is too young to be replaced.
     func isYoung(_ now: UInt64) -> Bool {
         current.map { now < $0.issuedAt + ProviderTokenAge.renewableSeconds } ?? true
     }

@@ -263,7 +263,8 @@ extension RunCoordinator.State {
 
     /// Returns the action after ExpiredProviderToken. If the token is of an earlier time window,
     /// the whole process changes to the token of the current window. If it is already of the
-    /// current window, the server's clock may be wrong.
+    /// current window, the server's clock may be wrong. The same applies to a token from another
+    /// process that is younger than an hour.
     ///
     /// - Parameter connection: Number of the connection in the run.
     private mutating func handleExpiredToken(
@@ -279,17 +280,28 @@ extension RunCoordinator.State {
             {
                 return .renewed
             }
-        } else if !token.isYoung(now.wallMilliseconds / 1000) {
-            if awaitsTokens || token.deferredUntil != nil {
-                token.callStale()
-                return .renewed
-            }
-            stop(.expiredToken(isSupplied: sign == nil))
-            return .fatal
+        } else if token.isStale {
+            return .renewed
+        } else if token.isExpired(now.wallMilliseconds / 1000) {
+            return awaitOtherToken()
         }
+        if usedVersion != expiredVersion { expiredOn.removeAll(keepingCapacity: true) }
+        expiredVersion = usedVersion
         if !expiredOn.contains(connection) { expiredOn.append(connection) }
         guard expiredOn.count >= Self.expiredConnectionsLimit else { return .otherConnection }
+        if sign == nil, !token.isYoung(now.wallMilliseconds / 1000) { return awaitOtherToken() }
         stop(.expiredToken(isSupplied: sign == nil))
+        return .fatal
+    }
+
+    /// Handles an expired token from another process: the run waits for another token if there is
+    /// or may be one, and otherwise stops.
+    private mutating func awaitOtherToken() -> ExpiredTokenAction {
+        if awaitsTokens || token.deferredUntil != nil {
+            token.callStale()
+            return .renewed
+        }
+        stop(.expiredToken(isSupplied: true))
         return .fatal
     }
 

@@ -60,6 +60,8 @@ package final class RunCoordinator: Sendable {
         /// Consecutive connections that reported an expired token although the token cannot have
         /// expired.
         var expiredOn: [UInt64] = []
+        /// Version of the provider token that these connections reported.
+        var expiredVersion: UInt32 = 0
         /// Counts of the canary of an earlier pass; nil if there was none.
         var earlierCanary: (responses: UInt64, refused: UInt64)?
         /// Time since which every response has been TooManyProviderTokenUpdates, monotonic

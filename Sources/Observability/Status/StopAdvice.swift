@@ -130,8 +130,9 @@ package struct StopAdvice {
             liftGuard("canary-max-rejected", "if these refusals are expected")
         case .expiredToken(isSupplied: true):
             resume(
-                "find out why the command prints an old token, or put a new one into the file; then "
-                    + "continue with --resume")
+                "find out why the command prints an old token, or put a new one into the file; if the "
+                    + "token is younger than an hour, check the clock of the machine that made it; "
+                    + "then continue with --resume")
         case .expiredToken(isSupplied: false):
             resume("check the clock of this machine, then --resume continues")
         case .signingFailed: resume("check --auth-key, then --resume continues")

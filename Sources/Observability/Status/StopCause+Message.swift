@@ -61,7 +61,8 @@ extension StopCause {
         case .canaryWithoutResponses: "too few of the canary's rows got a response"
         case .expiredToken(let isSupplied):
             isSupplied
-                ? "the provider token of --auth-token-command or --auth-token-file has expired"
+                ? "APNs reports the provider token of --auth-token-command or --auth-token-file as "
+                    + "expired"
                 : "APNs reports a fresh provider token as expired"
         case .signingFailed: "the signing key can't sign any more"
         case .ledgerFailed(let detail): "the ledger can't be written: \(detail)"
