@@ -35,6 +35,8 @@ public struct ListSurvey: ~Copyable {
         public internal(set) var decorated: UInt64 = 0
         /// Tokens by number of digits.
         public internal(set) var lengths = TokenLengths()
+        /// Rows that are overwritten with zero bytes, which break the rules of their format.
+        public internal(set) var overwritten = OverwrittenRows()
         /// Headers among the rows without a valid token.
         public internal(set) var headers = RepeatedHeaders()
         /// First rows without a valid token.
@@ -109,6 +111,7 @@ public struct ListSurvey: ~Copyable {
         case .malformedRow:
             counts.malformedRows += 1
             counts.firstMalformedRowLine = counts.firstMalformedRowLine ?? row.line
+            counts.overwritten.take(row, of: reader)
         default: counts.malformed += 1
         }
         counts.headers.take(reader)

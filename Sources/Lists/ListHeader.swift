@@ -75,6 +75,12 @@ struct ListHeader {
         guard let header = try header(format) else {
             throw .request(name, " has no header: write the names of the columns on its first line")
         }
+        guard !OverwrittenRows.isOverwritten(header.rawSpan) else {
+            throw .request(
+                name,
+                " has zero bytes in its header, so the file is damaged: replace it with an intact copy"
+            )
+        }
         do {
             return try RowLayout(format: format, names: names, header: header)
         } catch {

@@ -4,6 +4,7 @@ package import BroadsideSupport
 extension TokenList {
     /// Number of bytes at the end of the list that are compared.
     private static let endByteCount: UInt64 = 16_384
+    private static let zeroBytes = "contains zero bytes"
 
     /// Warns if the last row was probably cut off, because a disk was full or a copy was
     /// interrupted. Such a row has no line end. It has fewer fields or digits than each of the rows
@@ -30,7 +31,9 @@ extension TokenList {
         guard text.last != lineFeed else { return nil }
         // The text may begin in the middle of a line.
         guard start > 0 else { return problem(ofEnd: text[...], isWhole: true) }
-        guard let first = text.firstIndex(of: lineFeed) else { return nil }
+        guard let first = text.firstIndex(of: lineFeed) else {
+            return text.contains(0) ? Self.zeroBytes : nil
+        }
         return problem(ofEnd: text[(first + 1)...], isWhole: false)
     }
 
@@ -52,7 +55,7 @@ extension TokenList {
     private func problem(ofEnd text: ArraySlice<UInt8>, isWhole: Bool) -> String? {
         let lastLineFeed = text.lastIndex(of: UInt8(ascii: "\n"))
         let line = lastLineFeed.map { text[($0 + 1)...] } ?? text
-        if line.contains(0) { return "contains zero bytes" }
+        if line.contains(0) { return Self.zeroBytes }
         // A blank line is not a row.
         guard line.contains(where: { $0 > 0x20 }) else { return nil }
         let rows = endRows(Array(text))

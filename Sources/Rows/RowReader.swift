@@ -95,6 +95,8 @@ internal import BroadsideSupport
         case jsonLines
         /// Mode for a chunk that consists of one row beyond the maximum length.
         case overlong
+        /// Mode for a text in which some rows are overwritten with zero bytes.
+        case overwritten
     }
 
     /// Creates a reader of lists with a layout; open a chunk next.
@@ -134,7 +136,7 @@ internal import BroadsideSupport
         offset = 0
         line = chunk.start.line
         firstNumber = chunk.start.row
-        mode = chunk.isOverlong ? .overlong : usualMode
+        mode = chunk.isOverlong ? .overlong : modeOfText
         isRowOpen = false
         index = 0
     }
@@ -150,8 +152,17 @@ internal import BroadsideSupport
         offset = start
         self.line = line
         firstNumber = 0
+        mode = modeOfText
         isRowOpen = false
         index = 0
+    }
+
+    /// Mode for the text from `offset` on. Searching a whole text for zero bytes costs less than
+    /// searching each row.
+    private var modeOfText: Mode {
+        // SAFETY: the text was just opened.
+        unsafe OverwrittenRows.isOverwritten(openText, from: min(offset, end), to: end)
+            ? .overwritten : usualMode
     }
 
     /// Releases and returns the chunk.
@@ -172,6 +183,7 @@ internal import BroadsideSupport
             case .tabs: row = nextTabbed()
             case .jsonLines: row = nextJSONLine()
             case .overlong: row = nextOverlong()
+            case .overwritten: row = nextBesideOverwritten()
             }
             guard var row else { continue }
             assert(row.start + row.count <= offset && offset <= end, "a row ends before the next")
@@ -344,6 +356,27 @@ internal import BroadsideSupport
     @inline(__always)
     mutating func setAll(_ field: Field) {
         for index in 0..<fieldCount { setField(index, field) }
+    }
+
+    /// Returns the next row of a text in which some rows are overwritten with zero bytes; nil if the
+    /// line is blank. A row that is overwritten is malformed.
+    @inline(never)
+    private mutating func nextBesideOverwritten() -> Row? {
+        let next: Row? =
+            switch usualMode {
+            case .lines: nextLine()
+            case .delimited: nextDelimited(separator: separator)
+            case .tabs: nextTabbed()
+            case .jsonLines: nextJSONLine()
+            case .overlong, .overwritten: preconditionFailure("these modes are of single texts")
+            }
+        guard let row = next else { return nil }
+        let stop = row.start + row.count
+        // SAFETY: nothing is opened or closed here.
+        if unsafe OverwrittenRows.isOverwritten(openText, from: row.start, to: stop) {
+            setMalformed(row.start, stop)
+        }
+        return row
     }
 
     /// Returns the only row of an overlong chunk. The chunk contains only the beginning of that

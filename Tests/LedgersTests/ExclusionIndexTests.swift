@@ -124,6 +124,19 @@ import Testing
         #expect(message.contains("--suppress") && message.contains("line 1"), "\(message)")
     }
 
+    @Test func `A suppression list with a row that is overwritten with zero bytes is refused`()
+        throws
+    {
+        let tokens = (0..<9).map { String(format: "%064x", $0) }
+        let zeros = String(repeating: "\0", count: 64)
+        let error = #expect(throws: BroadsideError.self) {
+            try warnings(optOuts: [tokens[3], tokens[4] + zeros, tokens[5]], tokens: tokens)
+        }
+        #expect(
+            error?.exitCode == 2
+                && error?.message.contains("the row on line 2 contains zero bytes") == true)
+    }
+
     /// What a scan of a list of these tokens says about a suppression list.
     private func warnings(
         optOuts: [String], tokens: [String], header: Bool = false,

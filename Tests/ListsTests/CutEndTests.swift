@@ -82,4 +82,16 @@ import Testing
         #expect(try problem("token\n" + long, .csv) == nil)
         #expect(try problem("{\"token\":\"\(long)", .jsonl) == nil)
     }
+
+    @Test(arguments: [1, 100, 8_192, 16_384, 100_000])
+    func `Zero bytes at the end are named, however many they are`(count: Int) throws {
+        let zeros = String(repeating: "\0", count: count)
+        for (text, format) in [
+            (Self.tabs, ListFormat.tsv), (Self.objects, .jsonl),
+            (Self.tokens.joined(separator: "\n"), .lines),
+        ] {
+            #expect(try problem(text + zeros, format) == "contains zero bytes")
+            #expect(try problem(text.dropLast(20) + zeros, format) == "contains zero bytes")
+        }
+    }
 }

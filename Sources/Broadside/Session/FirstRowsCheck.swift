@@ -34,6 +34,8 @@ struct FirstRowsCheck {
         var digitCount: Int?
         /// Problem of a line of JSON Lines that is not a JSON object; nil for any other row.
         var jsonProblem: PayloadCheck.Problem?
+        /// Whether the row is overwritten with zero bytes.
+        var isOverwritten: Bool
         /// Whether the row is malformed and escapes quotes with backslashes instead of doubling
         /// them.
         var escapesQuotes: Bool
@@ -208,8 +210,12 @@ extension FirstRowsCheck.Sample {
         kind = ForeignToken.detect(token.prefix(ForeignToken.excerptByteCount))
         digitCount =
             token.allSatisfy { Unicode.Scalar($0).properties.isASCIIHexDigit } ? token.count : nil
-        escapesQuotes = finding.reason == .malformedRow && reader.escapesQuotes(row)
-        if finding.reason == .malformedRow {
+        isOverwritten =
+            finding.reason == .malformedRow
+            && OverwrittenRows.isOverwritten(reader.text(of: row))
+        escapesQuotes =
+            finding.reason == .malformedRow && !isOverwritten && reader.escapesQuotes(row)
+        if finding.reason == .malformedRow, !isOverwritten {
             let start = [UInt8](reader.text(of: row)).prefix(ForeignToken.excerptByteCount)
             description = ForeignToken.description(in: Array(start))
             bracketedField = reader.unquotedBrackets(row)
@@ -274,6 +280,11 @@ extension FirstRowsCheck.Sample {
                 nullKeys.contains(column)
                     ? "leave out such rows, or name another column with --token-column."
                     : "name the tokens' column with --token-column\(keyAdvice(column, list))."
+            )
+        case (.malformedRow, false) where isOverwritten:
+            return (
+                "the row on line \(line) contains zero bytes",
+                "the list is damaged, and other rows may be missing; replace it with an intact copy."
             )
         case (.malformedRow, false) where escapesQuotes:
             return (

@@ -1,0 +1,55 @@
+import BroadsidePrimitives
+import BroadsideSupport
+
+/// The rows that are overwritten with zero bytes. A power cut, a preallocated file or an interrupted
+/// download may leave such bytes in place of other rows.
+///
+/// Some programs write zero bytes on purpose: SQL Server's `bcp` writes one for an empty text, and
+/// others fill short texts up to a fixed length. Only a run of zero bytes in which a device token
+/// has room may hide a row. With fewer zero bytes, a part of each overwritten row is left, and that
+/// row is invalid for another reason.
+public struct OverwrittenRows: Sendable, Equatable {
+    /// Number of such rows.
+    public private(set) var count: UInt64 = 0
+    /// Line of the first such row; nil if it is unknown.
+    public private(set) var firstLine: UInt64?
+
+    /// Number of zero bytes in which a device token has room.
+    static let runByteCount = 64
+
+    /// Creates a count of no rows.
+    public init() {}
+
+    /// Counts the row that `reader` read last if it is overwritten. This row must have no token.
+    public mutating func take(_ row: RowReader.Row, of reader: borrowing RowReader) {
+        guard reader.field(0).form == .malformed else { return }
+        take(reader.text(of: row), line: row.line)
+    }
+
+    /// Counts a row if it is overwritten.
+    ///
+    /// - Parameters:
+    ///   - text: Text of the row.
+    ///   - line: Line on which the row starts; nil if it is unknown.
+    public mutating func take(_ text: RawSpan, line: UInt64?) {
+        guard Self.isOverwritten(text) else { return }
+        if count == 0 { firstLine = line }
+        count += 1
+    }
+
+    /// Whether a text contains a run of zero bytes that may hide a row.
+    public static func isOverwritten(_ text: RawSpan) -> Bool {
+        isOverwritten(text, from: 0, to: text.byteCount)
+    }
+
+    /// Whether a range of a text contains a run of zero bytes that may hide a row.
+    static func isOverwritten(_ text: RawSpan, from start: Int, to end: Int) -> Bool {
+        var offset = start
+        while let first = find(0, in: text, offset, end) {
+            offset = first + 1
+            while offset < end, text.byte(at: offset) == 0 { offset += 1 }
+            if offset - first >= runByteCount { return true }
+        }
+        return false
+    }
+}

@@ -1,0 +1,68 @@
+import Testing
+
+@testable import BroadsideRows
+
+/// Rows with zero bytes in place of other rows.
+@Suite struct OverwrittenRowTests {
+    private static let token = String(repeating: "a1", count: 32)
+    private static let formats: [(format: ListFormat, header: String, row: String)] = [
+        (.lines, "", token), (.csv, "token,name\n", "\(token),Ann"),
+        (.csv, "token,name\n", "\(token),\"Ann\nB\""), (.tsv, "token\tname\n", "\(token)\tAnn"),
+        (.jsonl, "", "{\"token\":\"\(token)\",\"name\":\"Ann\"}"),
+    ]
+
+    /// Forms of the token's field, and the rows that are counted as overwritten.
+    private func read(
+        _ text: String, _ format: ListFormat, header: String
+    ) throws -> (forms: [RowReader.Field.Form], lines: [UInt64], overwritten: OverwrittenRows) {
+        let names = format == .lines ? ["token"] : ["token", "name"]
+        let columns = header.isEmpty ? nil : Array(header.utf8.dropLast())
+        let layout = try RowLayout(format: format, names: names, header: columns)
+        let pool = ChunkPool(limit: 2)
+        var cutter = RowSplitter(format: format, pool: pool)
+        var reader = RowReader(layout: layout)
+        var forms: [RowReader.Field.Form] = []
+        var lines: [UInt64] = []
+        var overwritten = OverwrittenRows()
+        cut(&cutter, pool: pool, pieces: [Array((header + text).utf8)]) { chunk in
+            reader.open(chunk)
+            var count = 0
+            while let row = reader.next() {
+                count += 1
+                forms.append(reader.field(0).form)
+                lines.append(row.line)
+                overwritten.take(row, of: reader)
+            }
+            #expect(count == chunk.rowCount)
+            _ = reader.close()
+        }
+        return (forms, lines, overwritten)
+    }
+
+    @Test(arguments: formats.indices)
+    func `A row in which zero bytes may hide a token is malformed, and the other rows are read`(
+        index: Int
+    ) throws {
+        let (format, header, row) = Self.formats[index]
+        let zeros = String(repeating: "\0", count: OverwrittenRows.runByteCount)
+        for end in ["", "\n"] {
+            // The row ends where another row ends that it hides.
+            let found = try read(
+                "\(row)\n\(row)\(zeros)\(row.suffix(2))\n\(row)\(end)", format, header: header)
+            #expect(found.forms == [.plain, .malformed, .plain], "\(found.forms)")
+            #expect(found.overwritten.count == 1)
+            #expect(found.overwritten.firstLine == found.lines[1])
+        }
+        let last = try read("\(row)\n\(row)\(zeros)", format, header: header)
+        #expect(last.forms == [.plain, .malformed] && last.overwritten.count == 1)
+    }
+
+    @Test func `Zero bytes in which no token has room are text`() throws {
+        // An empty text as bcp of SQL Server writes it, and a text of a fixed length.
+        for name in ["\0", "Ann" + String(repeating: "\0", count: 63)] {
+            let text = "\(Self.token),\(name)\n\(Self.token),\(name)\n"
+            let found = try read(text, .csv, header: "token,name\n")
+            #expect(found.forms == [.plain, .plain] && found.overwritten == OverwrittenRows())
+        }
+    }
+}
