@@ -31,6 +31,7 @@ extension ListPruner {
             let field = reader.field(0)
             guard field.isText, !isLong(window, row, next) else {
                 counts.withoutToken += 1
+                counts.overwritten.take(row, of: reader)
                 continue
             }
             // SAFETY: nothing is read or moved before the lookup of the text ends, and no row is

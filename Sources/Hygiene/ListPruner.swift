@@ -235,6 +235,8 @@ public struct ListPruner: ~Copyable {
     mutating func findDead(_ text: RawSpan) -> DeadTokens.Record? {
         guard digits.write({ TokenText.canonicalize(text, into: &$0) }) else {
             counts.withoutToken += 1
+            // Without columns, no reader has found the row's zero bytes, and its line is unknown.
+            counts.overwritten.take(text, line: nil)
             return nil
         }
         let fingerprint = TokenText.fingerprint(digits.bytes)

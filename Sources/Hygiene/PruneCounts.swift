@@ -1,3 +1,5 @@
+public import BroadsideRows
+
 /// The counts of rows processed by pruning.
 public struct PruneCounts: Sendable {
     /// Rows of the list, without header and blank lines.
@@ -23,6 +25,8 @@ public struct PruneCounts: Sendable {
     public internal(set) var withoutTopic: UInt64 = 0
     /// Rows without a device token, which are kept.
     public internal(set) var withoutToken: UInt64 = 0
+    /// Rows that are overwritten with zero bytes, which are kept.
+    public internal(set) var overwritten = OverwrittenRows()
 
     /// Creates counts of zero.
     init() {}

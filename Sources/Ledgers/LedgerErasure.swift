@@ -166,11 +166,15 @@ public enum LedgerErasure {
         let list = try TokenList(tokens, format: nil, tokenColumn: tokenColumn)
         var cursor = try RowCursor(list, endsOnSignals: true)
         var digits = TokenDigits()
+        var overwritten = OverwrittenRows()
+        let consequence = "devices may be missing, so nothing was changed"
         while let row = try cursor.next() {
             let refusal = digits.write {
                 cursor.reader.readToken(cursor.reader.field(0), into: &$0)
             }
             if let refusal {
+                overwritten.take(row, of: cursor.reader)
+                if overwritten.count > 0 { try list.refuseDamage(overwritten, so: consequence) }
                 throw .request(
                     list.name,
                     ": line \(row.line) has no device token (\(refusal.text)), so nothing was "
@@ -186,5 +190,6 @@ public enum LedgerErasure {
         guard devices.count > 0 else {
             throw .request(list.name, " has no row: name a list of the devices to forget")
         }
+        try list.refuseDamage(overwritten, so: consequence)
     }
 }

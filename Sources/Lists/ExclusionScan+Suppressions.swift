@@ -17,11 +17,11 @@ extension ExclusionScan {
     func check(
         _ counts: ListSurvey.Counts, of list: TokenList
     ) throws(BroadsideError) {
-        if let line = counts.overwritten.firstLine {
-            throw .request(
-                list.name,
-                ": the row on line \(line) contains zero bytes, so the file is damaged and its "
-                    + "opt-outs would be lost: replace it with an intact copy")
+        if isBegun {
+            try list.warnOfDamage(counts.overwritten)
+        } else {
+            try list.refuseDamage(
+                counts.overwritten, so: "devices that opted out would get the push")
         }
         if let line = counts.firstMalformedRowLine {
             throw .request(

@@ -224,6 +224,7 @@ package struct ExclusionScan {
             }
             if let refusal = list.refusal(of: counts.headers, isBegun: isBegun) { throw refusal }
             list.warn(of: counts.headers, isBegun: isBegun)
+            if !isBegun { try list.warnOfDamage(counts.overwritten) }
             if let suppress, let optOuts {
                 try checkLengths(of: optOuts, in: suppress, for: counts, of: list)
             }

@@ -1,27 +1,28 @@
+import BroadsideHygiene
 import BroadsideRows
-package import BroadsideSupport
+import BroadsideSupport
 
 extension TokenList {
     /// Number of bytes at the end of the list that are compared.
     private static let endByteCount: UInt64 = 16_384
-    private static let zeroBytes = "contains zero bytes"
 
-    /// Warns if the last row was probably cut off, because a disk was full or a copy was
-    /// interrupted. Such a row has no line end. It has fewer fields or digits than each of the rows
-    /// before, ends inside quotes, or is not a whole JSON object. The list is not refused: nothing
-    /// proves that the row is incomplete.
+    /// A last row that was probably cut off, because a disk was full or a copy was interrupted.
+    struct EndProblem: Equatable {
+        /// Description of the row; a sentence continues with it.
+        var text: String
+        /// Whether such a row may also be whole, because an app has tokens of several lengths.
+        var mayBeWhole = false
+
+        fileprivate static let zeroBytes = EndProblem(text: "contains zero bytes")
+    }
+
+    /// Returns the problem of a last row that was probably cut off; nil if the row seems complete.
+    /// Such a row has no line end. It has fewer fields or digits than each of the rows before, ends
+    /// inside quotes, or is not a whole JSON object. Nothing proves that the row is incomplete.
     ///
     /// Only an uncompressed list whose end is known is checked. The end of a compressed list has a
     /// checksum.
-    package func warnOfCutEnd() throws(BroadsideError) {
-        guard let problem = try cutEnd() else { return }
-        standardErrorLine(
-            "broadside: warning: \(name): the last row has no line end and \(problem): was the list cut "
-                + "off? Other rows may be missing, too")
-    }
-
-    /// Returns the description of an incomplete last row; nil if the row seems complete.
-    func cutEnd() throws(BroadsideError) -> String? {
+    func endProblem() throws(BroadsideError) -> EndProblem? {
         guard bytes.compression == nil, let byteCount, byteCount > 0 else { return nil }
         let start = byteCount - min(byteCount, Self.endByteCount)
         var buffer = ReadBuffer(byteCount: Int(byteCount - start))
@@ -32,7 +33,7 @@ extension TokenList {
         // The text may begin in the middle of a line.
         guard start > 0 else { return problem(ofEnd: text[...], isWhole: true) }
         guard let first = text.firstIndex(of: lineFeed) else {
-            return text.contains(0) ? Self.zeroBytes : nil
+            return text.contains(0) ? .zeroBytes : nil
         }
         return problem(ofEnd: text[(first + 1)...], isWhole: false)
     }
@@ -52,29 +53,33 @@ extension TokenList {
     /// - Parameters:
     ///   - text: End of the list, from the beginning of a line.
     ///   - isWhole: Whether the text is the whole list.
-    private func problem(ofEnd text: ArraySlice<UInt8>, isWhole: Bool) -> String? {
+    private func problem(ofEnd text: ArraySlice<UInt8>, isWhole: Bool) -> EndProblem? {
         let lastLineFeed = text.lastIndex(of: UInt8(ascii: "\n"))
         let line = lastLineFeed.map { text[($0 + 1)...] } ?? text
-        if line.contains(0) { return Self.zeroBytes }
+        if line.contains(0) { return .zeroBytes }
         // A blank line is not a row.
         guard line.contains(where: { $0 > 0x20 }) else { return nil }
         let rows = endRows(Array(text))
         guard let last = rows.last else { return nil }
         guard format != .jsonl else {
             return last.isUnreadable && rows.contains { !$0.isUnreadable }
-                ? "is not a complete JSON object" : nil
+                ? EndProblem(text: "is not a complete JSON object") : nil
         }
-        if last.isOpen { return "ends inside quotes" }
+        if last.isOpen { return EndProblem(text: "ends inside quotes") }
         // The first row may be the list's header, or the end of a field with line breaks.
         let before = rows.dropFirst().dropLast().filter { !$0.isUnreadable }
         guard !last.isUnreadable, let fewest = before.map(\.fieldCount).min() else { return nil }
-        if last.fieldCount < fewest { return "fewer fields than the rows before" }
+        if last.fieldCount < fewest {
+            return EndProblem(text: "fewer fields than the rows before")
+        }
         // Only a token in the last field can be cut off without a loss of fields.
         guard (layout.tokenIndex ?? 0) == last.fieldCount - 1, let count = last.digitCount,
             let least = before.compactMap(\.digitCount).min()
         else { return nil }
-        // An app may have tokens of several lengths.
-        return count < least ? "fewer digits than the rows before" : nil
+        guard count < least else { return nil }
+        return EndProblem(
+            text: "fewer digits than the rows before",
+            mayBeWhole: count >= TokenLengths.shortestIssued && count.isMultiple(of: 2))
     }
 
     /// Returns the rows of a text, which begins with a line.

@@ -1,5 +1,6 @@
 package import BroadsideRows
 package import BroadsideSupport
+internal import Synchronization
 
 /// Opened token list. Its size, format and token column are known before anything is sent.
 package final class TokenList: Sendable {
@@ -13,6 +14,8 @@ package final class TokenList: Sendable {
     package let isSpooled: Bool
     /// The commands that convert the list's file to a new list, for advice in messages.
     package let command: ListCommand
+    /// Whether a warning has named the signs of missing rows.
+    let isDamageNamed = Atomic<Bool>(false)
 
     package var format: ListFormat { layout.format }
 

@@ -137,15 +137,33 @@ import Testing
                 && error?.message.contains("the row on line 2 contains zero bytes") == true)
     }
 
+    @Test func `A suppression list that was cut off is refused, unless its campaign has begun`()
+        throws
+    {
+        let tokens = (0..<9).map { String(format: "%064x", $0) }
+        let optOuts = ["\(tokens[1]),x", "\(tokens[2]),x", tokens[3]]
+        let error = #expect(throws: BroadsideError.self) {
+            try warnings(optOuts: optOuts, tokens: tokens, header: true, end: "")
+        }
+        #expect(error?.exitCode == 2 && error?.message.contains("cut off") == true)
+        let begun = try warnings(optOuts: optOuts, tokens: tokens, header: true, end: "") {
+            $0.isBegun = true
+        }
+        #expect(begun.count == 1 && begun.first?.contains("cut off") == true, "\(begun)")
+        // With a line break, the row is whole.
+        #expect(try warnings(optOuts: optOuts, tokens: tokens, header: true) == [])
+        #expect(try warnings(optOuts: [tokens[3]], tokens: tokens, end: "") == [])
+    }
+
     /// What a scan of a list of these tokens says about a suppression list.
     private func warnings(
-        optOuts: [String], tokens: [String], header: Bool = false,
+        optOuts: [String], tokens: [String], header: Bool = false, end: String = "\n",
         _ change: (inout ExclusionScan) -> Void = { _ in }
     ) throws -> [String] {
         let place = try Place(rows: 1, suppress: 1, duplicates: false)
         let first = header ? ["token,x"] : []
         for (name, lines) in [("list", tokens), ("opt-outs", first + optOuts)] {
-            let text = lines.map { $0 + "\n" }.joined()
+            let text = lines.joined(separator: "\n") + (name == "list" ? "\n" : end)
             try Data(text.utf8).write(to: URL(fileURLWithPath: "\(place.path)/\(name)"))
         }
         let list = try TokenList(.file(place.path + "/list"), format: nil, tokenColumn: nil)

@@ -1,4 +1,6 @@
 import BroadsideRows
+import BroadsideSupport
+import Synchronization
 import Testing
 
 @testable import BroadsideLists
@@ -23,7 +25,7 @@ import Testing
         let header = Array(bytes.prefix { $0 != UInt8(ascii: "\n") })
         let layout = try RowLayout(
             format: format, names: names, header: format.hasHeader ? header : nil)
-        return try TokenList(lines: bytes, layout: layout).cutEnd()
+        return try TokenList(lines: bytes, layout: layout).endProblem()?.text
     }
 
     @Test(arguments: [2, 500], ["token", "n.x"])
@@ -93,5 +95,72 @@ import Testing
             #expect(try problem(text + zeros, format) == "contains zero bytes")
             #expect(try problem(text.dropLast(20) + zeros, format) == "contains zero bytes")
         }
+    }
+
+    /// What a list says if it is asked for missing rows twice: warnings, and the refusal.
+    private func damage(
+        _ text: String, refuses: Bool, overwritten: OverwrittenRows = OverwrittenRows()
+    ) throws -> (warnings: [String], refusal: BroadsideError?) {
+        let list = TokenList(lines: Array(text.utf8))
+        let lines = Mutex<[String]>([])
+        let host = HostedRun { line in lines.withLock { $0.append(line) } }
+        var refusal: BroadsideError?
+        HostedRun.$current.withValue(host) {
+            for _ in 0..<2 {
+                do throws(BroadsideError) {
+                    if refuses {
+                        try list.refuseDamage(overwritten, so: "opt-outs are lost")
+                    } else {
+                        try list.warnOfDamage(overwritten)
+                    }
+                } catch {
+                    refusal = error
+                }
+            }
+        }
+        return (lines.withLock { $0 }, refusal)
+    }
+
+    @Test func `Missing rows are one warning, or a refusal where they would do harm`() throws {
+        let whole = Self.tokens.joined(separator: "\n")
+        for refuses in [false, true] {
+            let found = try damage(whole, refuses: refuses)
+            #expect(found.warnings == [] && found.refusal == nil)
+        }
+        let warned = try damage(String(whole.dropLast(10)), refuses: false)
+        #expect(
+            warned.warnings == [
+                "broadside: warning: the list: the last row has no line end and fewer digits than the "
+                    + "rows before: was the list cut off? Other rows may be missing, too"
+            ])
+        let refused = try damage(String(whole.dropLast(10)), refuses: true)
+        #expect(refused.warnings == [] && refused.refusal?.exitCode == 2)
+        #expect(refused.refusal?.message.contains("cut off and opt-outs are lost") == true)
+        // One device, written without a line break.
+        #expect(try damage(Self.tokens[0], refuses: true).refusal == nil)
+    }
+
+    @Test func `A last token that is shorter, but long enough for a whole one, is only a warning`()
+        throws
+    {
+        let long = Self.tokens.map { $0 + String(repeating: "b", count: 96) }.joined(
+            separator: "\n")
+        let found = try damage(long + "\n" + Self.tokens[0], refuses: true)
+        #expect(found.warnings.count == 1 && found.refusal == nil)
+    }
+
+    @Test func `Overwritten rows are counted, and named by the first line that is known`() throws {
+        var rows = OverwrittenRows()
+        let zeros = [UInt8](repeating: 0, count: 64)
+        rows.take(zeros.rawSpan, line: 7)
+        let one = try damage("", refuses: false, overwritten: rows)
+        #expect(one.warnings.count == 1)
+        #expect(one.warnings.first?.contains("the row on line 7 contains zero bytes") == true)
+        rows.take(zeros.rawSpan, line: 9)
+        let two = try damage("", refuses: true, overwritten: rows)
+        #expect(two.warnings == [] && two.refusal?.exitCode == 2)
+        #expect(
+            two.refusal?.message.contains("2 rows, the first on line 7, contain zero bytes") == true
+        )
     }
 }

@@ -216,6 +216,7 @@ public enum PruneRun {
             }
         }
         if let fault = pruner.finish() { throw list.refusal(fault) }
+        try list.warnOfDamage(pruner.counts.overwritten)
         return pruner.counts
     }
 

@@ -62,7 +62,7 @@ public struct TokensCheck {
             "both count each row")
         list.warn(of: survey.counts.lengths)
         list.warn(of: survey.counts.headers)
-        try list.warnOfCutEnd()
+        try list.warnOfDamage(survey.counts.overwritten)
         MissingValues.warn(of: missing, in: list.layout, of: list)
         encoding.warn(list)
         MissingValues.warnOfOtherColumns(of: list, header: rows.source.header)

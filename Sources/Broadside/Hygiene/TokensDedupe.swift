@@ -215,6 +215,7 @@ public enum TokensDedupe {
         if let refusal = list.refusal(of: survey.counts.headers) { throw refusal }
         list.warn(of: survey.counts.lengths)
         list.warn(of: survey.counts.headers)
+        try list.warnOfDamage(survey.counts.overwritten)
         if let column = rule.column { warn(of: result, in: column) }
         result.rows = survey.counts.rows
         return result

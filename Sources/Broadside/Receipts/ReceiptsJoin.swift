@@ -223,6 +223,7 @@ enum ReceiptsJoin {
             try records.append(
                 .receipt(key, at: UInt64(written.last), values))
         }
+        try list.warnOfDamage()
     }
 
     private static func field(_ column: String, of list: TokenList) -> Int {

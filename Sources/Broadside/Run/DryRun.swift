@@ -167,7 +167,7 @@ enum DryRun {
         if let refusal = list.refusal(of: invalid.headers, isBegun: run.isBegun) { throw refusal }
         list.warn(of: lengths)
         list.warnOfShortTokens(lengths)
-        try list.warnOfCutEnd()
+        if !run.isBegun { try list.warnOfDamage() }
         plan.warnOfRowTopics()
         // A scan for skipped rows has already warned about all headers.
         if run.skips == nil { list.warn(of: invalid.headers, isBegun: run.isBegun) }

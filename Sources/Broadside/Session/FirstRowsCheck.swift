@@ -178,7 +178,7 @@ struct FirstRowsCheck {
         list.warnOfShortTokens(lengths)
         // The list of a campaign that has begun can't be corrected.
         guard !isBegun else { return }
-        try? list.warnOfCutEnd()
+        try? list.warnOfDamage()
         values.warn(list, plan, knowsSkips: !plan.options.mayExcludeRows)
     }
 
