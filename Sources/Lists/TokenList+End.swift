@@ -3,8 +3,11 @@ import BroadsideRows
 import BroadsideSupport
 
 extension TokenList {
-    /// Number of bytes at the end of the list that are compared.
-    private static let endByteCount: UInt64 = 16_384
+    /// Numbers of bytes at the end of the list that are compared. More bytes are read only if the
+    /// rows are long. A compressed list, and standard input, keep the largest number in memory.
+    private static let endByteCounts: [UInt64] = [1 << 14, 1 << 17, 1 << 20]
+    /// Number of line feeds that end enough rows for a comparison.
+    private static let comparedLineCount = 3
 
     /// A last row that was probably cut off, because a disk was full or a copy was interrupted.
     struct EndProblem: Equatable {
@@ -17,19 +20,25 @@ extension TokenList {
     }
 
     /// Returns the problem of a last row that was probably cut off; nil if the row seems complete.
-    /// Such a row has no line end. It has fewer fields or digits than each of the rows before, ends
-    /// inside quotes, or is not a whole JSON object. Nothing proves that the row is incomplete.
+    /// Such a row has no line end. It has fewer fields than each of the rows before, fewer digits
+    /// than most of them, ends inside quotes, or is not a whole JSON object. Nothing proves that the
+    /// row is incomplete.
     ///
-    /// Only an uncompressed list whose end is known is checked. The end of a compressed list has a
-    /// checksum.
+    /// Only a list whose end is known is checked. The checksum of a compressed list proves nothing:
+    /// a compressor that reads a pipe also ends the list if the program before it dies.
     func endProblem() throws(BroadsideError) -> EndProblem? {
-        guard bytes.compression == nil, let byteCount, byteCount > 0 else { return nil }
-        let start = byteCount - min(byteCount, Self.endByteCount)
-        var buffer = ReadBuffer(byteCount: Int(byteCount - start))
-        try read(at: start, into: &buffer)
-        let text = [UInt8](buffer.bytes)
+        guard let byteCount, byteCount > 0 else { return nil }
         let lineFeed = UInt8(ascii: "\n")
-        guard text.last != lineFeed else { return nil }
+        var (text, start) = ([UInt8](), byteCount)
+        for count in Self.endByteCounts {
+            start = byteCount - min(byteCount, count)
+            var buffer = ReadBuffer(byteCount: Int(byteCount - start))
+            try read(at: start, into: &buffer)
+            text = [UInt8](buffer.bytes)
+            guard text.last != lineFeed else { return nil }
+            let lines = text.count { $0 == lineFeed }
+            if start == 0 || lines >= Self.comparedLineCount { break }
+        }
         // The text may begin in the middle of a line.
         guard start > 0 else { return problem(ofEnd: text[...], isWhole: true) }
         guard let first = text.firstIndex(of: lineFeed) else {
@@ -72,11 +81,11 @@ extension TokenList {
         if last.fieldCount < fewest {
             return EndProblem(text: "fewer fields than the rows before")
         }
+        let counts = before.compactMap(\.digitCount)
         // Only a token in the last field can be cut off without a loss of fields.
         guard (layout.tokenIndex ?? 0) == last.fieldCount - 1, let count = last.digitCount,
-            let least = before.compactMap(\.digitCount).min()
+            !counts.contains(count), let usual = Self.mostFrequent(counts), count < usual
         else { return nil }
-        guard count < least else { return nil }
         return EndProblem(
             text: "fewer digits than the rows before",
             mayBeWhole: count >= TokenLengths.shortestIssued && count.isMultiple(of: 2))
@@ -117,9 +126,18 @@ extension TokenList {
         return scanner.fault?.kind == .openQuote
     }
 
-    /// Number of hexadecimal digits of a token; nil if the text has other characters.
+    private static func mostFrequent(_ counts: [Int]) -> Int? {
+        Dictionary(grouping: counts) { $0 }.max {
+            ($0.value.count, $0.key) < ($1.value.count, $1.key)
+        }?
+        .key
+    }
+
+    /// Number of hexadecimal digits of a token, which may have blanks and brackets, or a quote that
+    /// is not closed; nil if the text has other characters.
     private static func digitCount(_ text: [UInt8]) -> Int? {
-        let token = text.filter { $0 != UInt8(ascii: "\r") && $0 != UInt8(ascii: " ") }
+        let decoration = Array("\r <>\"".utf8)
+        let token = text.filter { !decoration.contains($0) }
         return token.allSatisfy { Unicode.Scalar($0).properties.isASCIIHexDigit }
             ? token.count : nil
     }

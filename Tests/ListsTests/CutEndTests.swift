@@ -1,5 +1,6 @@
 import BroadsideRows
 import BroadsideSupport
+import BroadsideTestSupport
 import Synchronization
 import Testing
 
@@ -94,6 +95,46 @@ import Testing
         ] {
             #expect(try problem(text + zeros, format) == "contains zero bytes")
             #expect(try problem(text.dropLast(20) + zeros, format) == "contains zero bytes")
+        }
+    }
+
+    @Test func `Brackets, open quotes, long rows and one short token do not hide a cut`() throws {
+        let brackets = Self.tokens.map { "<\($0.prefix(32)) \($0.suffix(32))>" }
+            .joined(separator: "\n")
+        #expect(try problem(brackets, .lines) == nil)
+        #expect(
+            try problem(brackets.dropLast(30), .lines) == "fewer digits than the rows before")
+        let quoted = "n\ttoken\n" + Self.tokens.map { "5\t\"\($0)\"\n" }.joined()
+        #expect(try problem(quoted.dropLast(), .tsv) == nil)
+        #expect(try problem(quoted.dropLast(20), .tsv) == "fewer digits than the rows before")
+        let long = String(repeating: "x", count: 20_000)
+        let objects = Self.tokens.prefix(30).map { "{\"token\":\"\($0)\",\"x\":\"\(long)\"}\n" }
+            .joined()
+        #expect(try problem(objects.dropLast(), .jsonl) == nil)
+        #expect(try problem(objects.dropLast(10), .jsonl) == "is not a complete JSON object")
+        let tokens = Self.tokens.dropLast() + ["abcd", Self.tokens[7]]
+        let lines = tokens.joined(separator: "\n")
+        #expect(try problem(lines, .lines) == nil)
+        #expect(try problem(lines.dropLast(20), .lines) == "fewer digits than the rows before")
+        // The app has such tokens, too.
+        #expect(try problem(lines + "\nabcd", .lines) == nil)
+    }
+
+    @Test(arguments: [40, 500, 40_000], [Packing.gzip, .zstd])
+    func `The end of a compressed list is checked once the list is read`(
+        rows: Int, packing: Packing
+    ) throws {
+        let directory = try TemporaryDirectory()
+        let text = "token,name\n" + (0..<rows).map { "\(hexToken($0)),Ann\n" }.joined()
+        for (dropped, expected) in [
+            (1, nil), (5, "fewer fields than the rows before"),
+        ] as [(Int, String?)] {
+            let file = try packing.write(
+                Array(text.utf8.dropLast(dropped)), to: "list.csv", in: directory)
+            let list = try TokenList(.file(file), format: nil, tokenColumn: nil)
+            var cursor = try RowCursor(list)
+            while try cursor.next() != nil {}
+            #expect(try list.endProblem()?.text == expected)
         }
     }
 

@@ -447,6 +447,10 @@ struct LiveRun {
         _ conclusion: RunConclusion, _ threads: [ReactorThread], _ listEnd: ListEnd,
         endRow: UInt64?, _ statistics: RunStatistics
     ) throws(BroadsideError) {
+        // The end of a compressed list is known only now, and is in memory.
+        if conclusion.isWhole, !session.isResumed, list.bytes.compression != nil {
+            try? list.warnOfDamage()
+        }
         // A later resume compares the hash or, if there is none, the parts that were sent.
         let listHash = conclusion.isWhole ? listEnd.contentHash() : nil
         guard conclusion.ownsLedger else { return }
