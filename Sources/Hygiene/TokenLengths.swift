@@ -83,11 +83,17 @@ public struct TokenLengths: Sendable {
     }
 
     /// First token whose length is the sum of two usual lengths; nil if there is none.
-    public var glued: Glued? {
+    public var glued: Glued? { glued(usualFactor: Self.usualFactor) }
+
+    /// First token whose length is the sum of two usual lengths; nil if there is none.
+    ///
+    /// - Parameter usualFactor: A length is usual if its number of rows is at least this many times
+    ///   that of the suspected sum.
+    public func glued(usualFactor: UInt64) -> Glued? {
         var found: Glued?
         for digits in rows.indices where rows[digits] > 0 {
             let isUsual = { (length: Int) in
-                self.rows[length] >= self.rows[digits] * Self.usualFactor
+                self.rows[length] >= self.rows[digits] * usualFactor
             }
             let first = (1...max(1, digits / 2)).first { isUsual($0) && isUsual(digits - $0) }
             guard let first, found.map({ firstLines[digits] < $0.line }) ?? true else { continue }

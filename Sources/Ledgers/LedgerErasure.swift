@@ -167,6 +167,7 @@ public enum LedgerErasure {
         var cursor = try RowCursor(list, endsOnSignals: true)
         var digits = TokenDigits()
         var overwritten = OverwrittenRows()
+        var lengths = ErasedLengths()
         let consequence = "devices may be missing, so nothing was changed"
         while let row = try cursor.next() {
             let refusal = digits.write {
@@ -180,6 +181,7 @@ public enum LedgerErasure {
                     ": line \(row.line) has no device token (\(refusal.text)), so nothing was "
                         + "changed: correct that line")
             }
+            lengths.note(digits.count, line: row.line)
             guard devices.insert(digits.bytes) else {
                 throw .request(
                     list.name,
@@ -191,5 +193,6 @@ public enum LedgerErasure {
             throw .request(list.name, " has no row: name a list of the devices to forget")
         }
         try list.refuseDamage(overwritten, so: consequence)
+        lengths.warn(list)
     }
 }

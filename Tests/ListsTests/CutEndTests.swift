@@ -204,4 +204,26 @@ import Testing
             two.refusal?.message.contains("2 rows, the first on line 7, contain zero bytes") == true
         )
     }
+
+    @Test func `Erased tokens that are joined or too short are warnings, also in a short list`() {
+        func warnings(_ digits: [Int]) -> [String] {
+            let lines = Mutex<[String]>([])
+            let host = HostedRun { line in lines.withLock { $0.append(line) } }
+            HostedRun.$current.withValue(host) {
+                var lengths = ErasedLengths()
+                for (line, count) in digits.enumerated() {
+                    lengths.note(count, line: UInt64(line + 1))
+                }
+                lengths.warn(TokenList(lines: []))
+            }
+            return lines.withLock { $0 }
+        }
+        #expect(warnings([64]) == [] && warnings([64, 160, 64]) == [] && warnings([160]) == [])
+        let joined = warnings([64, 128])
+        #expect(
+            joined.count == 1 && joined[0].contains("the token on line 2 has 128 digits"),
+            "\(joined)")
+        let short = warnings([60, 60])
+        #expect(short.count == 1 && short[0].contains("were they cut off?"), "\(short)")
+    }
 }
