@@ -29,7 +29,14 @@ extension ListHeader {
         let mark = ListFormat.byteOrderMark
         let text = beginning.dropFirst(beginning.starts(with: mark) ? mark.count : 0)
         guard beginning.count < RowChunk.capacity, text.allSatisfy({ $0 <= 0x20 }) else { return }
-        throw .request(name, " contains no rows: is it the right file?")
+        // A list of lines or of JSON Lines has no header, so nothing distinguishes a list without
+        // opt-outs from a failed export. A table without a header is not a list.
+        throw .request(
+            name,
+            name.isOf(option: "suppress")
+                ? " contains no rows, and not even a header, as after an export that failed: if no "
+                    + "device opted out, write only the header"
+                : " contains no rows: is it the right file?")
     }
 
     /// Refuses a list with all rows on its first line.

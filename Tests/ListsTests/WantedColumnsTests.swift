@@ -35,6 +35,20 @@ import Testing
         }
     }
 
+    @Test func `A suppression list in CSV needs a header, but no rows`() throws {
+        let directory = try TemporaryDirectory()
+        for (content, isRefused) in [("", true), ("\n", true), ("token\n", false)] {
+            let path = try directory.write(content, to: "opt-outs.csv")
+            do throws(BroadsideError) {
+                _ = try TokenList(
+                    .file(path), format: nil, tokenColumn: nil, option: "suppress")
+                #expect(!isRefused)
+            } catch {
+                #expect(isRefused && error.message.contains("write only the header"), "\(error)")
+            }
+        }
+    }
+
     @Test func `A table or tokens in base64 are named before the missing column`() throws {
         let table = "token|name\n\(token)|Ann\n\(token)|Bo\n(2 rows)\n"
         #expect(
