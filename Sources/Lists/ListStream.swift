@@ -230,7 +230,8 @@ internal import Glibc
     }
 
     private var position: String {
-        "after \(windowStart + UInt64(windowCount)) bytes of the list"
+        let lost = decompressor?.lostCount ?? 0
+        return "after \(windowStart + UInt64(windowCount + lost)) bytes of the list"
     }
 
     // Before a run, a wrong file is a usage error. A run that finds it later reports its own exit

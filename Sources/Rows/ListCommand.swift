@@ -9,8 +9,8 @@ public struct ListCommand: Sendable {
     private let file: String?
     private let compression: ListCompression?
 
-    /// Command that writes each word of its input on a line of its own, without quotes.
-    public static let onePerLine = #"tr -s "\"',;| \t\r" '[\n*]'"#
+    /// Command that writes each word of its input on a line of its own, without quotes and brackets.
+    public static let onePerLine = #"tr -s "\"',;|()[]{} \t\r" '[\n*]'"#
 
     /// Command that removes the quotes around each line, and one of each two quotes within it.
     public static let withoutOuterQuotes = #"sed -E 's/^"(.*)"(\r?)$/\1\2/; s/""/"/g'"#

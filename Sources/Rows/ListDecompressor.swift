@@ -42,6 +42,10 @@ public struct ListDecompressor: ~Copyable {
     /// Whether the input may end here: at the end of a member or frame.
     public var mayEnd: Bool { state.isBetween }
 
+    /// Number of output bytes that the call of `decode` that failed has decompressed before the
+    /// fault. The caller does not get them.
+    public private(set) var lostCount = 0
+
     /// Creates a decompressor for a file, from its first byte.
     public init(_ compression: ListCompression) {
         switch compression {
@@ -70,9 +74,14 @@ public struct ListDecompressor: ~Copyable {
             // caller during this call.
             let room = unsafe UnsafeMutableRawBufferPointer(rebasing: output[progress.produced...])
             let step: Progress
-            switch format {
-            case .gzip(let stream): step = try unsafe state.step(stream, rest, room)
-            case .zstd(let decompressor): step = try unsafe state.step(decompressor, rest, room)
+            do throws(Fault) {
+                switch format {
+                case .gzip(let stream): step = try unsafe state.step(stream, rest, room)
+                case .zstd(let decompressor): step = try unsafe state.step(decompressor, rest, room)
+                }
+            } catch {
+                lostCount = progress.produced + state.lostCount
+                throw error
             }
             progress.consumed += step.consumed
             progress.produced += step.produced
@@ -90,6 +99,8 @@ extension ListDecompressor {
         var isBetween = false
         /// Whether zeros follow the last member, as on tapes. After zeros, nothing else may follow.
         var isPadding = false
+        /// Number of output bytes of the step that failed.
+        var lostCount = 0
 
         mutating func step(
             _ stream: borrowing GzipStream, _ input: RawSpan,
@@ -114,7 +125,9 @@ extension ListDecompressor {
             switch step.result {
             case Z_STREAM_END: isBetween = true
             case Z_OK, Z_BUF_ERROR: break
-            default: throw .corrupt(stream.message ?? "its gzip data is invalid")
+            default:
+                lostCount = step.produced
+                throw .corrupt(stream.message ?? "its gzip data is invalid")
             }
             return Progress(consumed: step.consumed, produced: step.produced)
         }
@@ -127,6 +140,7 @@ extension ListDecompressor {
             // only inside it. zstd's names of errors are constant texts that end with a zero byte.
             let step = unsafe decompressor.step(input, into: output)
             if ZSTD_isError(step.result) != 0 {
+                lostCount = step.produced
                 let code = ZSTD_getErrorCode(step.result)
                 if code == ZSTD_error_frameParameter_windowTooLarge { throw .windowTooLarge }
                 let words = unsafe ZSTD_getErrorName(step.result)

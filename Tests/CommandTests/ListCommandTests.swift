@@ -81,6 +81,17 @@ struct ListCommandTests {
         #expect(isRight(try made(by: whole)), "\(whole)")
     }
 
+    @Test(arguments: ["[]", "()"])
+    func `The printed command for a line of Python or SQL removes its brackets`(
+        brackets: String
+    ) throws {
+        let tokens = (0..<5).map { DeviceTokens(count: 9).token($0) }
+        let words = tokens.map { "'\($0)'" }.joined(separator: ", ")
+        let line = "\(brackets.prefix(1))\(words)\(brackets.suffix(1))\n"
+        let command = try command(check(try directory.write(line, to: "list.txt")))
+        #expect(try made(by: command).filter { !$0.isEmpty } == tokens, "\(command)")
+    }
+
     @Test(arguments: ["plain.tar", "old.tar", "list.tar.gz", "list.tar.zst", "list.zip"])
     func `An archive is named, and the command that is printed extracts its files`(
         name: String

@@ -53,6 +53,13 @@ struct TokensCommandTests {
         #expect(bad.first?["line"] as? Int == 8 && bad.first?["text"] as? String == "xyz")
     }
 
+    @Test func `tokens check escapes the invisible characters of a token`() throws {
+        let token = String(repeating: "ab", count: 32)
+        let found = try check("\(token)\n\u{200b}\(token)\n", ["--max-invalid", "60"])
+        let bad = try #require(found["first_invalid"] as? [[String: Any]])
+        #expect((bad.first?["text"] as? String)?.hasPrefix("\\u{200b}abababab") == true, "\(bad)")
+    }
+
     @Test func `tokens check counts duplicates in any form with their lines`() throws {
         let tokens = String(decoding: DeviceTokens(count: 1_000).list(), as: UTF8.self)
         let lines = tokens.split(separator: "\n").map(String.init)

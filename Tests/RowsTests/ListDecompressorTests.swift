@@ -145,6 +145,26 @@ import Testing
         }
     }
 
+    @Test(arguments: ListCompression.allCases)
+    func `A fault at the end comes after all bytes, also if one call decompresses them`(
+        compression: ListCompression
+    ) {
+        let text = Self.text(3_000)
+        let packed = pack(text, compression) + Array("\n\n\n\n".utf8)
+        var decompressor = ListDecompressor(compression)
+        var output = [UInt8](repeating: 0, count: 2 * text.count)
+        var fault: ListDecompressor.Fault?
+        output.withUnsafeMutableBytes { room in
+            do throws(ListDecompressor.Fault) {
+                _ = try decompressor.decode(packed.span.bytes, into: room)
+            } catch {
+                fault = error
+            }
+        }
+        let lostCount = decompressor.lostCount
+        #expect(fault != nil && lostCount == text.count)
+    }
+
     @Test func `A zstd frame with a too large window is refused`() {
         // A frame header (RFC 8878, section 3.1.1.1) with a window of 2^24 bytes, and one of 2^23.
         let mark: [UInt8] = [0x28, 0xb5, 0x2f, 0xfd, 0x00]

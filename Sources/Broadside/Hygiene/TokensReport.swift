@@ -5,7 +5,8 @@ import BroadsideSupport
 
 extension ListSurvey.BadRow {
     /// First characters of the text in the token column, safe to print on one line of a terminal.
-    var excerpt: String { tokenExcerpt(text) }
+    /// Invisible characters are escaped, because they may be what is wrong with the token.
+    var excerpt: String { ForeignText.escapedName(tokenExcerpt(text)) }
 }
 
 /// Result of `tokens check`, as text and JSON.
