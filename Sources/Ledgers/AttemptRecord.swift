@@ -1,10 +1,28 @@
+import BroadsideSupport
+
 /// File `epoch` in a ledger's directory: the ledger's own record of its attempts.
 ///
 ///     CONFIRMED CLAIMED NONCE[,NONCE-OF-CONFIRMED] PARENT
+///     checksum 0123456789abcdef
+///
+/// The checksum is the FNV-1a hash of the first line without its line feed. Earlier versions wrote
+/// no checksum.
 ///
 /// Each claim is recorded twice: before and after the claim is made. The ledger can then recognize
 /// its own claim after a crash between these two steps.
 struct AttemptRecord: Equatable {
+    /// State of the file.
+    enum State: Equatable {
+        case intact(AttemptRecord)
+        case missing, damaged
+
+        /// The record; nil if it is missing or damaged.
+        var record: AttemptRecord? {
+            guard case .intact(let record) = self else { return nil }
+            return record
+        }
+    }
+
     /// Newest attempt that is known to have a claim; 0 if there is none.
     var confirmed: UInt32
     /// Newest attempt for which a claim was intended.
@@ -23,7 +41,30 @@ struct AttemptRecord: Equatable {
     /// Bytes of the file.
     var encoded: [UInt8] {
         let nonces = nonce + (confirmedNonce.map { ",\($0)" } ?? "")
-        return Array("\(confirmed) \(claimed) \(nonces) \(parent)\n".utf8)
+        let line = "\(confirmed) \(claimed) \(nonces) \(parent)"
+        return Array("\(line)\n\(Self.checksumLine(of: line))\n".utf8)
+    }
+
+    /// Beginning of the second line.
+    private static let checksumPrefix = "checksum "
+    /// Length of the second line.
+    private static let checksumByteCount = checksumPrefix.utf8.count + 16
+
+    private static func checksumLine(of line: String) -> String {
+        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+        for byte in line.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
+        return checksumPrefix + hexadecimal(hash)
+    }
+
+    /// Returns the first line of the file; nil if the checksum differs.
+    private static func line(_ bytes: [UInt8]) -> String? {
+        guard bytes.last == 0x0a, let text = String(validating: bytes.dropLast(), as: UTF8.self)
+        else { return nil }
+        let end = String(decoding: text.utf8.suffix(checksumByteCount), as: UTF8.self)
+        let start = text.utf8.dropLast(checksumByteCount)
+        guard start.last == 0x0a || end.hasPrefix(checksumPrefix) else { return text }
+        let line = String(decoding: start.dropLast(), as: UTF8.self)
+        return start.last == 0x0a && end == checksumLine(of: line) ? line : nil
     }
 
     init(
@@ -68,16 +109,20 @@ struct AttemptRecord: Equatable {
             confirmedNonce: self.nonce(of: confirmed), parent: parent)
     }
 
+    /// Returns whether a text is a nonce.
+    static func isNonce(_ text: some StringProtocol) -> Bool {
+        text.utf8.count == 16 && text.allSatisfy(\.isHexDigit)
+    }
+
     /// Parses the file; nil if it is invalid.
     init?(_ bytes: [UInt8]) {
-        guard bytes.last == 0x0a else { return nil }
-        let text = String(decoding: bytes.dropLast(), as: UTF8.self)
+        guard let text = Self.line(bytes) else { return nil }
         let words = text.split(separator: " ", maxSplits: 3, omittingEmptySubsequences: false)
         guard words.count == 4, let confirmed = UInt32(words[0]), let claimed = UInt32(words[1]),
             confirmed <= claimed, claimed <= Self.numberMax, words[3].hasPrefix("/")
         else { return nil }
         let nonces = words[2].split(separator: ",", omittingEmptySubsequences: false)
-        guard nonces.allSatisfy({ $0.utf8.count == 16 }),
+        guard nonces.allSatisfy(Self.isNonce),
             nonces.count == 1 || nonces.count == 2 && confirmed < claimed
         else { return nil }
         self.init(

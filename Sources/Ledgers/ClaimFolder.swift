@@ -127,11 +127,14 @@ final class ClaimFolder {
         let content = bytes.prefix(count)
         let text = String(
             decoding: content.prefix(DurablePosition.start).prefix { $0 != 0 }, as: UTF8.self)
-        guard text.last == "\n" else { return .unfinished }
+        let positions = DurablePosition.all(in: content)
+        guard text.last == "\n" else {
+            // Positions follow a text that was written, so this text is damaged.
+            return positions.isEmpty ? .unfinished : .unreadable(EBADMSG)
+        }
         let words = text.dropLast().split(separator: " ", maxSplits: 1)
         guard words.count == 2 else { return .foreign }
-        return .claim(
-            nonce: String(words[0]), ledger: String(words[1]), DurablePosition.all(in: content))
+        return .claim(nonce: String(words[0]), ledger: String(words[1]), positions)
     }
 
     /// Creates a claim and makes it durable.
@@ -181,9 +184,7 @@ final class ClaimFolder {
             let file = SystemCall.open(
                 name(older), in: descriptor,
                 O_WRONLY | O_TRUNC | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC)
-            guard file >= 0 || errno == ENOENT || errno == ELOOP || isClosed(older) else {
-                return errno
-            }
+            guard file >= 0 || errno == ELOOP || isGone(older, errno) else { return errno }
             if file >= 0 {
                 fchmod(file, 0)
                 close(file)
@@ -197,12 +198,13 @@ final class ClaimFolder {
 }
 
 extension ClaimFolder {
-    /// Returns whether an attempt to open a claim just failed because the claim has no permissions.
-    /// A claim stays without permissions if an attempt is killed while it removes the claim. This
-    /// function does not change `errno`.
-    private func isClosed(_ number: UInt32) -> Bool {
-        let code = errno
-        defer { errno = code }
+    /// Returns whether a claim that could not be opened was removed, or is being removed: it then
+    /// has no permissions, and stays so if the attempt that removes it is killed. This function does
+    /// not change `errno`.
+    func isGone(_ number: UInt32, _ code: Int32) -> Bool {
+        let before = errno
+        defer { errno = before }
+        if code == ENOENT { return true }
         guard code == EACCES,
             let status = SystemCall.linkStatus(name(number), in: descriptor)
         else { return false }

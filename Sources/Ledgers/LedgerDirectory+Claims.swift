@@ -136,18 +136,23 @@ extension LedgerDirectory {
         number == EROFS || FileFailure(errno: number) == .unusable
     }
 
+    /// Returns the ledger's record of its attempts; nil if it has none.
+    ///
+    /// - Throws: Exit code 5 if the record is damaged.
     func attemptRecord(_ manifest: Manifest) throws(BroadsideError) -> AttemptRecord? {
-        guard try fileExists("\(path)/\(Self.epochName)") else { return nil }
-        let bytes = try readSmallFile(Self.epochName, limit: Self.epochLimit)
-        guard let record = AttemptRecord(bytes) else {
-            throw BroadsideError(
-                option: "ledger",
-                "\(path)/\(Self.epochName) is damaged: if no other copy of this ledger was resumed, "
-                    + "remove this file and the ledger's claims, "
-                    + "\(path)/../\(ClaimFolder.prefix(of: manifest))*",
-                exitCode: ExitCode.disk)
+        switch try recordState() {
+        case .intact(let record): return record
+        case .missing: return nil
+        case .damaged: throw try damagedRecord(manifest)
         }
-        return record
+    }
+
+    /// Reads the file `epoch`.
+    func recordState() throws(BroadsideError) -> AttemptRecord.State {
+        guard let byteCount = try byteCount(of: Self.epochName) else { return .missing }
+        guard byteCount <= Self.epochLimit else { return .damaged }
+        let bytes = try readSmallFile(Self.epochName, limit: Self.epochLimit)
+        return AttemptRecord(bytes).map { .intact($0) } ?? .damaged
     }
 
     /// Refuses a ledger that is not the newest copy, without making a claim.
@@ -192,129 +197,14 @@ extension LedgerDirectory {
         if let foreign = numbers.first(where: own.isForeign) { throw oldCopy(claims, foreign) }
         guard let nonce = own.nonce(of: number) else { return number }
         switch claims.read(number) {
-        case .unfinished: return number
-        case .claim(nonce, _, let positions):
-            try checkSegments(positions, claims.claimPath(number), manifest)
+        case .claim(nonce, _, _), .unfinished:
+            // An attempt that ended before it wrote its claim sent nothing, so the claim before it
+            // still shows what was durable.
+            try checkSegments(
+                try positions(in: claims, of: own), claims.claimPath(number), manifest)
             return number
         case .claim, .foreign: throw oldCopy(claims, number)
-        case .unreadable(let code):
-            throw BroadsideError(
-                option: "ledger",
-                "\(claims.claimPath(number)): \(describe(errno: code)): the claim on the ledger must be "
-                    + "readable for the ledger's owner",
-                exitCode: 5)
-        }
-    }
-
-    /// Checks that the segments have all bytes that were durable before the last attempt sent rows,
-    /// and that these bytes are sound. A copy made during sending has fewer bytes, and a damaged
-    /// ledger has other bytes. A run in such a copy, or in a damaged ledger, would send rows again.
-    private func checkSegments(
-        _ positions: [DurablePosition], _ claim: String, _ manifest: Manifest
-    ) throws(BroadsideError) {
-        guard try !fileExists("\(path)/\(Self.repairedName)") else { return }
-        // In these runs, a segment that is missing or has no header was lost. The code that reads
-        // segments reports that.
-        let made = Set(manifest.epochs.filter { !$0.hasReservedNothing }.map(\.number))
-        let header = UInt64(LedgerFormat.segmentHeaderByteCount)
-        for durable in positions {
-            let name = LedgerFormat.segmentName(epoch: durable.epoch, reactor: durable.reactor)
-            let found = try byteCount(of: name)
-            if found ?? 0 < header, made.contains(durable.epoch) { continue }
-            guard found ?? 0 < durable.position else { continue }
-            throw BroadsideError(
-                option: "ledger",
-                "\(path) is an old copy, or damaged: \(name) "
-                    + (found.map { "has \($0) bytes" } ?? "is missing")
-                    + ", but \(durable.position) bytes were on disk (\(claim)) when rows were "
-                    + "sent: resume the newest copy; if that copy is lost, \(repairAdvice); rows "
-                    + "that may have been sent after this copy was made are then in doubt",
-                exitCode: ExitCode.inUse)
-        }
-        guard !positions.isEmpty else { return }
-        for segment in try segments() {
-            let durable = positions.first {
-                $0.epoch == segment.epoch && $0.reactor == segment.reactor
-            }
-            guard let durable, segment.bytes.byteCount >= header else { continue }
-            do throws(LedgerError) {
-                try segment.checkDurable(durable.position, campaign: manifest.segmentNumber)
-            } catch {
-                throw LedgerReader.unreadable(error, self)
-            }
-        }
-    }
-
-    /// Returns the positions that were durable before rows were sent, without making a claim. Empty
-    /// if the newest claim can't be read or is not the ledger's own.
-    ///
-    /// - Parameter isMoved: Whether to check the ledger's previous location, too.
-    func durablePositions(_ manifest: Manifest, isMoved: Bool = false) -> [DurablePosition] {
-        let found = try? withFolder { () throws(BroadsideError) -> [DurablePosition]? in
-            guard try !fileExists("\(path)/\(Self.repairedName)"),
-                let own = try attemptRecord(manifest), let here = try parentFolder(manifest)
-            else { return nil }
-            let last = here.path == own.parent ? nil : try folder(at: own.parent, manifest)
-            let isHere = here.path == own.parent || last?.isSame(as: here) ?? false
-            guard isHere || isMoved, let claims = isHere ? here : last,
-                case let number = try claims.newest(), let nonce = own.nonce(of: number),
-                case .claim(nonce, _, let positions) = claims.read(number)
-            else { return nil }
-            return positions
-        }
-        return found ?? []
-    }
-
-    /// Returns the size of a file in the directory; nil if it does not exist.
-    ///
-    /// - Throws: An error if the size is unknown, because the file may contain rows that were sent.
-    private func byteCount(of name: String) throws(BroadsideError) -> UInt64? {
-        let file = "\(path)/\(name)"
-        guard try fileExists(file), let information = SystemCall.linkStatus(file) else {
-            return nil
-        }
-        return UInt64(information.st_size)
-    }
-
-    /// Returns the error for a ledger that has a claim beside it, but no record of its attempts.
-    ///
-    /// - Throws: An error if the claim proves that this is an old copy, or damaged.
-    private func refusal(
-        withoutRecord claims: ClaimFolder, _ number: UInt32, _ manifest: Manifest
-    ) throws(BroadsideError) -> BroadsideError {
-        guard let text = missingRecord(claims, number) else { return oldCopy(claims, number) }
-        if case .claim(_, _, let positions) = claims.read(number) {
-            try checkSegments(positions, claims.claimPath(number), manifest)
-        }
-        return BroadsideError(option: "ledger", text, exitCode: ExitCode.inUse)
-    }
-
-    /// Returns a message about the missing record of attempts; nil if the claim belongs to another
-    /// directory, which still exists.
-    ///
-    /// The remedy is up to a person: nothing proves that this directory is the newest copy.
-    func missingRecord(_ claims: ClaimFolder, _ number: UInt32) -> String? {
-        if case .claim(_, let ledger, _) = claims.read(number), ledger != absolutePath(path),
-            (try? isDirectoryPath(ledger)) != false
-        {
-            return nil
-        }
-        let claim = claims.claimPath(number)
-        return "\(path)/\(Self.epochName) is missing, so this may be an old copy of the ledger: "
-            + "resume the newest copy, or, if no other copy of this ledger was or will be resumed, "
-            + "remove \(claim)"
-    }
-
-    /// Returns a message if this ledger can't be resumed because its record of attempts is missing.
-    /// Otherwise, or if the claims can't be read, returns nil.
-    func missingRecord(_ manifest: Manifest) -> String? {
-        try? withFolder { () throws(BroadsideError) -> String? in
-            // The claim is looked for before the record, because a new ledger gets its record
-            // before its claim.
-            guard let claims = try parentFolder(manifest), case let number = try claims.newest(),
-                number > 0, try !fileExists("\(path)/\(Self.epochName)")
-            else { return nil }
-            return missingRecord(claims, number)
+        case .unreadable(let code): throw unreadableClaim(claims, number, code)
         }
     }
 
@@ -333,6 +223,17 @@ extension LedgerDirectory {
                 + "\(own.parent)/\(claims.name(own.confirmed)) beside it, or remove "
                 + "\(path)/\(Self.epochName) if no other copy was or will be resumed",
             exitCode: ExitCode.inUse)
+    }
+
+    /// Returns the error for a claim that exists and can't be read.
+    func unreadableClaim(
+        _ claims: ClaimFolder, _ number: UInt32, _ code: Int32
+    ) -> BroadsideError {
+        BroadsideError(
+            option: "ledger",
+            "\(claims.claimPath(number)): \(describe(errno: code)): the claim on the ledger must be "
+                + "readable for the ledger's owner",
+            exitCode: ExitCode.disk)
     }
 
     func claimFailure(

@@ -96,7 +96,7 @@ extension LedgerDirectory {
         var manifest = manifest
         // The positions are read before the segments are listed, because segments grow during a
         // run.
-        let durable = durablePositions(manifest)
+        let durable = try durablePositions(manifest)
         var segments = try segments()
         for _ in 0..<Self.newerManifestsLimit {
             let known = Set(manifest.epochs.map(\.number))

@@ -284,7 +284,7 @@ public final class LedgerFollower {
                     + "followed")
         }
         let recorded = manifest.recordedLengths
-        for position in directory.durablePositions(manifest) {
+        for position in try directory.durablePositions(manifest) {
             guard let index = tailIndex(position.epoch, position.reactor) else { continue }
             tails[index].noteDurable(position.position)
         }

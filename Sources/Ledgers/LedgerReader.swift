@@ -54,10 +54,13 @@ public struct LedgerReader {
                 for tail in verification.tornTails {
                     notes += "\n\(tail.segment): unsynced bytes from \(tail.offset) on were lost"
                 }
-                if let note = ledger.directory.missingRecord(manifest) { notes += "\n\(note)" }
             } catch {
                 throw Self.unreadable(error, ledger.directory)
             }
+            // No run uses the record of a copy in a merged ledger.
+            guard try ledger.directory.origin() == nil else { continue }
+            _ = try ledger.directory.attemptRecord(manifest)
+            if let note = try ledger.directory.lostRecord(manifest) { notes += "\n\(note)" }
         }
         try checkShards()
         assert(

@@ -25,16 +25,17 @@ public enum LedgerRepair {
         let (directory, manifest) = try LedgerDirectory.openToRepair(path)
         try refuseMerged(directory, manifest)
         let copy = directory.oldCopy(manifest)
+        let durable = try directory.durablePositions(manifest, forRepair: true)
         let (segments, unreadable) = try directory.damagedSegments()
         var salvage: LedgerSalvage
         do {
             salvage = try LedgerSalvage(
-                segments, manifest: manifest,
-                durable: directory.durablePositions(manifest, isMoved: true))
+                segments, manifest: manifest, durable: durable)
         } catch {
             throw LedgerReader.unreadable(error, directory)
         }
-        let repair = Repair(directory: directory, output: output, tokens: tokens)
+        let repair = Repair(
+            directory: directory, manifest: manifest, output: output, tokens: tokens)
         defer {
             if let copy { standardErrorLine("broadside: warning: \(copy.warning)") }
         }
@@ -74,6 +75,8 @@ public enum LedgerRepair {
 /// Writer of a repaired ledger.
 private struct Repair {
     let directory: LedgerDirectory
+    /// Manifest of the damaged ledger.
+    let manifest: Manifest
     let output: String
     let tokens: String?
 
@@ -97,6 +100,7 @@ private struct Repair {
                     SegmentLength(reactor: reactor, byteCount: byteCount))
             }
             var words = try copyOthers(to: target)
+            words += try copyRecord(to: target)
             var manifest = salvage.repairedManifest(lengths: lengths, isFinished: false)
             let summary = try check(manifest, in: target, relies: salvage.reliesOnOrder)
             let open = summary.count(.inDoubt) + summary.count(.remaining)
@@ -111,7 +115,6 @@ private struct Repair {
             try target.save(manifest)
             try unfinished.finish()
             words += unreadable
-            if let note = directory.missingRecord(manifest) { words.append(note) }
             return text(salvage, summary, undatedCount: undatedCount, others: words)
         } catch {
             throw unfinished.discard(error)
@@ -232,8 +235,8 @@ private struct Repair {
         return writer.writtenPosition
     }
 
-    /// Copies all files except the manifest and the segments. The list is the only copied file that
-    /// a run needs.
+    /// Copies all files except the manifest, the segments and the record of attempts. The list is
+    /// the only copied file that a run needs.
     ///
     /// - Returns: A line about each file that could not be copied.
     private func copyOthers(to target: LedgerDirectory) throws(BroadsideError) -> [String] {
@@ -244,6 +247,7 @@ private struct Repair {
                 || [
                     LedgerDirectory.lockName, LedgerDirectory.manifestName,
                     LedgerDirectory.manifestCopyName, LedgerDirectory.unfinishedName,
+                    LedgerDirectory.epochName,
                 ]
                 .contains(name)
             guard !isKnown, FileIdentity(path: "\(directory.path)/\(name)")?.isRegular == true
@@ -257,6 +261,28 @@ private struct Repair {
             }
         }
         return lost
+    }
+
+    /// Copies the ledger's record of its attempts, so that only one of the two ledgers can be
+    /// resumed. If the record is lost, the repaired ledger takes over the newest claim, if its
+    /// positions show what may have been sent.
+    ///
+    /// - Returns: Lines about a lost record.
+    private func copyRecord(to target: LedgerDirectory) throws(BroadsideError) -> [String] {
+        let state = try directory.recordState()
+        let adopted = try state.record == nil ? directory.adoptedRecord(manifest) : nil
+        if let record = state.record ?? adopted {
+            try target.replace(LedgerDirectory.epochName, with: record.encoded)
+        }
+        if let adopted {
+            let claim = "\(adopted.parent)/\(ClaimFolder.prefix(of: manifest))\(adopted.claimed)"
+            return [
+                "lost epoch: \(output) takes over the claim \(claim), so only \(output) can be resumed"
+            ]
+        }
+        let lost = state == .damaged ? ["lost epoch: it is damaged"] : []
+        guard let note = try directory.lostRecord(manifest) else { return lost }
+        return lost + [note]
     }
 
     /// Verifies the written ledger as any command would.

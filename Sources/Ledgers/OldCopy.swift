@@ -81,7 +81,7 @@ extension LedgerDirectory {
     private func newerClaim(
         _ manifest: Manifest, isMerged: Bool
     ) throws(BroadsideError) -> (claims: ClaimFolder, number: UInt32)? {
-        let own = try attemptRecord(manifest)
+        let own = try recordState().record
         var folders: [ClaimFolder] = []
         if !isMerged {
             guard let here = try parentFolder(manifest) else { return nil }
@@ -115,10 +115,10 @@ extension LedgerDirectory {
         // claim before it makes the claim.
         let numbers = try claims.numbers()
         guard let newest = numbers.max() else { return nil }
-        guard let own = try attemptRecord(manifest) else {
+        guard let own = try recordState().record else {
             // A repaired ledger without a record was made from a ledger that had lost its record.
-            let isRepaired = try fileExists("\(path)/\(Self.repairedName)")
-            return !isRepaired && missingRecord(claims, newest) == nil ? newest : nil
+            guard try !isRepaired, try belongsToOther(claims, newest) else { return nil }
+            return newest
         }
         if let foreign = numbers.filter(own.isForeign).max() { return foreign }
         guard let nonce = own.nonce(of: newest),

@@ -105,6 +105,12 @@ struct FailingFileTests {
         .init("ledger export --ledger %/ledger", "/segment-0001-00", "open fstat read"),
         .init("ledger export --ledger %/ledger", "/tokens.txt", "stat open read"),
         .init("ledger verify --ledger %/ledger", "/ledger/manifest.json", "stat open read"),
+        .init("ledger verify --ledger %/ledger", "/ledger/epoch", "stat open read"),
+        // The claim of the campaign's end.
+        .init("ledger verify --ledger %/ledger", ".2", "open read"),
+        .init("ledger stats --ledger %/ledger", ".2", "open read"),
+        .init("ledger repair --ledger %/ledger --output %/new", "/ledger/epoch", "stat open read"),
+        .init("ledger repair --ledger %/ledger --output %/new", ".2", "open read"),
         .init("ledger find --ledger %/ledger --token 00", "/ledger/manifest.json", "stat read"),
         .init("ledger find --ledger %/ledger --token 00", "/tokens.txt", "stat open read"),
         .init("ledger repair --ledger %/ledger --output %/new", "/ledger/lock", "open flock"),

@@ -1,0 +1,283 @@
+import BroadsideLedgerFormat
+import BroadsideRows
+import BroadsideSupport
+import BroadsideTestSupport
+import Foundation
+import Testing
+
+@testable import BroadsideLedgers
+
+/// The ledger of a killed run with its record `epoch`, its claim and its segment in all states: what the claim
+/// shows of sent rows is never lost, and no advice makes a person remove it before a repair has used it.
+@Suite struct ClaimPositionTests {
+    enum Record: String, CaseIterable { case intact, missing, damaged }
+    enum Claim: String, CaseIterable {
+        /// Unreadable: reading it fails. Foreign: a newer attempt started in another directory, which exists.
+        case own, unreadable, missing, foreign
+    }
+
+    /// What becomes of a ledger.
+    private struct Outcome: Equatable, CustomStringConvertible {
+        /// Exit codes; a start that would make a claim is 0.
+        var verify: Int32
+        var start: Int32
+        /// Rows in doubt after the repair; nil if the repair ends with exit code 5.
+        var inDoubt: Int?
+        var repairedStart: Int32?
+
+        init(_ verify: Int32, _ start: Int32, _ inDoubt: Int?, _ repairedStart: Int32?) {
+            (self.verify, self.start) = (verify, start)
+            (self.inDoubt, self.repairedStart) = (inDoubt, repairedStart)
+        }
+
+        var description: String {
+            "verify \(verify), start \(start), \(inDoubt ?? -1) in doubt, repaired \(repairedStart ?? -1)"
+        }
+    }
+
+    private static let refused = Outcome(5, 5, nil, nil)
+
+    /// The outcome with a whole segment, and with one that was cut at the end of its header. If the claim is missing,
+    /// nothing shows that the segment was cut.
+    private static func expected(
+        _ record: Record, _ claim: Claim
+    ) -> (whole: Outcome, cut: Outcome) {
+        switch (record, claim) {
+        case (_, .unreadable): (refused, refused)
+        case (.intact, .own): (Outcome(0, 0, 10, 0), Outcome(5, 7, 20, 0))
+        case (.missing, .own): (Outcome(0, 7, 10, 0), Outcome(5, 7, 20, 0))
+        case (.damaged, .own): (Outcome(5, 5, 10, 0), Outcome(5, 5, 20, 0))
+        case (.intact, .missing), (.missing, .missing):
+            (Outcome(0, 0, 10, 0), Outcome(0, 0, 0, 0))
+        case (.damaged, .missing): (Outcome(5, 5, 10, 0), Outcome(5, 5, 0, 0))
+        case (.intact, .foreign): (Outcome(0, 7, 10, 7), Outcome(0, 7, 0, 7))
+        case (.missing, .foreign): (Outcome(0, 7, 10, 7), Outcome(0, 7, 20, 7))
+        case (.damaged, .foreign): (Outcome(5, 5, 10, 7), Outcome(5, 5, 20, 7))
+        }
+    }
+
+    private let files = FileManager.default
+    private let directory: TemporaryDirectory
+    private var ledger: String { "\(directory.path)/ledger" }
+    private var epoch: String { "\(ledger)/epoch" }
+    private var list: String { "\(directory.path)/list.txt" }
+    private static let claimPrefix = ".broadside-0123456789abcdef."
+
+    init() throws {
+        directory = try TemporaryDirectory()
+        let rows = (0..<20).map { DraftedLedger.token($0) + "\n" }.joined()
+        _ = try directory.write(rows, to: "list.txt")
+        try files.createDirectory(
+            atPath: "\(directory.path)/other", withIntermediateDirectories: false)
+        try kill()
+    }
+
+    /// Writes the ledger of a run that was killed: it reserved 20 rows, and 10 of them were accepted.
+    private func kill() throws {
+        let run = try LedgerDirectory.openForRun(ledger, resumes: true)
+        var manifest = Manifest(
+            campaign: 0x0123_4567_89ab_cdef,
+            identity: CampaignIdentity(
+                listByteCount: 20 * 65, listFormat: "lines", columns: ["token"],
+                payloadSHA256: "00", topic: nil, pushType: "alert", priority: 10,
+                expiration: nil, collapseID: nil, environment: "production", shard: nil,
+                part: nil, campaignID: nil, suppressSHA256: nil),
+            firstStartedAtMilliseconds: DraftedLedger.time, listPath: list)
+        let number = manifest.beginEpoch(atMilliseconds: DraftedLedger.time)
+        manifest.recordRunShape(isInListOrder: true, segmentCount: 1)
+        manifest.recordCreatedSegments()
+        try run.save(manifest)
+        #expect(try run.claimAttempt(manifest).isEmpty)
+        let segment = try run.createSegment(epoch: number, reactor: 0)
+        defer { close(segment) }
+        var writer = LedgerWriter(campaign: manifest.segmentNumber, epoch: number, reactor: 0)
+        for chunk: UInt64 in [0, 10] {
+            writer.reserve(
+                ChunkReservation(
+                    firstRow: chunk, rowCount: 10, byteOffset: 65 * chunk, byteCount: 650,
+                    firstLine: chunk + 1, lineCount: 10, hash: ChunkReservation.unknownHash),
+                nowMilliseconds: DraftedLedger.time)
+        }
+        for row: UInt64 in 0..<10 {
+            writer.accepted(
+                row: row, fingerprint: row, attempts: 1, nowMilliseconds: DraftedLedger.time)
+        }
+        let isWritten = writer.writePending(to: segment)
+        #expect(isWritten)
+        try note(writer.writtenPosition, of: number, claim: claim(1))
+    }
+
+    private func claim(_ number: Int) -> String {
+        "\(directory.path)/\(Self.claimPrefix)\(number)"
+    }
+
+    /// Records in a claim how much of a segment is durable.
+    private func note(_ position: UInt64, of epoch: UInt32, claim: String) throws {
+        let durable = DurablePosition(epoch: epoch, reactor: 0, position: position)
+        let file = try FileHandle(forUpdating: URL(filePath: claim))
+        try file.seek(toOffset: durable.offset)
+        let words = [durable.words.0, durable.words.1]
+        try file.write(contentsOf: words.withUnsafeBytes { Data($0) })
+        try file.close()
+    }
+
+    private func change(_ record: Record, _ state: Claim, cutsSegment: Bool) throws {
+        switch record {
+        case .intact: break
+        case .missing: try files.removeItem(atPath: epoch)
+        case .damaged: try Data().write(to: URL(filePath: epoch))
+        }
+        switch state {
+        case .own: break
+        case .missing: try files.removeItem(atPath: claim(1))
+        case .unreadable:
+            try files.removeItem(atPath: claim(1))
+            try files.createDirectory(atPath: claim(1), withIntermediateDirectories: false)
+        case .foreign:
+            try files.moveItem(atPath: claim(1), toPath: claim(2))
+            let file = try FileHandle(forUpdating: URL(filePath: claim(2)))
+            try file.write(
+                contentsOf: Data("fedcba9876543210 \(directory.path)/other\n\0".utf8))
+            try file.close()
+            try note(4_711, of: 2, claim: claim(2))
+        }
+        if cutsSegment {
+            let segment = "\(ledger)/\(LedgerFormat.segmentName(epoch: 1, reactor: 0))"
+            let header = try Data(contentsOf: URL(filePath: segment))
+                .prefix(LedgerFormat.segmentHeaderByteCount)
+            try header.write(to: URL(filePath: segment))
+        }
+    }
+
+    /// Returns the exit code of a start, which ends before it changes anything.
+    private func start(_ path: String) throws -> Int32 {
+        let run = try LedgerDirectory.openForRun(path, resumes: true)
+        let manifest = try run.readManifest()
+        do throws(BroadsideError) {
+            try run.refuseOldCopy(manifest)
+        } catch {
+            return error.exitCode
+        }
+        return 0
+    }
+
+    private func verify(_ path: String) throws -> (code: Int32, text: String) {
+        do throws(BroadsideError) {
+            return (0, try LedgerReader(path: path).verify())
+        } catch {
+            return (error.exitCode, error.message)
+        }
+    }
+
+    private func outcome() throws -> Outcome {
+        let repaired = directory.fresh("repaired")
+        let text: String
+        do throws(BroadsideError) {
+            text = try LedgerRepair.run(ledger, output: repaired, tokens: nil)
+        } catch {
+            #expect(error.exitCode == 5 && !files.fileExists(atPath: repaired), "\(error)")
+            return Outcome(try verify(ledger).code, try start(ledger), nil, nil)
+        }
+        let words = text.split(separator: "\n")[0].split(separator: " ")
+        let count = words.firstIndex(of: "in").flatMap { Int(words[$0 - 2]) }
+        #expect(try verify(repaired).code == 0)
+        return Outcome(try verify(ledger).code, try start(ledger), count, try start(repaired))
+    }
+
+    @Test(arguments: Record.allCases, Claim.allCases)
+    func `What a claim shows counts whatever else is damaged`(record: Record, claim: Claim) throws {
+        let expected = Self.expected(record, claim)
+        for cuts in [false, true] {
+            if cuts {
+                try change(.intact, .own, cutsSegment: true)
+            } else {
+                try change(record, claim, cutsSegment: false)
+            }
+            let wanted = cuts ? expected.cut : expected.whole
+            #expect(try outcome() == wanted, "\(record), claim \(claim), \(cuts ? "cut" : "whole")")
+        }
+    }
+
+    @Test(arguments: [Record.missing, .damaged])
+    func `A claim with positions is adopted by the repaired copy, and nobody has to remove it`(
+        record: Record
+    ) throws {
+        try change(record, .own, cutsSegment: false)
+        let manifest = try LedgerDirectory.unlocked(ledger).readManifest()
+        let advice = "broadside ledger repair --ledger \(ledger) --output \(ledger)-repaired"
+        let refused = #expect(throws: BroadsideError.self) {
+            try LedgerDirectory.openForRun(ledger, resumes: true).refuseOldCopy(manifest)
+        }
+        let verified = try verify(ledger).text
+        for text in [refused?.message ?? "", verified] {
+            #expect(text.contains("\(epoch) is \(record)"), "\(text)")
+            #expect(text.contains(advice) && !text.contains("remove"), "\(text)")
+        }
+        let repaired = directory.fresh("repaired")
+        let done = try LedgerRepair.run(ledger, output: repaired, tokens: nil)
+        #expect(done.hasPrefix("repaired \(ledger) into \(repaired): 10 rows are settled, 10 are"))
+        #expect(done.contains("lost epoch: \(repaired) takes over the claim /"), "\(done)")
+        let run = try LedgerDirectory.openForRun(repaired, resumes: true)
+        #expect(try run.claimAttempt(manifest).isEmpty)
+        #expect(try start(ledger) == (record == .missing ? 7 : 5))
+        #expect(try verify(repaired).code == 0)
+    }
+
+    @Test func `Without positions the advice is to remove the claims, which show nothing`() throws {
+        let claimed = "0123456789abcdef \(absolutePath(ledger))\n"
+        try Data(claimed.utf8).write(to: URL(filePath: claim(1)))
+        for record in [Record.missing, .damaged] {
+            try change(record, .own, cutsSegment: false)
+            let manifest = try LedgerDirectory.unlocked(ledger).readManifest()
+            let error = #expect(throws: BroadsideError.self) {
+                try LedgerDirectory.openForRun(ledger, resumes: true).refuseOldCopy(manifest)
+            }
+            #expect(error?.message.contains("remove ") == true, "\(error?.message ?? "")")
+            if record == .missing { try Data().write(to: URL(filePath: epoch)) }
+        }
+    }
+
+    @Test func `Each flipped bit of the record is noticed`() throws {
+        let bytes = try [UInt8](Data(contentsOf: URL(filePath: epoch)))
+        let record = try #require(AttemptRecord(bytes))
+        #expect(record.encoded == bytes)
+        for bit in 0..<(8 * bytes.count) {
+            var flipped = bytes
+            flipped[bit / 8] ^= 1 << (bit % 8)
+            #expect(AttemptRecord(flipped) == nil, "bit \(bit)")
+        }
+        // Earlier versions wrote the first line only.
+        let line = bytes.prefix { $0 != 0x0a } + [0x0a]
+        #expect(AttemptRecord(Array(line)) == record)
+    }
+
+    @Test func `A damaged text of a claim does not hide the positions behind it`() throws {
+        let file = try FileHandle(forUpdating: URL(filePath: claim(1)))
+        try file.write(contentsOf: Data(count: 200))
+        try file.close()
+        #expect(try outcome() == Self.refused)
+    }
+
+    @Test func `An attempt that crashed before it wrote its claim hides no positions`() throws {
+        let record = try #require(
+            AttemptRecord([UInt8](Data(contentsOf: URL(filePath: epoch)))))
+        let next = record.next(2, nonce: "00112233445566ff", after: 1)
+        try Data(next.encoded).write(to: URL(filePath: epoch))
+        try Data().write(to: URL(filePath: claim(2)))
+        #expect(try outcome() == Outcome(0, 0, 10, 0))
+        try change(.intact, .own, cutsSegment: true)
+        #expect(try outcome() == Outcome(5, 7, 20, 0))
+    }
+
+    /// The record still names the earlier folder, in which there is no claim.
+    @Test func `A repair uses a claim that was moved together with its ledger`() throws {
+        try change(.intact, .own, cutsSegment: true)
+        let moved = "\(directory.path)/other/moved"
+        try files.createDirectory(atPath: moved, withIntermediateDirectories: false)
+        try files.moveItem(atPath: ledger, toPath: "\(moved)/ledger")
+        try files.moveItem(atPath: claim(1), toPath: "\(moved)/\(Self.claimPrefix)1")
+        let text = try LedgerRepair.run(
+            "\(moved)/ledger", output: "\(moved)/repaired", tokens: nil)
+        #expect(text.contains(" 0 rows are settled, 20 are in doubt"), "\(text)")
+    }
+}
