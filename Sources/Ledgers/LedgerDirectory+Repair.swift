@@ -45,6 +45,14 @@ extension LedgerDirectory {
                 + "repair again", exitCode: 5)
     }
 
+    /// Whether the manifest itself can be read. If not, a copy was used to open the ledger.
+    var hasSoundManifest: Bool {
+        guard let bytes = try? readSmallFile(Self.manifestName, limit: Self.manifestLimit) else {
+            return false
+        }
+        return (try? Manifest(decoding: bytes)) != nil
+    }
+
     /// Returns all segments, with zeros in place of unreadable bytes.
     ///
     /// - Returns: The segments, and a line about each file that cannot be opened.

@@ -99,7 +99,11 @@ private struct Repair {
                 lengths[epoch, default: []].append(
                     SegmentLength(reactor: reactor, byteCount: byteCount))
             }
-            var words = try copyOthers(to: target)
+            var words: [String] = []
+            if !directory.hasSoundManifest {
+                words.append("lost manifest.json: a copy of it was used")
+            }
+            words += try copyOthers(to: target)
             words += try copyRecord(to: target)
             var manifest = salvage.repairedManifest(lengths: lengths, isFinished: false)
             let summary = try check(manifest, in: target, relies: salvage.reliesOnOrder)

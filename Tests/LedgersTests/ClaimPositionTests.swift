@@ -269,6 +269,20 @@ import Testing
         #expect(try outcome() == Outcome(5, 7, 20, 0))
     }
 
+    @Test(arguments: [nil, "{"])
+    func `A repair that used a copy of the manifest does not call the ledger sound`(
+        rest: String?
+    ) throws {
+        let manifest = "\(ledger)/manifest.json"
+        try files.removeItem(atPath: manifest)
+        if let rest { try Data(rest.utf8).write(to: URL(filePath: manifest)) }
+        let repaired = directory.fresh("repaired")
+        let text = try LedgerRepair.run(ledger, output: repaired, tokens: nil)
+        #expect(text.hasPrefix("repaired \(ledger) into \(repaired): 10 rows are settled, 10 are"))
+        #expect(text.contains("\nlost manifest.json: a copy of it was used"), "\(text)")
+        #expect(try start(repaired) == 0)
+    }
+
     /// The record still names the earlier folder, in which there is no claim.
     @Test func `A repair uses a claim that was moved together with its ledger`() throws {
         try change(.intact, .own, cutsSegment: true)
