@@ -8,9 +8,20 @@ package enum SpooledInput {
 
     /// Returns a text that describes how standard input differs from the list; nil if standard
     /// input is empty or does not differ.
+    ///
+    /// - Parameters:
+    ///   - input: Standard input.
+    ///   - list: The list.
+    ///   - isErased: Whether a byte of the list, the first argument, may have replaced a byte of
+    ///     the input, the second argument, at an erasure. Such bytes are not compared.
     package static func difference(
-        of input: ListBytes, from list: ListBytes
+        of input: ListBytes, from list: ListBytes,
+        isErased: (UInt8, UInt8) -> Bool = { _, _ in false }
     ) throws(BroadsideError) -> String? {
+        var hasErasure = false
+        func described(_ difference: String) -> String {
+            difference + (hasErasure ? "; rows that ledger forget erased were not compared" : "")
+        }
         var ours = ReadBuffer(byteCount: 1 << 18)
         var theirs = ReadBuffer(byteCount: ours.capacity)
         var offset: UInt64 = 0
@@ -20,18 +31,23 @@ package enum SpooledInput {
                 guard offset > 0, try list.read(at: offset, into: &theirs) > 0 else {
                     return nil
                 }
-                return "it ends after \(offset) bytes"
+                return described("it ends after \(offset) bytes")
             }
             var compared = 0
             while compared < count {
                 let found = try list.read(
                     at: offset + UInt64(compared), into: &theirs, limit: count - compared)
                 guard found > 0 else {
-                    return "it continues after \(offset + UInt64(compared)) bytes"
+                    return described("it continues after \(offset + UInt64(compared)) bytes")
                 }
                 for place in 0..<found
                 where ours.bytes.byte(at: compared + place) != theirs.bytes.byte(at: place) {
-                    return "byte \(offset + UInt64(compared + place) + 1) differs"
+                    let given = ours.bytes.byte(at: compared + place)
+                    guard isErased(theirs.bytes.byte(at: place), given) else {
+                        return described(
+                            "byte \(offset + UInt64(compared + place) + 1) differs")
+                    }
+                    hasErasure = true
                 }
                 compared += found
                 assert(compared <= count, "so many bytes were not asked for")

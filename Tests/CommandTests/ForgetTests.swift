@@ -268,11 +268,19 @@ struct ForgetTests {
         let found = try forgetAndJudge(campaign.ledger, try devices())
         #expect(found.contains("21 rows of its list"), "\(found)")
         #expect(found.contains("rows 21"), "\(found)")
-        let rest = try Broadside.run(
-            campaign.arguments(
-                to: server.endpoint,
-                ["--tokens", "-", "--format", format, "--resume", "--max-invalid", "100"]),
-            in: campaign.directory, input: "/dev/null")
+        let resume = campaign.arguments(
+            to: server.endpoint,
+            ["--tokens", "-", "--format", format, "--resume", "--max-invalid", "100"])
+        let longer = try campaign.directory.write(
+            try String(contentsOfFile: text, encoding: .utf8) + line(0) + "\n", to: "longer")
+        let refused = try Broadside.run(resume, in: campaign.directory, input: longer)
+        #expect(refused.exitCode == 2, "\(refused.errors)")
+        #expect(
+            refused.errors.contains("bytes; rows that ledger forget erased were not compared)")
+                && refused.errors.contains(" devices have or may have got this ledger's campaign"),
+            "\(refused.errors)")
+        // The same list again: a scheduler repeats the command as it is.
+        let rest = try Broadside.run(resume, in: campaign.directory, input: text)
         #expect(rest.exitCode == 0, "\(rest.errors)")
         let rows = try campaign.export()
         #expect(rows.count == 400 && rows[399].state == "invalid", "\(rows.count)")

@@ -186,6 +186,11 @@ struct ListFormsTests {
                     #expect(refused.errorLines.count == 1, "\(refused.errors)")
                     #expect(refused.errors.contains("--tokens -"), "\(refused.errors)")
                     #expect(refused.errors.contains(says), "\(refused.errors)")
+                    #expect(
+                        refused.errors.contains(
+                            "</dev/null to continue with the original list, or name another")
+                            && refused.errors.contains("devices have or may have got"),
+                        "\(refused.errors)")
                 }
             }
             // Through a pipe, as it comes from another program.

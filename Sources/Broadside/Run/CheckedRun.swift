@@ -139,7 +139,9 @@ struct CheckedRun {
                 if let rows = options.host?.rows {
                     try SpooledInput.spool(into: spooling, by: rows.write)
                 } else {
-                    try SpooledInput.spool(into: spooling)
+                    try SpooledInput.spool(
+                        into: spooling,
+                        otherwise: { LedgerSession.adviceOnOtherInput(spooling, options) })
                 }
         } catch {
             // A campaign that began earlier has counts to report.

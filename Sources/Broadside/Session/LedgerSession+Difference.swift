@@ -49,6 +49,17 @@ extension LedgerSession {
         )
     }
 
+    /// Advice if standard input is not the list with which a ledger's campaign began.
+    static func adviceOnOtherInput(_ directory: LedgerDirectory, _ options: SendOptions) -> String {
+        let ledger = try? LedgerReader(path: directory.path)
+        if options.nightFolder != nil {
+            return "send the present list as a separate campaign with --name NAME. That campaign "
+                + "goes to its whole list, and \(reached(by: ledger))"
+        }
+        return "name another ledger for this list. A new ledger's campaign goes to its whole list, "
+            + "and \(reached(by: ledger, of: "this ledger's campaign"))"
+    }
+
     /// Returns the error for a night that began with a different list, payload or options.
     /// `broadside night` has no option for the ledger, so the message does not suggest another
     /// ledger.
