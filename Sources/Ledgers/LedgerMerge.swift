@@ -92,6 +92,7 @@ public enum LedgerMerge {
                     merging: manifests, names: names)
             try merged.save(manifest)
             try unfinished.finish()
+            warnOfOldCopies(order.map { ledgers[$0] }, output: output)
             return "merged \(names.count) \(areParts ? "parts" : "shards")' ledgers into \(output)"
                 + (try openNote(order.map { ledgers[$0] }))
         } catch {
@@ -116,11 +117,24 @@ public enum LedgerMerge {
         try body()
     }
 
-    /// Text about unfinished ledgers, on a line of its own; empty if there are none.
+    /// Prints a warning about each ledger that claims show to be an old copy.
+    private static func warnOfOldCopies(_ ledgers: [Source], output: String) {
+        for ledger in ledgers {
+            guard let copy = ledger.directory.oldCopy(ledger.manifest) else { continue }
+            standardErrorLine(
+                "broadside: warning: \(copy.problem), so rows that it sent are missing in \(output): "
+                    + "merge the newer copy\(copy.newer == nil ? ", if it still exists" : "")")
+        }
+    }
+
+    /// Text about unfinished ledgers, on a line of its own; empty if there are none. Of an old copy,
+    /// it names the newer one.
     private static func openNote(_ ledgers: [Source]) throws(BroadsideError) -> String {
         var open: [String] = []
         for ledger in ledgers where !ledger.manifest.isFinished {
-            open.append(try ledger.directory.origin() ?? ledger.directory.path)
+            let newer = ledger.directory.oldCopy(ledger.manifest)?.newer
+            let original = try ledger.directory.origin()
+            open.append(newer ?? original ?? ledger.directory.path)
         }
         guard !open.isEmpty else { return "" }
         return "\nnot finished: \(LedgerDirectory.listed(open)): "

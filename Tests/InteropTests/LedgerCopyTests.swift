@@ -192,8 +192,19 @@ struct LedgerCopyTests {
             in: campaign.directory)
         #expect(made.exitCode == 0, "\(made.errors)")
         try expectNewest(merged)
+        #expect(!made.errors.contains("old copy"), "\(made.errors)")
+        let old = "\(place)/2-old"
+        try files.copyItem(atPath: "\(place)/2", toPath: old)
         try send(2, 100)
         try expectOldCopy(merged, named: "\(merged)/\(division)-0002")
+        let late = try Broadside.run(
+            ["ledger", "merge", "--output", "\(place)/late", "\(place)/1", old],
+            in: campaign.directory)
+        #expect(late.exitCode == 0, "\(late.errors)")
+        #expect(
+            late.errors.contains("broadside: warning: \(old) is an old copy: ")
+                && late.errors.contains("are missing in \(place)/late: merge the newer copy\n"),
+            "\(late.errors)")
     }
 
     /// A command that reads the ledger does not warn.
