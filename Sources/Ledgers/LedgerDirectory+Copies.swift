@@ -40,7 +40,7 @@ extension LedgerDirectory {
         if try hasManifest, try readManifest().shards != nil {
             throw .usage(
                 "ledger",
-                "\(path) was merged from several ledgers: resume each of those\(try originals())")
+                "\(path) was merged from several ledgers: resume each of them\(try originals())")
         }
         let origin = try origin()
         if origin == nil, try !liesInMerged { return }
@@ -51,17 +51,19 @@ extension LedgerDirectory {
                 + "\(origin ?? "the ledger that it was copied from")")
     }
 
-    /// Returns a list of a merged ledger's originals: the unfinished ones, or all of them if all
-    /// are finished.
+    /// Returns a list of a merged ledger's originals: first the unfinished ones. A run with
+    /// `--retry` may have to reopen rows in the finished ones, too.
     private func originals() throws(BroadsideError) -> String {
-        let ledgers = try ledgers()
-        let open = ledgers.filter { !$0.manifest.isFinished }
-        var paths: [String] = []
-        for ledger in open.isEmpty ? ledgers : open {
+        var open: [String] = []
+        var finished: [String] = []
+        for ledger in try ledgers() {
             guard let origin = try ledger.directory.origin() else { return "" }
-            paths.append(origin)
+            if ledger.manifest.isFinished { finished.append(origin) } else { open.append(origin) }
         }
-        return ": " + Self.listed(paths)
+        guard !open.isEmpty, !finished.isEmpty else {
+            return ": " + Self.listed(open + finished)
+        }
+        return ": \(Self.listed(open)); with --retry also \(Self.listed(finished))"
     }
 
     /// Returns a text with the first few paths, and the number of further paths.
