@@ -14,6 +14,8 @@ internal import CBroadsideOpenSSL
     private(set) var consumed = 0
     /// Bytes written to the sink during this call.
     private(set) var produced = 0
+    /// Bytes received from the peer in all calls.
+    private(set) var receivedCount = 0
     /// The first two bytes received from the peer, which distinguish TLS from other protocols.
     private(set) var firstBytes: (UInt8, UInt8)?
     private var firstByte: UInt8?
@@ -72,6 +74,7 @@ internal import CBroadsideOpenSSL
             }
         }
         consumed += taken
+        receivedCount += taken
         unsafe assert(consumed <= source.count)
         return taken
     }

@@ -63,6 +63,9 @@ public struct TLSError: Error, Equatable, Sendable, CustomStringConvertible {
     /// A one-line description without a full stop. The description includes the remedy, unless the
     /// remedy is a setting of the caller.
     public var message: String
+    /// True if the server refused the client's certificate, and certainly processed no application
+    /// data before. False if data may have been processed, or if the client could not send any yet.
+    public internal(set) var precedesData = false
 
     /// Creates an error with a one-line message.
     init(_ code: Code, _ message: String) {

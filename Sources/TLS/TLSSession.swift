@@ -23,6 +23,8 @@ internal import CBroadsideOpenSSL
     /// True once the handshake is complete and plaintext may be encrypted.
     public private(set) var isEstablished = false
     private var failure: TLSError?
+    /// Ciphertext bytes that were received until the handshake was complete.
+    private var handshakeByteCount = 0
     /// True from the offer of a ticket until received data shows that the server accepts the
     /// ticket.
     private var isResuming: Bool
@@ -127,6 +129,7 @@ internal import CBroadsideOpenSSL
                     guard result == 1 else { return outcome(of: result) }
                     if let failure = negotiationFailure() { return .failed(fail(failure)) }
                     isEstablished = true
+                    handshakeByteCount = transfer.value.receivedCount
                     if context.tickets != nil { transfer.value.verified = .now }
                 }
                 return unsafe readRecords(into: buffer, &count)
@@ -302,8 +305,27 @@ internal import CBroadsideOpenSSL
         case SSL_ERROR_ZERO_RETURN where isEstablished: return .closed
         default:
             let report = FailureReport(transfer.value, context)
-            return .failed(fail(report.failure(ErrorQueue.take(), established: isEstablished)))
+            var failure = report.failure(ErrorQueue.take(), established: isEstablished)
+            failure.precedesData = precedesData(failure)
+            return .failed(fail(failure))
         }
+    }
+
+    /// Size of a TLS 1.3 record with an alert and no padding: header, alert, content type, and tag.
+    private static let alertRecordByteCount = 24
+
+    /// Returns whether the server refused the certificate before it processed application data. In
+    /// TLS 1.3, the client sends data right after its certificate, but the server accepts the data
+    /// only after its own side of the handshake (RFC 8446 section 4.4.4). If it sent anything
+    /// besides the alert, such as a ticket, its side may have been complete.
+    private func precedesData(_ failure: TLSError) -> Bool {
+        switch failure.code {
+        case .clientCertificateRequired, .clientCertificateRefused: break
+        default: return false
+        }
+        // SAFETY: `session` lives as long as this value.
+        guard isEstablished, unsafe SSL_version(session) == TLS1_3_VERSION else { return false }
+        return transfer.value.receivedCount - handshakeByteCount == Self.alertRecordByteCount
     }
 
     /// Ends the session after a failure. If the session offered a ticket, the ticket may be the

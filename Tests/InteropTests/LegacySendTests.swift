@@ -50,6 +50,19 @@ struct LegacySendTests {
         #expect(try gateway.taken().map(\.token) == [campaign.tokens.token(1)])
     }
 
+    /// In TLS 1.3, rows follow the certificate before the server's alert about it arrives.
+    @Test func `A gateway that refuses the certificate leaves no row in doubt`() throws {
+        let campaign = try Campaign(rows: 200)
+        let gateway = try PythonGateway(
+            campaign, ["--client-ca", try campaign.authority.otherCAFile])
+        let sent = try gateway.send(campaign, ["--connections", "1", "--summary", "-"])
+        #expect(sent.exitCode == 1, "\(sent.errors)")
+        #expect(sent.errors.contains("does not accept the client certificate"), "\(sent.errors)")
+        let counts = try SendSummary(json: sent.output)
+        #expect(counts.unknown == 0 && counts.remaining == 200, "\(sent.output)")
+        #expect(try gateway.taken().isEmpty)
+    }
+
     @Test func `An error packet without identifier leaves the rows in flight in doubt`() throws {
         let campaign = try Campaign(rows: 3)
         let gateway = try PythonGateway(

@@ -161,6 +161,7 @@ import Testing
             client: { $0.versions = (version, version) },
             server: { $0.clientCertificates = .required(authorities: nil) })
         #expect(errors.client?.code == .clientCertificateRequired)
+        #expect(errors.client?.precedesData == (version == .tls13))
         #expect(errors.server?.code == .clientCertificateRequired)
     }
 
@@ -177,6 +178,8 @@ import Testing
                 $0.clientCertificates = .requested(authorities: World.authority.certificate.pem)
             })
         #expect(errors.client?.code == .clientCertificateRefused)
+        // In TLS 1.2, the client can send no data before the server has verified the certificate.
+        #expect(errors.client?.precedesData == (version == .tls13))
         #expect(errors.server?.code == .certificateUnknownAuthority)
         #expect(errors.server?.message.contains("install the system's CA certificates") == false)
     }

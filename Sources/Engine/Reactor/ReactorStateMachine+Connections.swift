@@ -104,10 +104,13 @@ extension ReactorStateMachine where Records: ~Copyable {
     }
 
     /// Ends a failed connection. Its requests in flight are in doubt, and its address is paused.
+    ///
+    /// - Parameter precedesData: Whether the record layer proves that the server processed no data
+    ///   of the connection, so that no request is in doubt.
     @inline(never)
     mutating func fail(
         _ index: Int, _ trouble: ConnectionTrouble, isLasting: Bool, retryAfter: UInt64? = nil,
-        now: Now
+        precedesData: Bool = false, now: Now
     ) {
         run.record(trouble)
         recordFailure(index, trouble, now: now)
@@ -119,7 +122,7 @@ extension ReactorStateMachine where Records: ~Copyable {
                 lasting: isLasting ? trouble : nil,
                 isUnreached: connections[index].phase == .connecting, random: &random)
         }
-        loseStreams(index, now: now)
+        loseStreams(index, precedesData: precedesData, now: now)
         beginClose(index, now: now)
         stopIfUnreachable()
     }
@@ -127,10 +130,13 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// Treats the requests in flight as lost: they are in doubt, except requests that are still in
     /// the buffer or wait for room in a flow-control window. The server never sees the end of these
     /// requests, because the driver is given no more bytes to send on the connection.
-    mutating func loseStreams(_ index: Int, now: Now) {
+    ///
+    /// - Parameter precedesData: As in `fail`. It does not count if a request was settled.
+    mutating func loseStreams(_ index: Int, precedesData: Bool = false, now: Now) {
+        let isUnread = precedesData && connections[index].responses == 0
         var lost = 0
         while let request = connections[index].session.takeInFlight() {
-            let isSent = request.number < connections[index].outbox.firstUnsent
+            let isSent = !isUnread && request.number < connections[index].outbox.firstUnsent
             if isSent { lost += 1 }
             lose(request.tag, isInDoubt: isSent && request.isComplete, now: now)
         }

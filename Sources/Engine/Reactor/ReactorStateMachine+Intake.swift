@@ -51,7 +51,9 @@ extension ReactorStateMachine where Records: ~Copyable {
                 receiveEnded(index, errno: 0, now: now)
                 return
             case .failed(let error):
-                fail(index, connections.trouble(index, error), isLasting: error.isLasting, now: now)
+                fail(
+                    index, connections.trouble(index, error), isLasting: error.isLasting,
+                    precedesData: error.precedesData, now: now)
                 return
             }
         }

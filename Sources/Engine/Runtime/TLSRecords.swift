@@ -78,6 +78,7 @@ extension RecordLayerError {
                 false
             }
         self.init(message: error.sentence, isLasting: isLasting)
+        precedesData = error.precedesData
     }
 }
 

@@ -58,6 +58,8 @@ package struct RecordLayerError: Error, Sendable {
     var isLasting: Bool
     /// Whether the message already names the peer that is to blame.
     var namesPeer = false
+    /// Whether the server certainly processed no data of the session.
+    var precedesData = false
 
     init(message: String, isLasting: Bool) {
         self.message = message

@@ -283,6 +283,24 @@ struct LegacyGatewayRuleTests {
         }
     }
 
+    /// A refused certificate ends the run, so that the rows would be sent by a resume.
+    @Test(arguments: [(true, 0), (false, 0), (true, 50)] as [(Bool, UInt64)])
+    func `A certificate refused before any data leaves the rows in flight unsent`(
+        precedesData: Bool, settled: UInt64
+    ) throws {
+        let run = try gatewayRun(rows: 60)
+        run.run { run.notifications.count == (settled == 0 ? 50 : 60) }
+        let slot = run.links[0].slot
+        let trouble = ConnectionTrouble(.tls, "the certificate is refused")
+        run.reactors[0].machine.stateMachine.fail(
+            slot, trouble, isLasting: true, precedesData: precedesData, now: run.now)
+        run.run()
+        let unknown = try run.rows().count { $0.state == .unknown }
+        // A row that silence has settled shows that the alert came too late to prove anything.
+        #expect((unknown == 0) == (precedesData && settled == 0))
+        #expect(try run.rows().count { $0.state == .accepted } == settled)
+    }
+
     @Test(arguments: [false, true])
     func `A gateway that began an error packet gets no more rows`(
         ends: Bool
