@@ -18,8 +18,8 @@ public struct PayloadLint {
     /// - Parameters:
     ///   - isBroadcast: Whether the payload is for a broadcast channel.
     ///   - isFilledIn: Whether the payload is one row's, in which braces are text.
-    ///   - now: Present time, in seconds since 1970; nil: the age of a Live Activity's timestamp is
-    ///     not checked.
+    ///   - now: Present time, in seconds since 1970; nil: a Live Activity's timestamp is not
+    ///     compared with it.
     public static func findings(
         _ payload: RawSpan, pushType: PushType, isBroadcast: Bool = false, isFilledIn: Bool = false,
         now: UInt64? = nil
@@ -264,10 +264,17 @@ extension PayloadLint {
                 "'timestamp' is \(universalTime(UInt64(time) * 1000)), more than an hour ago: devices "
                     + "ignore a push that is older than what they show, so write the present time "
                     + "(\(now))")
+        } else if let now, time > Double(now) + Self.usualAge {
+            // A common cause is local time that was taken for UTC.
+            warn(
+                member.valueOffset,
+                "'timestamp' is \(universalTime(UInt64(time) * 1000)), more than an hour from now: "
+                    + "until then, devices ignore each push with an earlier timestamp, so write the "
+                    + "present time (\(now))")
         }
     }
 
-    /// Maximum age of a timestamp when its payload is checked, in seconds.
+    /// Maximum difference of a timestamp from the time at which its payload is checked, in seconds.
     private static let usualAge: Double = 3600
 
     /// January 1, 2020. Live Activities are newer.

@@ -7,13 +7,15 @@ import Testing
 @Suite(.timeLimit(.minutes(60)))
 struct ChannelCommandTests {
     static let channel = "dGVzdC1jaGFubmVsLTE="
+    /// Less than an hour ahead, so that no command warns of it for nearly two hours.
+    private static let timestamp = Int(Date.now.timeIntervalSince1970) + 3000
     static let update = """
-        {"aps": {"timestamp": 4000000000, "event": "update",
+        {"aps": {"timestamp": \(timestamp), "event": "update",
             "content-state": {"home": 2, "away": 1, "minute": 74}}}
         """
     /// The same as it is sent: 97 bytes in Apple's form.
     static let minified =
-        #"{"aps":{"timestamp":4000000000,"event":"update","content-state":{"home":2,"away":1,"minute":74}}}"#
+        #"{"aps":{"timestamp":\#(timestamp),"event":"update","content-state":{"home":2,"away":1,"minute":74}}}"#
 
     /// A request as the server saw it.
     struct Seen: Decodable {

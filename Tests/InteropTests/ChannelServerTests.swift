@@ -40,7 +40,7 @@ struct ChannelServerTests {
         throws
     {
         let server = try ChannelCommandTests.server("check")
-        let text = ChannelCommandTests.update.replacing("74", with: "\"{{{{x}}\"")
+        let text = ChannelCommandTests.update.replacing(": 74", with: ": \"{{{{x}}\"")
         let caller = try Caller(payload: text)
         let words =
             [
@@ -51,7 +51,7 @@ struct ChannelServerTests {
             "sh", ["-c", #"cat "$0" | "$@""#, caller.payload] + words, in: caller.directory
         ).wait(limit: 60)
         #expect(sent.exitCode == 0 && sent.errors.isEmpty, "\(sent.errors)")
-        let expected = ChannelCommandTests.minified.replacing("74", with: "\"{{x}}\"")
+        let expected = ChannelCommandTests.minified.replacing(":74", with: ":\"{{x}}\"")
         #expect(try ChannelCommandTests.seen(server).map(\.body) == [expected])
     }
 

@@ -341,19 +341,29 @@ import Testing
     @Test(
         arguments: [
             ("1790000000", 1_790_003_600, false), ("1790000000", 1_790_003_601, true),
-            ("1790000000", 1_700_000_000, false), (#""{{t:int}}""#, 1_790_003_601, false),
+            ("1790000000", 1_789_996_400, false), ("1790000000", 1_789_996_399, true),
+            ("99999999999", 1_790_000_000, true), (#""{{t:int}}""#, 1_790_003_601, false),
             (#""{{t:int|1700000000}}""#, 1_790_003_601, false),
+            (#""{{t:int|1900000000}}""#, 1_790_003_601, false),
         ] as [(String, UInt64, Bool)])
-    func `A Live Activity's timestamp may be an hour old`(
-        timestamp: String, now: UInt64, isStale: Bool
+    func `A Live Activity's timestamp is at most an hour old or ahead`(
+        timestamp: String, now: UInt64, isFar: Bool
     ) {
         let text = #"{"aps":{"event":"end","timestamp":\#(timestamp),"content-state":{}}}"#
         let findings = PayloadLint.findings(
             Array(text.utf8).span.bytes, pushType: .liveActivity, now: now)
-        #expect(findings.count == (isStale ? 1 : 0), "\(findings)")
+        #expect(findings.count == (isFar ? 1 : 0), "\(findings)")
         #expect(findings.allSatisfy { !$0.isError })
+        let isOld = Double(timestamp) ?? 0 < Double(now)
         #expect(
-            findings.allSatisfy { $0.problem.message.contains("'timestamp' is 2026-09-21T") })
+            findings.allSatisfy {
+                $0.problem.message.contains(
+                    isOld ? "more than an hour ago" : "more than an hour from now")
+            })
+        if timestamp == "1790000000" {
+            #expect(
+                findings.allSatisfy { $0.problem.message.contains("'timestamp' is 2026-09-21T") })
+        }
         // Other push types have no such rule.
         let other = PayloadLint.findings(
             Array(#"{"aps":{"alert":"x","timestamp":1}}"#.utf8).span.bytes, pushType: .alert,
