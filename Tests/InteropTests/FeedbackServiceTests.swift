@@ -6,7 +6,9 @@ import Testing
 @Suite(.timeLimit(.minutes(60)))
 struct FeedbackServiceTests {
     /// Reads a service that sends these bytes.
-    private func read(_ bytes: [UInt8], _ campaign: Campaign) throws -> Finished {
+    private func read(
+        _ bytes: [UInt8], _ campaign: Campaign, _ more: [String] = []
+    ) throws -> Finished {
         let directory = campaign.directory
         let client = try campaign.authority.clientCertificate(in: directory)
         let identity = campaign.authority.localhost
@@ -17,7 +19,7 @@ struct FeedbackServiceTests {
                 "--certificate", identity.certificate, "--key", identity.key, "--record",
                 "\(directory.path)/record", "--feedback", list, "--client-ca",
                 campaign.authority.caFile,
-            ], in: directory)
+            ] + more, in: directory)
         return try Broadside.run(
             [
                 "feedback", "--endpoint", "localhost:\(server.port)", "--ca-file",
@@ -77,6 +79,23 @@ struct FeedbackServiceTests {
         #expect(
             try campaign.export(["--state", "rejected"]).map(\.token)
                 == (0..<2).map { campaign.tokens.token($0) })
+    }
+
+    /// Such an end may be the service's own, or a cut connection.
+    @Test(arguments: [0, 2])
+    func `feedback keeps a list that ends without close_notify, and warns`(count: Int) throws {
+        let campaign = try Campaign(rows: 3)
+        let tokens = (0..<count).map { campaign.tokens.token($0) }
+        let finished = try read(
+            tokens.flatMap { tuple($0, at: 1_700_000_000) }, campaign, ["--cut"])
+        #expect(finished.exitCode == 0, "\(finished.errors)")
+        #expect(finished.errorLines.count == 1, "\(finished.errors)")
+        #expect(finished.errors.contains("without a TLS close_notify"), "\(finished.errors)")
+        #expect(
+            finished.errors.contains(
+                count == 0 ? "may refuse the certificate" : "may be incomplete: read it again"),
+            "\(finished.errors)")
+        #expect(try campaign.export(["--state", "rejected"]).map(\.token) == tokens)
     }
 
     @Test func `feedback accepts an empty list and refuses a service of another kind`() throws {

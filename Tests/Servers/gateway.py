@@ -2,7 +2,7 @@
 """A legacy binary gateway and a feedback service, from the documents' tables, for tests.
 
     gateway.py --certificate FILE --key FILE --record FILE [--bad FILE] [--error-delay S] [--hold-errors]
-        [--end fin|close|rst] [--shutdown-every N] [--lose-packet] [--feedback FILE]
+        [--end fin|close|rst] [--shutdown-every N] [--lose-packet] [--feedback FILE [--cut]]
 
 Prints `listening on PORT`. The record has a line for each notification that was taken:
 `connection command identifier expiry priority token payload`. A token of the bad file (`token
@@ -11,7 +11,7 @@ goes on, and the end; in command 0 with the end alone. With `--hold-errors`, the
 file whose name is that of `--record` with `.go`. With `--shutdown-every N` each Nth
 notification of a connection is the last one: status 10. `--lose-packet` ends without the packet,
 `--forget-identifier` with one that names no notification.
-With `--feedback` it sends that file's bytes to whoever connects, and ends.
+With `--feedback` it sends that file's bytes to whoever connects, and ends; with `--cut` without a close_notify.
 """
 import argparse
 import os
@@ -144,6 +144,7 @@ def main():
     parser.add_argument("--lose-packet", action="store_true")
     parser.add_argument("--forget-identifier", action="store_true")
     parser.add_argument("--feedback")
+    parser.add_argument("--cut", action="store_true")
     options = parser.parse_args()
     gateway = Gateway(options)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -166,7 +167,8 @@ def main():
             if options.feedback:
                 connection.sendall(open(options.feedback, "rb").read())
                 try:
-                    connection.unwrap()
+                    if not options.cut:
+                        connection.unwrap()
                 except OSError:
                     pass
                 connection.close()

@@ -119,7 +119,23 @@ public enum FeedbackRun {
                                 + "this ledger, then read the list again into another --ledger"),
                     exitCode: 1)
             }
-            if bytes.isEmpty { return }
+            if bytes.isEmpty {
+                if let failure = stream.endFailure {
+                    warn(failure, hasTuples: ledger.count > 0, peer: peer)
+                }
+                return
+            }
         }
+    }
+
+    /// Warns of a list that ended without close_notify. Some services end each list so, and the
+    /// bytes do not show whether tuples are missing (RFC 8446 section 6.1).
+    private static func warn(_ failure: TLSError, hasTuples: Bool, peer: String) {
+        let advice =
+            hasTuples
+            ? "the list may be incomplete: read it again into another --ledger"
+            : "the list may be empty, or the service may refuse the certificate: check that the "
+                + "certificate is valid, not revoked, and for this environment"
+        standardErrorLine("broadside: warning: \(peer): \(failure.message): \(advice)")
     }
 }
