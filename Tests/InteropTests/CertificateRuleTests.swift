@@ -75,11 +75,21 @@ struct CertificateRuleTests {
         _ = try provide(api, "client", port: gateway, [notification], staysOpen: true)
         let told = try provide(api, one.certificate, port: feedback, ["--feedback"])
         #expect(told.tuples?.map(\.token) == (isAccepted ? [api.token] : []))
+        let state = api.simulation.state
+        let read = try Broadside.run(
+            [
+                "feedback", "--endpoint", "localhost:\(feedback)", "--ca-file", "\(state)/ca.pem",
+                "--certificate", "\(state)/\(one.certificate).pem", "--private-key",
+                "\(state)/\(one.certificate).key", "--ledger", "\(state)/read",
+            ], in: api.directory)
+        #expect(read.exitCode == 0, "\(read.errors)")
+        #expect(
+            read.errors.contains("may refuse the certificate") == !isAccepted, "\(read.errors)")
         let left = try provide(api, "client", port: feedback, ["--feedback"])
         #expect(left.tuples?.map(\.token) == (isAccepted ? [] : [api.token]))
 
         let said = try api.simulation.stop()
-        let line = "client certificates refused: \(one.reason ?? ""): 3"
+        let line = "client certificates refused: \(one.reason ?? ""): 4"
         #expect(said.contains(line) == !isAccepted, "\(said)")
         #expect(said.contains("gateway: \(isAccepted ? 2 : 1) accepted"), "\(said)")
     }
@@ -106,10 +116,12 @@ struct CertificateRuleTests {
                     "--protocol", "binary", "--certificate", "\(path).pem", "--private-key",
                     "\(path).key", "--ca-file", "\(api.simulation.state)/ca.pem",
                     "--give-up-after", "7s", "--request-timeout", "36s", "--summary", "-",
+                    "--log", "text",
                 ], without: ["auth-key", "key-id", "team-id", "topic", "ca-file"]),
             in: campaign.directory)
         let summary = try SendSummary(json: sent.output)
         #expect(summary.accepted == 0, "\(sent.output) \(sent.errors)")
         #expect(sent.exitCode != 0, "\(sent.errors)")
+        #expect(sent.errors.contains("may refuse the client certificate"), "\(sent.errors)")
     }
 }

@@ -193,7 +193,14 @@ import BroadsideSupport
         if errno == 0, let error = self[index].records?.closedEarly {
             return ConnectionTrouble(step(index), error.message)
         }
+        guard errno == 0 else { return trouble(index, describe(errno: errno)) }
+        // A gateway has no other way to refuse a certificate after the handshake.
+        let isRefusal =
+            self[index].isReady && !self[index].session.respondsToEach && self[index].responses == 0
         return trouble(
-            index, errno == 0 ? "the server closed the connection" : describe(errno: errno))
+            index,
+            "the server closed the connection"
+                + (isRefusal
+                    ? " before it accepted a row: it may refuse the client certificate" : ""))
     }
 }

@@ -124,9 +124,11 @@ final class LegacyConnection {
     }
 
     /// Announces the end of the output, and writes the output that is queued.
-    func finish(now: UInt64) {
+    ///
+    /// - Parameter isOrderly: Whether a TLS close_notify shows that nothing is missing.
+    func finish(now: UInt64, isOrderly: Bool = true) {
         assert(phase != .handshake, "a handshake is not finished by a close")
-        seal { session, output in session.close(ciphertext: &output) }
+        if isOrderly { seal { session, output in session.close(ciphertext: &output) } }
         phase = .ending(due: now + Self.lingerNanoseconds)
         write()
         if end == .rst {

@@ -144,11 +144,12 @@ final class LegacyService: Sendable {
         }
 
         /// Rejects a client certificate. The legacy protocols have no message for this, so the
-        /// connection ends without accepting a notification.
+        /// connection ends without accepting a notification. Without a close_notify, its end differs
+        /// from the end of an empty list.
         private func refuse(_ connection: LegacyConnection, _ reason: Reason) {
             totals.countCertificate(refused: reason)
             if connection.phase == .reading {
-                connection.finish(now: ClockStart.monotonicNanoseconds())
+                connection.finish(now: ClockStart.monotonicNanoseconds(), isOrderly: false)
             }
         }
 

@@ -283,6 +283,18 @@ struct LegacyGatewayRuleTests {
         }
     }
 
+    @Test(arguments: [0, 50])
+    func `A gateway that closes a connection before it accepted a row may refuse the certificate`(
+        settled: Int
+    ) throws {
+        let run = try gatewayRun(rows: 60)
+        run.run { run.notifications.count == (settled == 0 ? 50 : 60) }
+        run.hangUp(0)
+        run.run()
+        let hints = run.events.count { $0.message.contains("may refuse the client certificate") }
+        #expect(hints == (settled == 0 ? 1 : 0), "\(run.events)")
+    }
+
     /// A refused certificate ends the run, so that the rows would be sent by a resume.
     @Test(arguments: [(true, 0), (false, 0), (true, 50)] as [(Bool, UInt64)])
     func `A certificate refused before any data leaves the rows in flight unsent`(
