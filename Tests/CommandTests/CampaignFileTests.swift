@@ -212,6 +212,12 @@ struct CampaignFileTests {
         let slip = try Broadside.run(
             ["doctor", "--campaign", "\(directory.path)/night/slip.json5"], in: directory)
         #expect(slip.exitCode == 2 && slip.errors.contains("'topc'"), "\(slip.errors)")
+        try directory.write("{ protocol: 'binary' }", to: "night/gateway.json5")
+        let gateway = try Broadside.run(
+            ["doctor", "--campaign", "\(directory.path)/night/gateway.json5"], in: directory)
+        #expect(
+            gateway.exitCode == 2 && gateway.errors.contains("only the provider API"),
+            "\(gateway.errors)")
         let dedupe = try run("tokens", "dedupe", "--output", "x.csv")
         #expect(dedupe.exitCode == 2 && dedupe.errors.contains("--campaign"), "\(dedupe.errors)")
     }

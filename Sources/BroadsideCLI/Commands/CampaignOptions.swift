@@ -68,6 +68,7 @@ enum CampaignOptions {
                         + "night: remove it, and write --\(entry.name) on the command line when you "
                         + "need it")
             }
+            try refuseGateway(entry, of: command)
             // One campaign file can be for `night` and for the commands that check the campaign by
             // day.
             if NightCommand.ownNames.contains(entry.name), command.name != NightCommand.name {
@@ -116,6 +117,18 @@ enum CampaignOptions {
                 "broadside: --campaign \(path): \(command.name)\(isTest ? " --to" : "") ignores "
                     + names.joined(separator: ", ") + reason)
         }
+    }
+
+    /// Refuses a campaign for a legacy gateway, which has no responses that `doctor` could judge.
+    private static func refuseGateway(
+        _ entry: CampaignFile.Entry, of command: CommandDescription
+    ) throws(BroadsideError) {
+        guard command.name == DoctorCommand.name, entry.name == "protocol",
+            case .string(WireProtocol.binary.rawValue) = entry.value
+        else { return }
+        throw .request(
+            "\(entry.location): 'protocol' is binary, but doctor checks only the provider API: "
+                + "broadside send --dry-run checks everything else")
     }
 
     private static func overridden(by arguments: ParsedArguments) -> Set<String> {

@@ -144,7 +144,7 @@ extension Summary {
         let advice =
             switch refused.first?.key {
             case let reason? where Self.foreignTokenReasons.contains(reason):
-                Self.foreignTokenAdvice
+                foreignTokenAdvice
             case "Unregistered" where skipsMost, "ExpiredToken" where skipsMost:
                 Self.advice(on: skips, hasSuppressionList: hasSuppressionList)
             case "Unregistered", "ExpiredToken":
@@ -176,7 +176,10 @@ extension Summary {
         return counts.sorted { $0.count > $1.count }.map(\.reason)
     }
 
-    private static var foreignTokenAdvice: String { "check --environment and --topic" }
+    /// The certificate of a legacy gateway's client names the topic and the environment.
+    private var foreignTokenAdvice: String {
+        acceptsBySilence ? "check --certificate and --endpoint" : "check --environment and --topic"
+    }
 
     /// Warning: APNs refused more than 90% of at least 20 rows that were sent, because their tokens
     /// belong to another environment or app; nil otherwise. The first rows may be the operator's
@@ -191,7 +194,7 @@ extension Summary {
         let names = foreign.map { "\(grouped($0.count)) \($0.name)" }.joined(separator: ", ")
         return "broadside: warning: almost no device got this campaign: APNs refused "
             + "\(grouped(refused)) of the \(grouped(sent)) rows that were sent (\(names)): "
-            + Self.foreignTokenAdvice
+            + foreignTokenAdvice
     }
 
     /// Warning: more than 90% of at least 20 rows were skipped, although the operator did not choose

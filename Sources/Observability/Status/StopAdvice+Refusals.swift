@@ -187,9 +187,12 @@ extension StopAdvice {
                 ["--state", "rejected"])
             return
         }
+        // The certificate of a legacy gateway's client names the topic and the environment.
+        let options =
+            circumstances.isBinary ? "--certificate and --endpoint" : "--environment and --topic"
         var text =
-            "\(finding)check --environment and --topic against the list, and begin \(newLedger) with the right "
-            + "ones, because a resume can't change them"
+            "\(finding)check \(options) against the list, and begin \(newLedger) with the right "
+            + "ones, because a resume can't change \(circumstances.isBinary ? "the topic" : "them")"
         switch rows {
         // A list in the order of registration begins with the developers' own devices.
         case .firstRows:

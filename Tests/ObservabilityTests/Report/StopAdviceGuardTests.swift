@@ -28,6 +28,21 @@ import Testing
     }
 
     @Test(arguments: [false, true])
+    func `Bad tokens at a legacy gateway are blamed on the certificate`(isBinary: Bool) {
+        let circumstances = StopAdvice.Circumstances(
+            wasAnswered: true, hasEndpoint: true, environment: "production", isBinary: isBinary,
+            ledger: "tonight", command: StopAdviceTests.command)
+        let cause = StopCause.onlyBadTokens(
+            StopAdviceTests.refusal(.badDeviceToken, 8, isCredential: false))
+        let text = StopAdvice(cause, circumstances).steps[0].text
+        #expect(
+            text.contains(
+                "check \(isBinary ? "--certificate and --endpoint" : "--environment and --topic") "),
+            "\(text)")
+        #expect(text.contains("--topic") == !isBinary, "\(text)")
+    }
+
+    @Test(arguments: [false, true])
     func `A wrong list whose rows are all settled is recorded as complete, not continued`(
         hasRemaining: Bool
     ) {
