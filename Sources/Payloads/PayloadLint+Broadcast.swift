@@ -23,6 +23,23 @@ extension PayloadLint {
                 "'\(key)' belongs to the start of an activity, but a broadcast can't start one: "
                     + "remove it")
         }
+        checkActivityAlert()
+    }
+
+    /// Checks the alert of a Live Activity: an object that contains its sound, unlike the alert of
+    /// other pushes (Apple, "Starting and updating Live Activities with ActivityKit push
+    /// notifications").
+    mutating func checkActivityAlert() {
+        if let alert = document.member(["aps"], "alert"), alert.kind == .string, !alert.isTemplate {
+            warn(
+                alert.valueOffset,
+                "'alert' is a string: for a Live Activity, write an object with 'title' and 'body'")
+        }
+        if let sound = document.member(["aps"], "sound") {
+            warn(
+                sound.keyOffset,
+                "'sound' of a Live Activity belongs in 'alert': move it there")
+        }
     }
 
     /// Message about a placeholder in the payload of a broadcast.

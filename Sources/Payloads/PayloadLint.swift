@@ -387,6 +387,7 @@ extension PayloadLint {
         for key in needed where !has(key) {
             error(aps.keyOffset, "this Live Activity push needs '\(key)' in aps: add it")
         }
+        checkActivityAlert()
         checkSubscription()
     }
 

@@ -28,6 +28,14 @@ import Testing
             (#"{"aps":{"timestamp":1790000000,"event":"update"}}"#, "'content-state'", true),
             (#"{"aps":{"timestamp":1790000000,"event":"end"}}"#, "'content-state'", false),
             (
+                #"{"aps":{"timestamp":1790000000,"event":"update","content-state":{},"alert":"Goal"}}"#,
+                "an object with 'title' and 'body'", false
+            ),
+            (
+                #"{"aps":{"timestamp":1790000000,"event":"update","content-state":{},"sound":"a.caf"}}"#,
+                "'sound' of a Live Activity belongs in 'alert'", false
+            ),
+            (
                 #"{"aps":{"timestamp":1790000000,"event":"start","content-state":{}}}"#,
                 "can't start an activity", true
             ),

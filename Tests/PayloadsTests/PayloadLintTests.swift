@@ -253,6 +253,12 @@ import Testing
         .init(#"{"aps":{"event":"start"}}"#, .liveActivity, says: "needs 'attributes-type'"),
         .init(#"{"aps":{"event":"start"}}"#, .liveActivity, says: "needs 'alert'"),
         .init(
+            #"{"aps":{"event":"start","alert":"x"}}"#, .liveActivity, isError: false, at: (1, 33),
+            says: "'alert' is a string"),
+        .init(
+            #"{"aps":{"event":"start","sound":"x"}}"#, .liveActivity, isError: false, at: (1, 25),
+            says: "'sound' of a Live Activity belongs in 'alert'"),
+        .init(
             #"{"aps":{"input-push-channel":"bm90 base64!"}}"#, .liveActivity, at: (1, 30),
             says: "is not a channel ID"),
         .init(
