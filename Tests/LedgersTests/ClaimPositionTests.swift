@@ -199,7 +199,7 @@ import Testing
     }
 
     @Test(arguments: [Record.missing, .damaged])
-    func `A claim with positions is adopted by the repaired copy, and nobody has to remove it`(
+    func `A claim with positions is adopted by the repaired copy, and need not be removed`(
         record: Record
     ) throws {
         try change(record, .own, cutsSegment: false)

@@ -165,8 +165,8 @@ struct Broadcast {
 
     /// Prints the request as it would be sent.
     func show() {
-        // The ledger of an earlier start has fixed the expiration. A ledger of another broadcast is no
-        // concern of a preview.
+        // The ledger of an earlier start has fixed the expiration. A ledger of another broadcast does
+        // not concern a preview.
         let earlier = options.ledger.flatMap {
             try? BroadcastLedger.check(path: $0, identity: identity)
         }
