@@ -55,7 +55,8 @@ enum CampaignOptions {
     static func addFile(
         to arguments: inout ParsedArguments, of command: CommandDescription
     ) throws(BroadsideError) {
-        guard let path = arguments.string("campaign") else { return }
+        guard command.options.named("campaign") != nil, let path = arguments.string("campaign")
+        else { return }
         let file = try CampaignFile(path: path)
         let overridden = overridden(by: arguments).union(replacedServer(file, arguments))
         let isPortChosen = arguments.has("port")
