@@ -133,7 +133,7 @@ let package = Package(
         module(
             "Ledgers",
             [
-                "Lists", "LedgerFormat", "Rows", "APNs", "TLS", "Support",
+                "Lists", "LedgerFormat", "Rows", "APNs", "Primitives", "TLS", "Support",
             ]),
 
         // Reactors and what they need of the system.

@@ -1,3 +1,4 @@
+internal import BroadsidePrimitives
 import BroadsideSupport
 
 /// File `epoch` in a ledger's directory: the ledger's own record of its attempts.
@@ -5,7 +6,7 @@ import BroadsideSupport
 ///     CONFIRMED CLAIMED NONCE[,NONCE-OF-CONFIRMED] PARENT
 ///     checksum 0123456789abcdef
 ///
-/// The checksum is the FNV-1a hash of the first line without its line feed. Earlier versions wrote
+/// The checksum is the `FNV1aHash` of the first line without its line feed. Earlier versions wrote
 /// no checksum.
 ///
 /// Each claim is recorded twice: before and after the claim is made. The ledger can then recognize
@@ -51,9 +52,7 @@ struct AttemptRecord: Equatable {
     private static let checksumByteCount = checksumPrefix.utf8.count + 16
 
     private static func checksumLine(of line: String) -> String {
-        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-        for byte in line.utf8 { hash = (hash ^ UInt64(byte)) &* 0x100_0000_01b3 }
-        return checksumPrefix + hexadecimal(hash)
+        checksumPrefix + hexadecimal(FNV1aHash.hash(line.utf8))
     }
 
     /// Returns the first line of the file; nil if the checksum differs.

@@ -33,11 +33,7 @@ struct FallbackTally: ~Copyable {
     /// Returns the slot of a value, a new one if the value was not seen before; `valueLimit` if the
     /// table is full.
     mutating func slot(of value: RawSpan) -> Int {
-        // FNV-1a, because values are short and the table is small.
-        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-        for index in 0..<value.byteCount {
-            hash = (hash ^ UInt64(value.byte(at: index))) &* 0x100_0000_01b3
-        }
+        let hash = FNV1aHash.hash(value)
         for index in 0..<used where slots[index].hash == hash { return index }
         guard used < Self.valueLimit else { return Self.valueLimit }
         var slot = Slot()

@@ -1,4 +1,5 @@
 internal import BroadsideHPACK
+internal import BroadsidePrimitives
 
 /// Checks a client's header blocks against the indexing policy that Apple recommends.
 ///
@@ -110,7 +111,7 @@ struct HPACKLint {
         guard field.representation == .incremental else { return }
         let value = LintText.decoded(field.value, in: block)
         insertedNames.insert(name)
-        insertedValues[name] = LintText.hash(value)
+        insertedValues[name] = FNV1aHash.hash(value)
         if table.insert(name, valueCount: value.count) > 0 {
             report(.evicted, nil)
         }
@@ -157,7 +158,7 @@ struct HPACKLint {
         case (.strict, .incremental): report(.inserted, name)
         case (.strict, .indexed): report(.indexed, name)
         case (.compact, .incremental), (.current, .incremental):
-            let value = LintText.hash(LintText.decoded(field.value, in: block))
+            let value = FNV1aHash.hash(LintText.decoded(field.value, in: block))
             if insertedValues[name] == value { report(.insertedAgain, name) }
         case (.compact, .withoutIndexing), (.compact, .neverIndexed),
             (.current, .withoutIndexing), (.current, .neverIndexed):
@@ -165,7 +166,7 @@ struct HPACKLint {
             let value = LintText.decoded(field.value, in: block)
             guard name.isOfAPNs, table.hasRoom(for: name, valueCount: value.count) else { return }
             if name == .field(.priority), let inserted = insertedValues[name],
-                inserted != LintText.hash(value)
+                inserted != FNV1aHash.hash(value)
             {
                 return
             }

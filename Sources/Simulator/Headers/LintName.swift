@@ -118,11 +118,4 @@ enum LintText {
         let capacity = text.count * 8 / 5 + 1
         return [UInt8](capacity: capacity) { output in try? Huffman.decode(coded, into: &output) }
     }
-
-    /// Returns the FNV-1a hash, used to detect a changed value.
-    static func hash(_ bytes: [UInt8]) -> UInt64 {
-        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
-        for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01b3 }
-        return hash
-    }
 }

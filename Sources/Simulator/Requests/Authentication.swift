@@ -1,4 +1,5 @@
 internal import BroadsideAPNs
+internal import BroadsidePrimitives
 internal import BroadsideRing
 internal import BroadsideSupport
 
@@ -58,8 +59,7 @@ struct ProviderTokenVerifier {
     }
 
     private func verify(_ token: [UInt8]) -> CheckedToken {
-        var fingerprint: UInt64 = 0xcbf2_9ce4_8422_2325
-        for byte in token { fingerprint = (fingerprint ^ UInt64(byte)) &* 0x100_0000_01b3 }
+        let fingerprint = FNV1aHash.hash(token)
         let refused = CheckedToken(
             text: token, fingerprint: fingerprint, key: nil, issuedAtUnixSeconds: 0)
         guard let parsed = try? ProviderTokenClaims.parse(token),

@@ -1,3 +1,4 @@
+internal import BroadsidePrimitives
 internal import BroadsideSupport
 
 /// The state of a request until its response is sent.
@@ -83,9 +84,9 @@ struct StreamState {
     /// no token.
     var tokenFingerprint: UInt64? {
         guard tokenCount > 0 else { return nil }
-        var hash: UInt64 = 0xcbf2_9ce4_8422_2325
+        var hash = FNV1aHash.initial
         for position in 0..<tokenCount {
-            hash = (hash ^ UInt64(token[position] | 0x20)) &* 0x100_0000_01b3
+            hash = FNV1aHash.extend(hash, by: token[position] | 0x20)
         }
         return hash
     }
