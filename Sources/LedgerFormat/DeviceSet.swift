@@ -15,6 +15,8 @@ public struct DeviceSet: ~Copyable {
     /// Minimum number of digits of a token that is searched for in texts. No device has a shorter
     /// token. Fewer digits could be part of an unrelated number.
     public static let textDigitCountMin = 32
+    /// Minimum number of bytes of a text that contains such a token: its length in base64.
+    static let textByteCountMin = base64Count(ofDigits: textDigitCountMin)
     /// Replacement of each digit of a token in a text.
     public static let mask = UInt8(ascii: "*")
 
@@ -122,11 +124,17 @@ public struct DeviceSet: ~Copyable {
 
     // MARK: Texts
 
-    /// Replaces the digits of tokens in a text with `mask`. Finds tokens in upper and lower case,
-    /// inside longer words, and with separators between their digits.
+    /// Replaces the letters and digits of tokens in a text with `mask`. Finds hexadecimal tokens in
+    /// upper and lower case, inside longer words, and with separators between their digits. Finds
+    /// tokens in base64 as words of their own.
     ///
     /// - Returns: Whether the text contained a token.
     public mutating func maskTokens(in text: inout [UInt8]) -> Bool {
+        let hasHexadecimal = maskHexadecimal(in: &text)
+        return maskBase64(in: &text) || hasHexadecimal
+    }
+
+    private mutating func maskHexadecimal(in text: inout [UInt8]) -> Bool {
         let least = max(Self.textDigitCountMin, digitCounts.first ?? 0)
         var isChanged = false
         var start = 0
@@ -153,11 +161,12 @@ public struct DeviceSet: ~Copyable {
 
     private static func isDigit(_ byte: UInt8) -> Bool { HexDigits.value(byte) != HexDigits.none }
 
-    /// Whether a byte may be between the digits of a token: a blank, an angle bracket or a hyphen.
+    /// Whether a byte may be between the digits of a token: a blank, an angle bracket, a hyphen or a
+    /// colon.
     private static func isSeparator(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: " "), UInt8(ascii: "\t"), UInt8(ascii: "\r"), UInt8(ascii: "<"),
-            UInt8(ascii: ">"), UInt8(ascii: "-"):
+            UInt8(ascii: ">"), UInt8(ascii: "-"), UInt8(ascii: ":"):
             true
         default: false
         }
@@ -186,6 +195,75 @@ public struct DeviceSet: ~Copyable {
         return isChanged
     }
 
+    // MARK: Base64
+
+    /// Number of characters of a token in base64 without padding, which holds six bits in each.
+    private static func base64Count(ofDigits count: Int) -> Int { (2 * count + 2) / 3 }
+
+    /// Replaces the letters and digits of tokens in base64, of either alphabet (RFC 4648). A letter
+    /// or digit directly before or after a token would be a part of another text in base64.
+    private mutating func maskBase64(in text: inout [UInt8]) -> Bool {
+        let counts = digitCounts.filter { $0 >= Self.textDigitCountMin }
+            .map(Self.base64Count(ofDigits:))
+        guard !counts.isEmpty else { return false }
+        var isChanged = false
+        var start = 0
+        while start < text.count {
+            var end = start
+            while end < text.count, Self.isLetterOrDigit(text[end]) { end += 1 }
+            // Most words have another length, and no other character of base64 follows them.
+            let mayContinue =
+                end < text.count
+                && (text[end] == UInt8(ascii: "\\") || Self.base64URL(text[end]) != nil)
+            if mayContinue || counts.contains(end - start),
+                maskBase64(in: &text, from: start, counts)
+            {
+                isChanged = true
+            }
+            start = end + 1
+        }
+        return isChanged
+    }
+
+    /// Replaces a token in base64 that begins at an offset. It has one of the numbers of characters.
+    private mutating func maskBase64(
+        in text: inout [UInt8], from start: Int, _ counts: [Int]
+    ) -> Bool {
+        let countMax = counts.last ?? 0
+        var word: [UInt8] = []
+        var end = start
+        while word.count < countMax, end < text.count {
+            // JSON may have a backslash before a slash.
+            if text[end] == UInt8(ascii: "\\"), text[(end + 1)...].first == UInt8(ascii: "/") {
+                end += 1
+            }
+            guard let character = Self.base64URL(text[end]) else { return false }
+            word.append(character)
+            end += 1
+            guard counts.contains(word.count),
+                end == text.count || !Self.isLetterOrDigit(text[end]),
+                let bytes = Base64URL.decode(word), find(bytes: bytes[...])
+            else { continue }
+            for offset in start..<end where Self.isLetterOrDigit(text[offset]) {
+                text[offset] = Self.mask
+            }
+            return true
+        }
+        return false
+    }
+
+    /// Returns the character of the URL-safe alphabet that has the value of a character of either
+    /// alphabet; nil if the byte belongs to neither.
+    private static func base64URL(_ byte: UInt8) -> UInt8? {
+        switch byte {
+        case UInt8(ascii: "+"), UInt8(ascii: "-"): UInt8(ascii: "-")
+        case UInt8(ascii: "/"), UInt8(ascii: "_"): UInt8(ascii: "_")
+        default: isLetterOrDigit(byte) ? byte : nil
+        }
+    }
+
+    // MARK: Rows
+
     /// Replaces all letters, digits and non-ASCII bytes in a row of a list. Its quotes, separators
     /// and line ends remain.
     public static func maskRow(_ text: inout [UInt8], _ range: Range<Int>) {
@@ -193,9 +271,10 @@ public struct DeviceSet: ~Copyable {
     }
 
     /// Whether a byte is a letter, a digit or not ASCII.
-    private static func isText(_ byte: UInt8) -> Bool {
-        byte >= 0x80 || byte >= 0x30 && byte <= 0x39
-            || byte | 0x20 >= 0x61 && byte | 0x20 <= 0x7A
+    private static func isText(_ byte: UInt8) -> Bool { byte >= 0x80 || isLetterOrDigit(byte) }
+
+    private static func isLetterOrDigit(_ byte: UInt8) -> Bool {
+        byte >= 0x30 && byte <= 0x39 || byte | 0x20 >= 0x61 && byte | 0x20 <= 0x7A
     }
 
     /// Whether a text is like a row after `maskRow`: it contains a mask, but no letters, digits or

@@ -318,7 +318,7 @@ private struct RecordEraser {
         _ range: Range<Int>, of reader: borrowing BlockReader, in block: inout [UInt8],
         _ devices: inout DeviceSet
     ) -> Bool {
-        guard range.count >= DeviceSet.textDigitCountMin else { return false }
+        guard range.count >= DeviceSet.textByteCountMin else { return false }
         text.removeAll(keepingCapacity: true)
         reader.copy(range, to: &text)
         guard devices.maskTokens(in: &text) else { return false }

@@ -5,10 +5,11 @@ without any of the project's code.
     python3 forgotten_devices.py BEFORE AFTER TOKENS [--partly | --absent]
 
 BEFORE is a copy of the directory. TOKENS has one device token per line, in lower-case digits. AFTER must not contain
-any of these tokens: not in digits of any case, not in binary, and not as a fingerprint. Everything else must be as
-before. With --partly, each file may also be unchanged. With --absent, the tool only searches for the devices. Prints
-the differences, or the numbers of records and rows that were changed.
+any of these tokens: not in digits of any case, not in binary or base64, and not as a fingerprint. Everything else must
+be as before. With --partly, each file may also be unchanged. With --absent, the tool only searches for the devices.
+Prints the differences, or the numbers of records and rows that were changed.
 """
+import base64
 import json
 import os
 import re
@@ -142,12 +143,12 @@ def checked(name, data):
 
 def spaced(device):
     """Returns a pattern for a token with separators between its digits."""
-    return re.compile(rb"[-<> \t\r]*".join(bytes([digit]) for digit in device.encode()), re.I)
+    return re.compile(rb"[-:<> \t\r]*".join(bytes([digit]) for digit in device.encode()), re.I)
 
 
 def without_separators(data):
     """Returns data without the separators that a token's digits may have, in lower case."""
-    return data.translate(None, b"-<> \t\r").lower()
+    return data.translate(None, b"-:<> \t\r").lower()
 
 
 def row_numbers(elements):
@@ -219,6 +220,8 @@ def main():
                 problems.append(f"{name}: {device[:16]} is there with separators")
             packed = bytes.fromhex(device)
             forms = {"digits": device.encode(), "capitals": device.upper().encode(), "binary": packed,
+                     "base64": base64.b64encode(packed).rstrip(b"="),
+                     "base64 for URLs": base64.urlsafe_b64encode(packed).rstrip(b"="),
                      "fingerprint": struct.pack("<Q", fingerprint(device.encode())),
                      "fingerprint, high byte first": struct.pack(">Q", fingerprint(device.encode())),
                      "fingerprint's digits": b"%016x" % fingerprint(device.encode())}

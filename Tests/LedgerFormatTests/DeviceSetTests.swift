@@ -60,10 +60,60 @@ struct DeviceSetTests {
                 masked("\(left)\(first)\(between)\(rest)\(right)", &devices)
                     == "\(left)********\(between)\(stars.dropFirst(8))\(right)")
         }
+        let bytes = stride(from: 0, to: 64, by: 2).map { String(one.dropFirst($0).prefix(2)) }
+        #expect(
+            masked("id:\(bytes.joined(separator: ":")):", &devices)
+                == "id:" + [String](repeating: "**", count: 32).joined(separator: ":") + ":")
         #expect(masked("\(first),\(rest)", &devices) == "\(first),\(rest)")
         // Too short to be told from a part of a number.
         #expect(masked("abcd 1abcd2", &devices) == "abcd 1abcd2")
         #expect(devices.foundCount == 2)
+    }
+
+    /// A token, and the same token in base64.
+    private static let base64 = (
+        "fbefbeffffffc60f415da240c4f4c60f415da240c4f4c60f415da240c4f41234",
+        "++++////xg9BXaJAxPTGD0FdokDE9MYPQV2iQMT0EjQ="
+    )
+
+    @Test(arguments: [
+        "%", "a,\"%\"\r\nb", "--to=%", "ios:%;2", "ios-%/2", "*%*", "\\%",
+    ])
+    func `A token in base64 loses its letters and digits in either alphabet, also without padding`(
+        text: String
+    ) {
+        var devices = DeviceSet()
+        for token in [Self.base64.0, String(repeating: "5e", count: 80)] {
+            _ = devices.insert(Array(token.utf8).span.bytes)
+        }
+        devices.beginLedger()
+        func with(_ token: String) -> String {
+            text.split(separator: "%", omittingEmptySubsequences: false).joined(separator: token)
+        }
+        let padded = Self.base64.1
+        let short = String(padded.dropLast())
+        let safe = String(short.map { $0 == "+" ? "-" : $0 == "/" ? "_" : $0 })
+        let escaped = String(short.flatMap { $0 == "/" ? ["\\", "/"] : [$0] })
+        for token in [padded, short, safe, escaped] {
+            let mask = String(token.map { $0.isLetter || $0.isNumber ? "*" : $0 })
+            #expect(masked(with(token), &devices) == with(mask))
+        }
+        #expect(devices.foundCount == 1)
+    }
+
+    @Test func `A text in base64 that is longer, shorter or another token stays`() {
+        var devices = DeviceSet()
+        _ = devices.insert(Array(Self.base64.0.utf8).span.bytes)
+        devices.beginLedger()
+        let token = Self.base64.1.dropLast()
+        for text in [
+            "\(token)A", "A\(token)", "\(token.dropLast())", "\(token.dropFirst())",
+            "\(token.dropLast())R", "\(token.dropLast())A",
+            "\(token.prefix(20)) \(token.dropFirst(20))",
+        ] {
+            #expect(masked(text, &devices) == text)
+        }
+        #expect(devices.foundCount == 0)
     }
 
     @Test func `A row without its letters and digits has its quotes, separators and line ends`() {
