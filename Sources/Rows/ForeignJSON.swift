@@ -9,8 +9,8 @@ public enum ForeignJSON: Sendable, Equatable {
     /// `isKeyed`, the strings are the values of an object. `elements` is the end of the jq filter
     /// that extracts them.
     case texts(path: [String], isKeyed: Bool, elements: String)
-    /// An object whose keys are device tokens.
-    case tokenKeys
+    /// An object whose keys are device tokens. If `isNested`, such objects are inside the document.
+    case tokenKeys(isNested: Bool)
     /// Any other JSON document.
     case other
 
@@ -26,7 +26,10 @@ public enum ForeignJSON: Sendable, Equatable {
         let documents = isOnePerLine ? text.split(separator: UInt8(ascii: "\n")) : [text]
         let leaves = documents.flatMap { JSONLeaf.read(Array($0).rawSpan) }
         if case .key(let key)? = leaves.first?.path.first, ForeignToken.isLongToken(key.utf8) {
-            return .tokenKeys
+            return .tokenKeys(isNested: false)
+        }
+        if leaves.contains(where: \.isBelowToken), !leaves.contains(where: \.isToken) {
+            return .tokenKeys(isNested: true)
         }
         return locate(leaves, isOnePerLine: isOnePerLine)
     }
@@ -130,7 +133,10 @@ public enum ForeignJSON: Sendable, Equatable {
         case .rows(let path, let isKeyed, _), .texts(let path, let isKeyed, _):
             path.isEmpty && !isKeyed
                 ? "a JSON array, not JSON Lines" : "a JSON document, not JSON Lines"
-        case .tokenKeys: "a JSON object whose keys are device tokens"
+        case .tokenKeys(let isNested):
+            isNested
+                ? "a JSON document in which keys are device tokens"
+                : "a JSON object whose keys are device tokens"
         case .other: "a JSON document, not JSON Lines"
         }
     }
@@ -163,9 +169,15 @@ public enum ForeignJSON: Sendable, Equatable {
             return "write one token per line, such as "
                 + command.filter(
                     "jq -r '.\(keys)\(elements)\(isOnePerLine ? "?" : "")'", to: "txt")
-        case .tokenKeys:
+        case .tokenKeys(let isNested):
+            let (objects, tokens) =
+                isNested
+                ? (
+                    ".. | objects | ",
+                    " | select(test(\"^[0-9A-Fa-f]{\(ForeignToken.longDigitCount),}$\"))"
+                ) : ("", "")
             return "write one token per line, such as "
-                + command.filter("jq -r 'keys_unsorted[]'", to: "txt")
+                + command.filter("jq -r '\(objects)keys_unsorted[]\(tokens)'", to: "txt")
         case .other: return "write each row as an object on a line of its own, as jq -c does"
         }
     }

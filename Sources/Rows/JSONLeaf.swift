@@ -22,6 +22,14 @@ struct JSONLeaf {
     /// Whether any array contains the value.
     var isInArray: Bool { path.contains(where: \.isElement) }
 
+    /// Whether a key on the value's path is a device token of usual length.
+    var isBelowToken: Bool {
+        path.contains { step in
+            if case .key(let key) = step { return ForeignToken.isLongToken(key.utf8) }
+            return false
+        }
+    }
+
     /// Whether the value is a string, and its key contains "token".
     var isNamedToken: Bool {
         guard isText, case .key(let key)? = path.last else { return false }

@@ -117,7 +117,11 @@ struct ForeignList: CustomTestStringConvertible, Sendable {
     private static let objectsByID = tokens.enumerated().map {
         "\"-Nx\($0.offset)\":{\"n\":12345678901234567890\($0.offset),\"deviceToken\":\"\($0.element)\"}"
     }.joined(separator: ",\n")
-    /// The same as Python writes them.
+    /// Users whose tokens are keys.
+    private static let usersOfTokens = tokens.enumerated().map {
+        "\"u\($0.offset)\":{\"ad\":1,\"tokens\":{\"\($0.element)\":true}}"
+    }.joined(separator: ",")
+    /// The objects as Python writes them.
     private static let objectLines = tokens.enumerated().map {
         "{\"n\": 12345678901234567890\($0.offset), \"deviceToken\": \"\($0.element)\"}"
     }
@@ -206,6 +210,13 @@ struct ForeignList: CustomTestStringConvertible, Sendable {
         json(
             "keys.jsonl", tokens.map { "{\"\($0)\":{\"name\":\"x\"}}\n" }.joined(),
             says: ["keys are device tokens"], lines: tokens),
+        json(
+            "firebase.json", "{\"users\":{\(usersOfTokens)}}",
+            says: ["keys are device tokens"], lines: tokens),
+        json(
+            "firebase.jsonl",
+            tokens.map { "{\"n\":null,\"tokens\":{\"\($0)\":{\"os\":[1]}}}\n" }.joined(),
+            says: ["keys are device tokens, on each line"], lines: tokens),
         ForeignList(
             "wrapped.csv",
             Array(table.map { "\"\($0.replacing("\"", with: "\"\""))\"\r\n" }.joined().utf8),
