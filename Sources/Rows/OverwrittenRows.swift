@@ -20,6 +20,18 @@ public struct OverwrittenRows: Sendable, Equatable {
     /// Creates a count of no rows.
     public init() {}
 
+    /// Creates a count of one row, which starts on a line.
+    public init(line: UInt64) {
+        count = 1
+        firstLine = line
+    }
+
+    /// Adds the rows of another part of the list.
+    public mutating func add(_ other: OverwrittenRows) {
+        count += other.count
+        firstLine = [firstLine, other.firstLine].compactMap(\.self).min()
+    }
+
     /// Counts the row that `reader` read last if it is overwritten. This row must have no token.
     public mutating func take(_ row: RowReader.Row, of reader: borrowing RowReader) {
         guard reader.field(0).form == .malformed else { return }

@@ -69,6 +69,9 @@ internal import BroadsideSupport
     var firstNumber: UInt64 = 0
     /// Whether the row that was read last was incomplete at the end of the text.
     public var isRowOpen = false
+    /// Line of the row that was read last, if this row is overwritten with zero bytes; nil for any
+    /// other row.
+    public private(set) var overwrittenLine: UInt64?
     /// Current mode of reading rows.
     private var mode: Mode
     /// Mode for rows that do not exceed the maximum length.
@@ -137,6 +140,7 @@ internal import BroadsideSupport
         line = chunk.start.line
         firstNumber = chunk.start.row
         mode = chunk.isOverlong ? .overlong : modeOfText
+        overwrittenLine = nil
         isRowOpen = false
         index = 0
     }
@@ -153,6 +157,7 @@ internal import BroadsideSupport
         self.line = line
         firstNumber = 0
         mode = modeOfText
+        overwrittenLine = nil
         isRowOpen = false
         index = 0
     }
@@ -160,9 +165,7 @@ internal import BroadsideSupport
     /// Mode for the text from `offset` on. Searching a whole text for zero bytes costs less than
     /// searching each row.
     private var modeOfText: Mode {
-        // SAFETY: the text was just opened.
-        unsafe OverwrittenRows.isOverwritten(openText, from: min(offset, end), to: end)
-            ? .overwritten : usualMode
+        isOverwritten(min(offset, end), end) ? .overwritten : usualMode
     }
 
     /// Releases and returns the chunk.
@@ -372,17 +375,21 @@ internal import BroadsideSupport
             }
         guard let row = next else { return nil }
         let stop = row.start + row.count
-        // SAFETY: nothing is opened or closed here.
-        if unsafe OverwrittenRows.isOverwritten(openText, from: row.start, to: stop) {
-            setMalformed(row.start, stop)
-        }
+        overwrittenLine = isOverwritten(row.start, stop) ? row.line : nil
+        if overwrittenLine != nil { setMalformed(row.start, stop) }
         return row
+    }
+
+    private func isOverwritten(_ start: Int, _ stop: Int) -> Bool {
+        // SAFETY: nothing is opened or closed here.
+        unsafe OverwrittenRows.isOverwritten(openText, from: start, to: stop)
     }
 
     /// Returns the only row of an overlong chunk. The chunk contains only the beginning of that
     /// row.
     private mutating func nextOverlong() -> Row? {
         let row = Row(index: 0, number: 0, line: line, start: offset, count: end - offset)
+        overwrittenLine = isOverwritten(offset, end) ? line : nil
         setMalformed(offset, end)
         offset = end
         return row

@@ -194,6 +194,25 @@ struct ListKindTests {
         }
     }
 
+    @Test func `Zero bytes beyond a list's first rows are one warning, and an event in the report`()
+        throws
+    {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 1)
+        var text = Array((0..<3_000).map { "\(hexToken($0))\n" }.joined().utf8)
+        for index in (2_000 * 65 + 20)..<(2_060 * 65) { text[index] = 0 }
+        let list = try campaign.directory.write(text, to: "hole.txt")
+        let page = "\(campaign.directory.path)/page.html"
+        let sent = try campaign.send(to: server.endpoint, ["--tokens", list, "--report", page])
+        #expect(sent.exitCode == 0, "\(sent.errors)")
+        let says = "hole.txt: the row on line 2001 contains zero bytes: the file is damaged, and"
+        #expect(sent.errors.ranges(of: says).count == 1, "\(sent.errors)")
+        #expect(try campaign.statistics().accepted == 2_939)
+        let report = try String(contentsOfFile: page, encoding: .utf8)
+        #expect(report.contains("line 2001 of the list contains zero bytes"))
+        #expect(try server.finish().count == 2_939)
+    }
+
     @Test func `A list that was cut in its last row is a warning`() throws {
         let campaign = try Campaign(rows: 5)
         let tokens = (0..<5).map { campaign.tokens.token($0) }

@@ -23,7 +23,7 @@ import Testing
         var reader = RowReader(layout: layout)
         var forms: [RowReader.Field.Form] = []
         var lines: [UInt64] = []
-        var overwritten = OverwrittenRows()
+        var (overwritten, noted) = (OverwrittenRows(), OverwrittenRows())
         cut(&cutter, pool: pool, pieces: [Array((header + text).utf8)]) { chunk in
             reader.open(chunk)
             var count = 0
@@ -32,10 +32,12 @@ import Testing
                 forms.append(reader.field(0).form)
                 lines.append(row.line)
                 overwritten.take(row, of: reader)
+                if let line = reader.overwrittenLine { noted.add(OverwrittenRows(line: line)) }
             }
             #expect(count == chunk.rowCount)
             _ = reader.close()
         }
+        #expect(noted == overwritten)
         return (forms, lines, overwritten)
     }
 
@@ -55,6 +57,14 @@ import Testing
         }
         let last = try read("\(row)\n\(row)\(zeros)", format, header: header)
         #expect(last.forms == [.plain, .malformed] && last.overwritten.count == 1)
+    }
+
+    @Test func `Counts of parts of a list add up to its count, with the first line of all`() {
+        var rows = OverwrittenRows()
+        rows.add(OverwrittenRows())
+        #expect(rows == OverwrittenRows())
+        for line in [7, 3, 9] as [UInt64] { rows.add(OverwrittenRows(line: line)) }
+        #expect(rows.count == 3 && rows.firstLine == 3)
     }
 
     @Test func `Zero bytes in which no token has room are text`() throws {

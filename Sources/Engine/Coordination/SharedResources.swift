@@ -20,6 +20,8 @@ struct SharedResources: Sendable {
     let headerNotice = SingleNotice()
     /// The event that a row is a header with the same columns as the list's header.
     let sameHeaderNotice = SingleNotice()
+    /// The event that zero bytes have replaced rows.
+    let overwrittenNotice = SingleNotice()
     /// The causes of streams' ends without a response, by `StreamEnd.number`.
     let streamEndNotices = NoticeSet()
 }

@@ -1,6 +1,5 @@
 import BroadsideAPNs
 import BroadsideLedgerFormat
-import BroadsideLists
 import BroadsidePayloads
 import BroadsidePolicy
 import BroadsideRows
@@ -342,6 +341,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         _ row: ListRow, _ refusal: Reason, _ tag: RowTag, now: Now
     ) {
         noteHeader(at: row.number, now: now)
+        noteOverwritten(at: row.number, now: now)
         var (state, reason) = (RowState.invalid, refusal)
         // A filter skips a row even if its token is invalid.
         if case .skipped(let skip) = row.disposition { (state, reason) = (.skipped, skip.reason) }
@@ -365,23 +365,6 @@ extension ReactorStateMachine where Records: ~Copyable {
         metrics.statistics.counts.count(state, reason: reason.rawValue)
         rows.slab.free(tag)
         countRead(isInvalid: state == .invalid && !isMasked)
-    }
-
-    /// Records an event if the row that was read last is a header. A run records two such events at
-    /// most: for the first header with columns other than those of the list's header, and for the
-    /// first header with the same columns. The latter is ignored among the first rows of the list,
-    /// because the check of these rows before the run warns about it.
-    private mutating func noteHeader(at row: UInt64, now: Now) {
-        let (same, other) = (run.resources.sameHeaderNotice, run.resources.headerNotice)
-        guard !same.isTaken || !other.isTaken, let header = rows.chunks.reader.repeatedHeader,
-            !header.isSame || row >= InvalidRowsGuard.firstCheck,
-            (header.isSame ? same : other).take()
-        else { return }
-        let text = header.isSame ? RepeatedHeader.sameText : header.text
-        metrics.events.append(
-            RunEvent(
-                .listHeader, .warning, "line \(header.line) of the list \(text)",
-                milliseconds: now.wallMilliseconds))
     }
 
     /// Counts a row for `--max-invalid`. A check that is due is made before the next row.

@@ -36,6 +36,7 @@ package struct RunEvent: Sendable, Equatable {
         case requestsLost = "requests-lost"
         case listSilent = "list-silent"
         case listHeader = "list-header"
+        case listDamage = "list-damage"
         case retries
         case pace
         case control

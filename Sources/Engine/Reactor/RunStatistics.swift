@@ -1,5 +1,6 @@
 package import BroadsideLedgerFormat
 package import BroadsidePayloads
+package import BroadsideRows
 
 /// Bottleneck of a connection. If several apply at a moment, the one that is declared first counts.
 package enum LimitedBy: Int, CaseIterable, Sendable {
@@ -73,6 +74,8 @@ package struct RunStatistics: Sendable {
     /// run consists mostly of its start.
     package static let shortestToJudgeSeconds = 2.0
 
+    /// Rows of the list that are overwritten with zero bytes, except the first rows of the list.
+    package var overwritten = OverwrittenRows()
     /// Row count for each value of the `--payload-by` column that has no payload file. Known only
     /// after the reactor has ended.
     package var fallbacks = FallbackCounts()
@@ -98,6 +101,7 @@ package struct RunStatistics: Sendable {
         pausedAddresses += other.pausedAddresses
         openConnections += other.openConnections
         inFlight += other.inFlight
+        overwritten.add(other.overwritten)
         fallbacks.add(other.fallbacks)
         for index in limited.indices { limited[index] += other.limited[index] }
     }
