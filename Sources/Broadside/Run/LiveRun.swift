@@ -21,24 +21,6 @@ extension LedgerSession {
     }
 }
 
-/// What the reactors of a pass did, after all of them have ended.
-private struct PassResult {
-    var statistics = RunStatistics()
-    var latency = LatencyCounts()
-    /// Time of sending.
-    let seconds: Double
-    /// The first reactor's failure; nil if none failed.
-    let failure: StopCause?
-
-    init(of threads: [ReactorThread], sendingSince begin: Now) {
-        assert(threads.allSatisfy(\.hasEnded), "a reactor's counts are final when it has ended")
-        for thread in threads { thread.collect(&statistics, &latency) }
-        seconds =
-            threads.isEmpty ? 0 : Double(Clock.now().nanoseconds - begin.nanoseconds) / 1e9
-        failure = threads.lazy.compactMap(\.failure).first
-    }
-}
-
 /// The threads of a run in progress, which the main thread supervises.
 struct LiveRun {
     private let plan: Plan
@@ -131,7 +113,7 @@ struct LiveRun {
             plan, session: session, coordinator: coordinator, services: services, source: source,
             outlets: outlets, passes: passes, alert: prepared.alert, planText: planText,
             start: start, wake: { for thread in threads { thread.wake() } })
-        let watch = Watch(
+        let watch = PassWatch(
             credential: CredentialWatch(
                 plan, sender, coordinator: coordinator, tlsConfiguration: tlsConfiguration,
                 requests: passes.requests, now: start),
@@ -167,7 +149,7 @@ struct LiveRun {
     /// Ends the pass if quiet hours begin, or if the next wave is due and only rows that wait to be
     /// sent again are left.
     private func endPassIfDue(
-        _ watch: Watch, _ source: ListSource, _ threads: [ReactorThread]
+        _ watch: PassWatch, _ source: ListSource, _ threads: [ReactorThread]
     ) {
         guard !coordinator.isStopping else { return }
         let now = Clock.now().wallMilliseconds
@@ -219,31 +201,9 @@ struct LiveRun {
             plan.options)
     }
 
-    /// The watches and times that the main thread checks while a pass waits and sends.
-    private struct Watch {
-        let credential: CredentialWatch
-        let ledger: LedgerWatch
-        /// Time from which the run sends no new requests; nil: none.
-        let deadline: RunDeadline?
-        /// Time at which quiet hours begin in a zone of the pass, milliseconds since 1970; nil:
-        /// none.
-        let quietAt: UInt64?
-        /// Time at which the next wave is due; nil: never.
-        let nextWaveAt: UInt64?
-
-        /// Milliseconds until the next check: at most 100. One is made when requests must end.
-        func wait(from now: Now) -> Int {
-            let quiet = quietAt.map { $0 - min($0, now.wallMilliseconds) }
-            let waits = [deadline?.milliseconds(from: now), quiet].compactMap { $0 }.filter {
-                $0 > 0
-            }
-            return Int(min(100, waits.min() ?? .max))
-        }
-    }
-
     /// Waits until the rows of the pass are due or the run is stopped. No connection is opened
     /// meanwhile.
-    private func waitForWave(_ watch: Watch, _ signals: SignalWatch, _ monitor: RunMonitor) {
+    private func waitForWave(_ watch: PassWatch, _ signals: SignalWatch, _ monitor: RunMonitor) {
         guard passes.waves != nil else { return }
         while !coordinator.isStopping, Clock.now().wallMilliseconds < passes.dueAt {
             poll(watch, [], signals, monitor)
@@ -260,7 +220,8 @@ struct LiveRun {
 
     /// Reports progress and forwards signals; called repeatedly.
     private func poll(
-        _ watch: Watch, _ threads: [ReactorThread], _ signals: SignalWatch, _ monitor: RunMonitor
+        _ watch: PassWatch, _ threads: [ReactorThread], _ signals: SignalWatch,
+        _ monitor: RunMonitor
     ) {
         switch signals.wait(milliseconds: watch.wait(from: Clock.now())) {
         case .stop:
