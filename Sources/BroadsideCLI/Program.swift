@@ -126,7 +126,15 @@ enum Program {
                 return 0
             case nil: break
             }
-            try CampaignOptions.addFile(to: &parsed, of: command)
+            do {
+                try CampaignOptions.addFile(to: &parsed, of: command)
+            } catch {
+                // A summary whose file is an input of this run is not written.
+                if (try? parsed.checkOutputs(of: command)) != nil {
+                    command.summarizeWrongCampaign?(error, parsed)
+                }
+                throw error
+            }
             do {
                 try parsed.checkOutputs(of: command)
                 return try command.run(parsed)

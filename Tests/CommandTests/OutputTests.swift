@@ -303,6 +303,41 @@ struct OutputTests {
         #expect(try object(Data(printed.output.utf8))["outcome"] as? String == "error")
     }
 
+    @Test(arguments: ["send", "night", "probe"])
+    func `A missing or wrong campaign file leaves no earlier summary, but files with other content`(
+        command: String
+    ) throws {
+        let directory = try TemporaryDirectory()
+        let list = try directory.write("aabb\n", to: "t.txt")
+        func run(_ more: [String]) throws {
+            let place = command == "night" ? ["--ledgers", directory.path] : ["--ledger", "l"]
+            let wrong = try Broadside.run([command] + place + more, in: directory, limit: 60)
+            #expect(wrong.exitCode == 2 && wrong.errorLines.count == 1, "\(wrong.errors)")
+        }
+        for (campaign, more) in [
+            (nil, ["--summary", "s.json"]), ("{tokens:'t.txt',,}", ["--summary", "s.json"]),
+            ("{rate:[1],summary:'s.json'}", command == "probe" ? ["--summary", "s.json"] : []),
+            ("{rte:1}", ["--summary", "s.json", "--name", "evening"]),
+        ] as [(String?, [String])] {
+            let file = "\(campaign == nil ? "nowhere" : "c").json5"
+            if let campaign { try directory.write(campaign, to: file) }
+            for earlier in ["{\n  \"campaign\" : \"00\",\n  \"outcome\" : \"complete\"\n}\n", ""] {
+                let summary = try directory.write(earlier, to: "s.json")
+                try run(["--campaign", file] + more)
+                let written = try object(Data(contentsOf: URL(filePath: summary)))
+                #expect(Set(written.keys) == Self.summaryKeys)
+                #expect(written["outcome"] as? String == "error", "\(more)")
+            }
+            try run(["--campaign", file, "--summary", list])
+            if campaign != nil { try run(["--campaign", file, "--summary", file]) }
+            #expect(try String(contentsOfFile: list, encoding: .utf8) == "aabb\n")
+            let kept = "{\"outcome\":\"complete\"}"
+            let summary = try directory.write(kept, to: "s.json")
+            try run(["--campaign", file, "--dry-run"] + more)
+            #expect(try String(contentsOfFile: summary, encoding: .utf8) == kept)
+        }
+    }
+
     private func object(_ json: Data) throws -> [String: Any] {
         try #require(try JSONSerialization.jsonObject(with: json) as? [String: Any])
     }

@@ -51,73 +51,109 @@ enum CampaignOptions {
         "quiet",
     ]
 
-    /// Adds the options of the campaign file, unless the command line overrides them.
+    /// Options of a campaign file that the command ignores, for each reason.
+    private struct IgnoredNames {
+        var passedOver: [String] = []
+        var selecting: [String] = []
+        var left: [String] = []
+
+        /// The names with the text that follows them in the message.
+        var withReasons: [(names: [String], reason: String)] {
+            [
+                (passedOver, ", because it has values of its own"),
+                (selecting, ", because it sends to one device at once"),
+                (left, ", which belong to the campaign's own runs: name them on the command line"),
+            ].filter { !$0.0.isEmpty }
+        }
+    }
+
+    /// Adds the options of the campaign file, unless the command line overrides them. If an entry
+    /// is wrong, adds the others before it throws, because one may name the summary's file.
     static func addFile(
         to arguments: inout ParsedArguments, of command: CommandDescription
     ) throws(BroadsideError) {
         guard command.options.named("campaign") != nil, let path = arguments.string("campaign")
         else { return }
         let file = try CampaignFile(path: path)
-        let overridden = overridden(by: arguments).union(replacedServer(file, arguments))
-        let isPortChosen = arguments.has("port")
-        let isTest = arguments.has("to")
-        var (passedOver, left, selecting): ([String], [String], [String]) = ([], [], [])
+        let given = arguments
+        let overridden = overridden(by: given).union(replacedServer(file, given))
+        var ignored = IgnoredNames()
+        var problem: BroadsideError?
         for entry in file.entries {
-            guard !NightCommand.startNames.contains(entry.name) else {
-                throw .request(
-                    "\(entry.nameLocation): '\(entry.name)' in a campaign file would apply to every "
-                        + "night: remove it, and write --\(entry.name) on the command line when you "
-                        + "need it")
+            do throws(BroadsideError) {
+                guard let values = try values(of: entry, in: file, &arguments, command, &ignored)
+                else { continue }
+                if arguments.has(entry.name) || overridden.contains(entry.name) { continue }
+                if ignores(entry, given, command, &ignored) { continue }
+                arguments.add(
+                    entry.name,
+                    values: entry.name == "endpoint" && given.has("port")
+                        ? values.map(SendOptions.endpointWithoutPort) : values,
+                    location: entry.location)
+            } catch {
+                problem = problem ?? error
             }
-            try refuseGateway(entry, of: command)
-            // One campaign file can be for `night` and for the commands that check the campaign by
-            // day.
-            if NightCommand.ownNames.contains(entry.name), command.name != NightCommand.name {
-                continue
-            }
-            let isUnused = command.campaignKeys.map {
-                !$0.contains(entry.name) && Self.isOfSend(entry)
-            }
-            if isUnused == true || command.passedOverInCampaign.contains(entry.name) {
-                if command.campaignKeys == nil { passedOver.append(entry.name) }
-                if let option = SendCommand.description.options.first(where: {
-                    $0.name == entry.name
-                }), let path = try? values(of: option, entry, folder: file.folder)?.first,
-                    option.isPath(path)
-                {
-                    arguments.notePassedOver(option, value: path)
-                }
-                continue
-            }
-            guard let option = command.options.first(where: { $0.name == entry.name }),
-                !section.options.contains(where: { $0.name == entry.name })
-            else { throw .request(unknown(entry, command)) }
-            guard let values = try values(of: option, entry, folder: file.folder) else { continue }
-            if arguments.has(entry.name) || overridden.contains(entry.name) { continue }
-            if isTest || command.leavesOutputsOfCampaign, outputs.contains(entry.name) {
-                left.append(entry.name)
-                continue
-            }
-            if isTest, selections.contains(entry.name) {
-                selecting.append(entry.name)
-                continue
-            }
-            arguments.add(
-                entry.name,
-                values: entry.name == "endpoint" && isPortChosen
-                    ? values.map(SendOptions.endpointWithoutPort) : values,
-                location: entry.location)
         }
+        if let problem { throw problem }
         guard arguments.string("progress") != "none" else { return }
-        for (names, reason) in [
-            (passedOver, ", because it has values of its own"),
-            (selecting, ", because it sends to one device at once"),
-            (left, ", which belong to the campaign's own runs: name them on the command line"),
-        ] where !names.isEmpty {
+        for (names, reason) in ignored.withReasons {
             standardErrorLine(
-                "broadside: --campaign \(path): \(command.name)\(isTest ? " --to" : "") ignores "
-                    + names.joined(separator: ", ") + reason)
+                "broadside: --campaign \(path): \(command.name)\(given.has("to") ? " --to" : "") "
+                    + "ignores " + names.joined(separator: ", ") + reason)
         }
+    }
+
+    /// Values of an entry for the command; nil if the command does not use it, or if it is a flag
+    /// that is not set.
+    private static func values(
+        of entry: CampaignFile.Entry, in file: CampaignFile, _ arguments: inout ParsedArguments,
+        _ command: CommandDescription, _ ignored: inout IgnoredNames
+    ) throws(BroadsideError) -> [String]? {
+        guard !NightCommand.startNames.contains(entry.name) else {
+            throw .request(
+                "\(entry.nameLocation): '\(entry.name)' in a campaign file would apply to every "
+                    + "night: remove it, and write --\(entry.name) on the command line when you "
+                    + "need it")
+        }
+        try refuseGateway(entry, of: command)
+        // One campaign file can be for `night` and for the commands that check the campaign by day.
+        if NightCommand.ownNames.contains(entry.name), command.name != NightCommand.name {
+            return nil
+        }
+        let isUnused = command.campaignKeys.map {
+            !$0.contains(entry.name) && Self.isOfSend(entry)
+        }
+        if isUnused == true || command.passedOverInCampaign.contains(entry.name) {
+            if command.campaignKeys == nil { ignored.passedOver.append(entry.name) }
+            if let option = SendCommand.description.options.first(where: {
+                $0.name == entry.name
+            }), let path = try? values(of: option, entry, folder: file.folder)?.first,
+                option.isPath(path)
+            {
+                arguments.notePassedOver(option, value: path)
+            }
+            return nil
+        }
+        guard let option = command.options.first(where: { $0.name == entry.name }),
+            !section.options.contains(where: { $0.name == entry.name })
+        else { throw .request(unknown(entry, command)) }
+        return try values(of: option, entry, folder: file.folder)
+    }
+
+    /// Whether this call ignores an entry that a run of the campaign would use, and notes the
+    /// entry's name.
+    private static func ignores(
+        _ entry: CampaignFile.Entry, _ given: ParsedArguments, _ command: CommandDescription,
+        _ ignored: inout IgnoredNames
+    ) -> Bool {
+        let isTest = given.has("to")
+        if isTest || command.leavesOutputsOfCampaign, outputs.contains(entry.name) {
+            ignored.left.append(entry.name)
+            return true
+        }
+        guard isTest, selections.contains(entry.name) else { return false }
+        ignored.selecting.append(entry.name)
+        return true
     }
 
     /// Refuses a campaign for a legacy gateway, which has no responses that `doctor` could judge.

@@ -59,6 +59,9 @@ enum NightCommand: Command {
             "campaign", "ledgers", "date", "night-length", "keep", "auth-key", "rate", "canary",
             "dry-run",
         ],
+        summarizeWrongCampaign: {
+            SendCommand.summarizeWrongCampaign($0, $1, write: NightRun.writeSummary)
+        },
         run: { (arguments) throws(BroadsideError) in
             let options = try SendCommand.read(
                 arguments, options, write: NightRun.writeSummary)

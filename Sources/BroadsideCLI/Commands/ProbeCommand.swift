@@ -51,6 +51,7 @@ enum ProbeCommand: Command {
             "late", "quiet",
         ],
         leavesOutputsOfCampaign: true,
+        summarizeWrongCampaign: { SendCommand.summarizeWrongCampaign($0, $1) },
         run: { (arguments) throws(BroadsideError) in
             let options = try SendCommand.read(arguments, options)
             if arguments.has("print-campaign") {

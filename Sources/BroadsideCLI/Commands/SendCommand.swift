@@ -47,6 +47,7 @@ enum SendCommand: Command {
             "campaign", "tokens", "payload", "topic", "auth-key", "environment", "rate", "canary",
             "dry-run", "ledger",
         ],
+        summarizeWrongCampaign: { summarizeWrongCampaign($0, $1) },
         run: { (arguments) throws(BroadsideError) in
             let options = try read(arguments, options)
             if arguments.has("print-campaign") {
@@ -273,14 +274,42 @@ enum SendCommand: Command {
         do throws(BroadsideError) {
             return try options(arguments)
         } catch {
-            guard !arguments.has("print-campaign") else { throw error }
-            var known = SendOptions()
-            try? results.read(arguments, into: &known)
-            known.summary = arguments.string("summary")
-            known.isDryRun = arguments.has("dry-run") || arguments.has("preview")
-            write(error, known)
+            writeSummary(error, arguments, write)
             throw error
         }
+    }
+
+    /// Writes the summary of a run whose campaign file is missing or wrong. The names of the run's
+    /// inputs are not all known, so a file with other content stays.
+    static func summarizeWrongCampaign(
+        _ error: BroadsideError, _ arguments: ParsedArguments,
+        write: (BroadsideError, SendOptions) -> Void = CampaignRun.writeSummary
+    ) {
+        guard let path = arguments.string("summary"), !isRegularFile(path) || isSummary(path)
+        else { return }
+        writeSummary(error, arguments, write)
+    }
+
+    private static func writeSummary(
+        _ error: BroadsideError, _ arguments: ParsedArguments,
+        _ write: (BroadsideError, SendOptions) -> Void
+    ) {
+        guard !arguments.has("print-campaign") else { return }
+        var known = SendOptions()
+        try? results.read(arguments, into: &known)
+        known.summary = arguments.string("summary")
+        known.isDryRun = arguments.has("dry-run") || arguments.has("preview")
+        write(error, known)
+    }
+
+    /// Whether a file has a summary or, like a new temporary file, nothing.
+    private static func isSummary(_ path: String) -> Bool {
+        guard let bytes = try? readFile(path, option: "summary", limit: 1 << 20) else {
+            return false
+        }
+        return bytes.isEmpty
+            || bytes[0] == UInt8(ascii: "{")
+                && String(decoding: bytes, as: UTF8.self).contains("\"outcome\"")
     }
 
     /// Reads the options' values; the engine checks their combination.

@@ -50,6 +50,9 @@ struct CommandDescription: Sendable {
     var passedOverInCampaign: Set<String> = []
     /// Whether the outputs and the hook in a campaign file are left to the campaign's own runs.
     var leavesOutputsOfCampaign = false
+    /// Writes the summary of a run whose campaign file is missing or wrong; nil for a command
+    /// without a summary.
+    var summarizeWrongCampaign: (@Sendable (BroadsideError, ParsedArguments) -> Void)?
     let run: @Sendable (ParsedArguments) throws(BroadsideError) -> Int32
 
     var options: [OptionDescription] { sections.flatMap(\.options) }
