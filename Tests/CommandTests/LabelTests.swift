@@ -64,7 +64,7 @@ struct LabelTests {
         #expect(overridden.output.contains(#""label": "c=3""#), "\(overridden.output)")
         for (text, words) in [
             (#"{label: [1]}"#, "must be a string or an array of strings"),
-            (#"{label: []}"#, "must be a string or an array of strings"),
+            (#"{label: []}"#, "'label' is an empty array: remove 'label'"),
             (#"{topic: ["a", "b"]}"#, "is an array: it must be a string"),
         ] {
             let wrong = try campaign.directory.write(text, to: "wrong.json5")

@@ -18,7 +18,7 @@ package struct CampaignFile {
         case boolean(Bool)
         case number(String)
         case string(String)
-        /// The values of an option that may be repeated.
+        /// The values of an option that may be repeated; empty for an empty array.
         case strings([String])
         /// Description of a value that no option accepts, such as an object.
         case other(String)
@@ -110,6 +110,6 @@ package struct CampaignFile {
             guard case .string(let text) = value.content else { return nil }
             texts.append(text)
         }
-        return texts.isEmpty ? nil : .strings(texts)
+        return .strings(texts)
     }
 }

@@ -247,6 +247,11 @@ enum CampaignOptions {
         switch entry.value {
         case .boolean(let isSet) where option.kind == .flag: return isSet ? [""] : nil
         case .string(let value) where option.kind != .flag: return [try text(value)]
+        case .strings([]) where option.isRepeatable:
+            // An array that lost its elements must not send to more people.
+            throw .request(
+                "\(entry.location): '\(entry.name)' is an empty array: remove '\(entry.name)', or "
+                    + "write at least one string")
         case .strings(let values) where option.isRepeatable:
             return try values.map { (value) throws(BroadsideError) in try text(value) }
         case .number(let text) where option.kind.takesNumber: return [plainNumber(text)]
