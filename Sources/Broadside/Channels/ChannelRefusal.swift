@@ -70,7 +70,8 @@ enum ChannelRefusal {
             return "shorten the payload to \(grouped(BroadcastChannel.payloadCountMax)) bytes"
         case .payloadEmpty: return "check --payload with 'broadside payload check --broadcast'"
         case .expiredProviderToken:
-            return "correct this machine's clock, or put a new provider token into the file"
+            return "correct this machine's clock; with --auth-token-file or --auth-token-command, "
+                + "supply a new provider token"
         case .invalidProviderToken:
             return
                 "key, --key-id and --team-id do not belong together: broadside doctor checks them"

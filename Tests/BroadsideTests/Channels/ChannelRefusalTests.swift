@@ -16,6 +16,12 @@ struct ChannelRefusalTests {
         #expect(ChannelRefusal.classify(response) == expected)
     }
 
+    @Test func `Advice about an expired token names a file only for tokens from elsewhere`() {
+        let response = BlockingConnection.Response(status: 403, reason: .expiredProviderToken)
+        let advice = ChannelRefusal.advice(response, app: "com.example", environment: .production)
+        #expect(advice.hasPrefix("correct this machine's clock; with --auth-token-file or "))
+    }
+
     @Test(arguments: [(nil, 4), (0, 1), (1, 1), (60, 60), (61, nil)] as [(UInt64?, UInt64?)])
     func `Retry-After decides on a delay of 1 to 60 seconds, and a longer one is not waited for`(
         _ retryAfter: UInt64?, _ seconds: UInt64?
