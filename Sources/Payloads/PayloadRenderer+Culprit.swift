@@ -1,4 +1,5 @@
 import BroadsidePrimitives
+internal import BroadsideRows
 
 extension PayloadRenderer {
     /// The value that made a row invalid.
@@ -16,6 +17,8 @@ extension PayloadRenderer {
             case topicBeyondLimit
             /// The name of the row's payload.
             case payloadName
+            /// The longest value of a payload that has more bytes than this limit.
+            case payloadOver(limit: Int)
         }
 
         /// Index of the value's field in the row layout.
@@ -35,6 +38,18 @@ extension PayloadRenderer {
             case .boolean: .boolean
             }
         return Culprit(field: Int(step.field), use: use)
+    }
+
+    /// Culprit for a payload that is too large: the longest of its values, except one that is
+    /// shortened. nil if all of them are empty.
+    func longestCulprit(_ script: Script, _ reader: borrowing RowReader) -> Culprit? {
+        var longest: (field: Int, count: Int)?
+        for index in script.steps where steps[index].kind != .fit {
+            let field = Int(steps[index].field)
+            let count = reader.field(field).count
+            if count > longest?.count ?? 0 { longest = (field, count) }
+        }
+        return longest.map { Culprit(field: $0.field, use: .payloadOver(limit: limit)) }
     }
 
     /// Culprit for the first value in the collapse ID.

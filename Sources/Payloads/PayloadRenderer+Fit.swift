@@ -31,7 +31,10 @@ extension PayloadRenderer {
         let script = scripts[template]
         culprit = nil
         isShortened = false
-        guard script.fit >= 0, payloadCount <= limit else { return .payloadTooLarge }
+        guard script.fit >= 0, payloadCount <= limit else {
+            culprit = longestCulprit(script, reader)
+            return .payloadTooLarge
+        }
         let step = steps[script.fit]
         let start = count
         let budget = limit - payloadCount

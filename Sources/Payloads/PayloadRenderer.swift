@@ -269,12 +269,14 @@ internal import BroadsideSupport
         for index in script.steps {
             let start = count
             guard start + 2 <= room else {
-                culprit = nil
+                culprit = longestCulprit(script, reader)
                 return .invalid(.payloadTooLarge)
             }
             count += 2
             if let reason = append(steps[index], isJSON: true, reader) {
-                culprit = Self.culprit(steps[index])
+                culprit =
+                    reason == .payloadTooLarge
+                    ? longestCulprit(script, reader) : Self.culprit(steps[index])
                 return .invalid(reason)
             }
             let length = UInt16(count - start - 2)

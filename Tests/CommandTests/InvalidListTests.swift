@@ -479,7 +479,8 @@ struct InvalidListTests {
             "2 MalformedToken", "line 98 is 'ExponentPushToken[",
             "; such rows have Expo push tokens",
             "1 MissingColumn", "line 100 has no 'badge', from which the payload is made",
-            "1 PayloadTooLarge", "line 101",
+            "1 PayloadTooLarge", "on line 101, the payload has more than 4,096 bytes; its longest",
+            "value, in column 'note', has 5,000",
         ]
         let dry = try campaign.send(to: server.endpoint, ["--tokens", list, "--dry-run"])
         #expect(dry.exitCode == 0, "\(dry.errors)")

@@ -236,6 +236,35 @@ import Testing
                 == ["{}\(long){{", "BadValue", "BadValue", "BadValue", "{}{{"])
     }
 
+    @Test func `A payload that is too large names its longest value`() throws {
+        let set = PayloadSet(
+            templates: [try compile(#"{"a":"{{x}}{{y}}"}"#)], choice: nil, collapse: nil,
+            limit: 20)
+        let pool = ChunkPool(limit: 2)
+        var splitter = RowSplitter(format: .jsonl, pool: pool)
+        let layout = try RowLayout(format: .jsonl, names: ["token", "x", "y"])
+        var renderer = PayloadRenderer(set, layout: layout)
+        var reader = RowReader(layout: layout)
+        // One value is too long, or both together are, or the first leaves no room.
+        let lengths = [(12, 1), (7, 12), (800, 900)]
+        let list = lengths.map { x, y in
+            let values = [x, y].map { String(repeating: "v", count: $0) }
+            return #"{"token":"aa","x":"\#(values[0])","y":"\#(values[1])"}"# + "\n"
+        }
+        var fields: [Int?] = []
+        cut(&splitter, pool: pool, pieces: [Array(list.joined().utf8)]) { chunk in
+            reader.open(chunk)
+            while reader.next() != nil {
+                if case .invalid(.payloadTooLarge) = renderer.render(reader) {
+                    fields.append(renderer.culprit?.field)
+                }
+            }
+            _ = reader.close()
+        }
+        #expect(fields == [1, 2, 2])
+        #expect(renderer.culprit?.use == .payloadOver(limit: 20))
+    }
+
     @Test func `A column that a collapse ID lacks is reported as the collapse ID's`() throws {
         let set = PayloadSet(
             templates: [try compile(#"{"a":"{{y}}"}"#)], choice: nil,

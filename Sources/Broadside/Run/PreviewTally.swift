@@ -81,7 +81,7 @@ extension PayloadRenderer.Culprit.Use {
     /// Option that uses the row's value.
     var option: String {
         switch self {
-        case .text, .integer, .badge, .interruptionLevel, .boolean: "--payload"
+        case .text, .integer, .badge, .interruptionLevel, .boolean, .payloadOver: "--payload"
         case .collapseID: "--collapse-id"
         case .topic, .topicBeyondLimit: "--topic"
         case .payloadName: "--payload-by"

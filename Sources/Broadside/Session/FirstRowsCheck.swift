@@ -22,6 +22,8 @@ struct FirstRowsCheck {
         var text: String
         /// Start of the value that makes the row invalid.
         var value: String
+        /// Number of its bytes.
+        var valueByteCount: Int
         /// Whether the value that makes the row invalid is UTF-8 text.
         var isUTF8: Bool
         /// Whether the value that makes the row invalid is a JSON array or object.
@@ -199,6 +201,7 @@ extension FirstRowsCheck.Sample {
         text = tokenExcerpt(token)
         let culprit = finding.culprit.map { reader.value(reader.field($0.field)) } ?? []
         value = tokenExcerpt(culprit)
+        valueByteCount = culprit.count
         isUTF8 = isUTF8Text(culprit)
         let wrong = reader.field(finding.culprit?.field ?? 0)
         let start = reader.value(wrong).first
@@ -249,7 +252,10 @@ extension FirstRowsCheck.Sample {
     private func cause(_ list: TokenList) -> String? {
         guard let culprit = finding.culprit else { return nil }
         let column = "column '\(printable(list.layout.names[culprit.field], limit: 40))'"
-        if finding.reason == .payloadTooLarge { return "\(column) is too long" }
+        if case .payloadOver(let limit) = culprit.use {
+            return "the payload has more than \(grouped(limit)) bytes; its longest value, in "
+                + "\(column), has \(grouped(valueByteCount))"
+        }
         if isNested { return "'\(value)' in \(column) is an array or object" }
         if isInOtherEncoding { return "'\(value)' in \(column) is not UTF-8 text" }
         let wanted =
@@ -262,6 +268,7 @@ extension FirstRowsCheck.Sample {
                 "is not an interruption level (passive, active, time-sensitive, critical)"
             case .boolean: "is not true or false"
             case .collapseID: "is not usable in a collapse ID"
+            case .payloadOver: "is too long"
             case .payloadName: "names no payload"
             case .topic: "does not make a topic for this push type"
             case .topicBeyondLimit:
