@@ -316,7 +316,7 @@ extension LedgerDirectory {
         let copy = "\(target)/\(name)"
         let descriptor = SystemCall.open(copy, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
-            throw BroadsideError("\(copy): \(describe(errno: errno))", exitCode: 5)
+            throw .output(copy, errno: errno)
         }
         defer { close(descriptor) }
         var buffer = ReadBuffer(byteCount: 1 << 18)
@@ -337,11 +337,13 @@ extension LedgerDirectory {
             if count == 0 { break }
             assert(
                 offset + UInt64(count) <= byteCount ?? .max, "no more is copied than was asked for")
-            try writeAll(buffer.bytes, to: descriptor, name: copy)
+            if let number = writeWhole(buffer.bytes, to: descriptor) {
+                throw .output(copy, errno: number)
+            }
             offset += UInt64(count)
         }
         guard fsync(descriptor) == 0 else {
-            throw BroadsideError("\(copy): \(describe(errno: errno))", exitCode: 5)
+            throw .output(copy, errno: errno)
         }
     }
 }

@@ -142,11 +142,13 @@ public final class OutputFile {
 
     private func put(_ bytes: RawSpan) throws(BroadsideError) {
         guard !isClosed else { return }
-        let name = path ?? "standard output"
-        guard try writeUnlessClosed(bytes, to: descriptor, name: name) else {
+        switch writeWhole(bytes, to: descriptor) {
+        case nil: break
+        case EPIPE:
             isClosed = true
             if endsWithReader { throw .outputClosed }
             return
+        case let number?: throw .output(path ?? "standard output", errno: number)
         }
         writtenCount += bytes.byteCount
         assert(syncedCount <= writtenCount, "only what was written is synced")
@@ -159,7 +161,7 @@ public final class OutputFile {
     private func passOn() throws(BroadsideError) {
         assert(writtenCount > syncedCount, "a sync of nothing")
         guard fdatasync(descriptor) == 0 else {
-            throw BroadsideError("\(path ?? ""): \(describe(errno: errno))", exitCode: 5)
+            throw .output(path ?? "", errno: errno)
         }
         _ = posix_fadvise(
             descriptor, off_t(syncedCount), off_t(writtenCount - syncedCount), POSIX_FADV_DONTNEED)
@@ -176,7 +178,7 @@ public final class OutputFile {
         }
         compressor = nil
         if let path, temporary != nil, fsync(descriptor) != 0 {
-            throw BroadsideError("\(path): \(describe(errno: errno))", exitCode: 5)
+            throw .output(path, errno: errno)
         }
         isSettled = true
     }
@@ -189,7 +191,7 @@ public final class OutputFile {
         // A link can't replace a file, so the file first gets a temporary name.
         if !isNamed { isNamed = SystemCall.link(descriptor, to: temporary) == 0 }
         guard isNamed, SystemCall.rename(temporary, path) == 0 else {
-            throw BroadsideError("\(path): \(describe(errno: errno))", exitCode: 5)
+            throw .output(path, errno: errno)
         }
         isFinished = true
         guard syncFolder(OutputRule.parent(of: path)) else {

@@ -23,7 +23,12 @@ struct OutputDiskTests {
             }
         }
 
-        var message: String { self == .full ? "No space left on device" : "Input/output error" }
+        var message: String {
+            self == .full
+                ? "No space left on device: free some space on its file system, then try again"
+                : "Input/output error: its disk or file system failed: try again, or name another "
+                    + "place"
+        }
     }
 
     /// A settled campaign whose list and export are longer than what goes to the disk at a time: most
@@ -95,7 +100,7 @@ struct OutputDiskTests {
         let failed = try run(command, "sync \(200 * 65)", in: campaign)
         #expect(failed.exitCode == 5, "\(failed.errors)")
         #expect(
-            failed.errors == "broadside: \(path)/disk/output: Input/output error\n",
+            failed.errors == "broadside: \(path)/disk/output: \(Place.sync.message)\n",
             "\(failed.errors)")
         #expect(try left(in: campaign) == former)
 

@@ -42,6 +42,13 @@ import Testing
         #expect(advice.hasPrefix("\(describe(errno: number)): ") && advice.contains(step))
     }
 
+    @Test(arguments: [(ENOSPC, "free some space on"), (EISDIR, "name another file")])
+    func `An output that can't be written is exit 5 with advice`(number: Int32, step: String) {
+        let error = BroadsideError.output("list.txt", errno: number)
+        #expect(error.exitCode == 5)
+        #expect(error.message.hasPrefix("list.txt: \(describe(errno: number)): \(step)"))
+    }
+
     @Test(arguments: [
         (ENOENT, "another program removed or changed the ledger"),
         (ELOOP, "another program removed or changed the ledger"),

@@ -92,6 +92,15 @@ extension BroadsideError {
         file(InputName(path, option: option), errno: number, advice)
     }
 
+    /// Returns an error, with exit code 5, for an output that can't be written.
+    ///
+    /// - Parameter name: Path of the output, or another name for it.
+    package static func output(_ name: String, errno number: Int32) -> BroadsideError {
+        BroadsideError(
+            "\(name): \(FileFailure.message(errno: number, "name another file"))",
+            exitCode: ExitCode.disk)
+    }
+
     /// Returns an error for an unusable file or directory that the user named, or for a disk
     /// failure.
     ///

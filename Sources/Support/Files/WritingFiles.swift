@@ -7,8 +7,8 @@ package func writeAll(_ bytes: [UInt8], to descriptor: Int32, name: String) thro
 
 /// Writes all bytes to a descriptor, in as many calls as necessary.
 package func writeAll(_ bytes: RawSpan, to descriptor: Int32, name: String) throws(BroadsideError) {
-    guard try writeUnlessClosed(bytes, to: descriptor, name: name) else {
-        throw BroadsideError("\(name): \(describe(errno: EPIPE))", exitCode: 5)
+    if let number = writeWhole(bytes, to: descriptor) {
+        throw BroadsideError("\(name): \(describe(errno: number))", exitCode: 5)
     }
 }
 
@@ -26,27 +26,6 @@ package func writeWhole(_ bytes: RawSpan, to descriptor: Int32) -> Int32? {
         written += count
     }
     return nil
-}
-
-/// Writes all bytes to a descriptor whose reader may close its end.
-///
-/// - Returns: False if the reader has closed its end.
-package func writeUnlessClosed(
-    _ bytes: RawSpan, to descriptor: Int32, name: String
-) throws(BroadsideError) -> Bool {
-    assert(descriptor >= 0, "only an open file is written to")
-    var written = 0
-    while written < bytes.byteCount {
-        let count = SystemCall.write(descriptor, bytes.extracting(written...))
-        if count < 0, errno == EINTR { continue }
-        if count < 0, errno == EPIPE { return false }
-        guard count > 0 else {
-            throw BroadsideError("\(name): \(describe(errno: errno))", exitCode: 5)
-        }
-        written += count
-        assert(written <= bytes.byteCount, "no more is written than was asked for")
-    }
-    return true
 }
 
 /// Makes an open file that may include device tokens readable only by its owner. Leaves unchanged a
