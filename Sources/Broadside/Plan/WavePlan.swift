@@ -304,6 +304,15 @@ package struct WavePlan: Sendable {
                 : "a resume can't change it, but with --deadline it leaves such rows unsent")
     }
 
+    /// Warning about a deadline before the first wave; nil if some rows are due before the deadline.
+    ///
+    /// - Parameter deadline: Nanoseconds from the first start; nil: none.
+    func deadlineWarning(_ deadline: UInt64?) -> String? {
+        guard let first = coming.first, first.atMilliseconds >= end(deadline) else { return nil }
+        return "broadside: warning: --deadline ends before any row is due, so nothing is sent: the "
+            + "first wave is due at \(first.timeText): allow more time"
+    }
+
     /// Warning for a resume about rows that are due when their notification has expired; nil if
     /// there are none. If the expiration has passed, another warning says so.
     func resumeWarning(_ options: SendOptions) -> String? {
@@ -338,6 +347,7 @@ package struct WavePlan: Sendable {
         if let warning = expirationWarning(send.expiration, deadline: send.deadline) {
             standardErrorLine(warning)
         }
+        if let warning = deadlineWarning(send.deadline) { standardErrorLine(warning) }
         if let warning = capWarning(send.cap) { standardErrorLine(warning) }
         guard let text = misnamedText, let column = options.zoneColumn,
             let zone = options.zoneDefault

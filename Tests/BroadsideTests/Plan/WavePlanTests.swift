@@ -135,6 +135,14 @@ import Testing
         #expect(left(2.01) == nil)
     }
 
+    @Test func `A deadline before all waves causes a warning, and a later deadline none`() throws {
+        let plan = try plan([(1, 4), (2, 8)])
+        let warning = plan.deadlineWarning(3_600 * second)
+        #expect(warning?.contains("the first wave is due at 2026-06-01 10:00 UTC: ") == true)
+        #expect(plan.deadlineWarning(3_601 * second) == nil && plan.deadlineWarning(nil) == nil)
+        #expect(try self.plan([(0, 1), (1, 4)]).deadlineWarning(second) == nil)
+    }
+
     @Test func `A wave at the expiration has expired, and one before it has not`() throws {
         let plan = try plan([(0, 1), (1, 4), (2, 8)])
         func expired(_ expiration: Expiration?) -> String? {
