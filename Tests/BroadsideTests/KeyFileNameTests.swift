@@ -2,7 +2,7 @@ import Testing
 
 @testable import BroadsideCampaigns
 
-/// The names of key files.
+/// The names of key files, and the IDs of keys.
 @Suite struct KeyFileNameTests {
     @Test(
         arguments: [
@@ -15,5 +15,13 @@ import Testing
         name: String, hasID: Bool
     ) {
         #expect(Credential.keyIDInName(name) == (hasID ? "ABC123DEFG" : nil))
+    }
+
+    @Test func `One ID for both the key and the team causes a warning`() {
+        func warning(_ teamID: String) -> String? {
+            Credential.sameIDWarning(keyID: "ABC123DEFG", teamID: teamID)
+        }
+        #expect(warning("DEF123GHIJ") == nil)
+        #expect(warning("ABC123DEFG")?.contains("are both ABC123DEFG, but Apple gives") == true)
     }
 }

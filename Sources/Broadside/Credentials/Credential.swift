@@ -100,6 +100,7 @@ package enum Credential: Sendable {
         guard let source = KeySource(options) else {
             preconditionFailure("the caller has seen a key's option")
         }
+        if let warning = sameIDWarning(keyID: keyID, teamID: teamID) { warnings.append(warning) }
         if let path = source.path, let named = keyIDInName(path), named != keyID {
             guard named != teamID else {
                 throw .usage(
@@ -118,6 +119,15 @@ package enum Credential: Sendable {
         }
         return .key(
             try readKey(source, printed, &warnings), keyID: keyID, teamID: teamID)
+    }
+
+    /// Warning about one ID that was copied twice; nil if the IDs differ. Another server than Apple's
+    /// may accept any IDs.
+    static func sameIDWarning(keyID: String, teamID: String) -> String? {
+        keyID != teamID
+            ? nil
+            : "--key-id and --team-id are both \(keyID), but Apple gives a key and its team different "
+                + "IDs: one of them is wrong"
     }
 
     /// Limit on the size of a key in any format, bytes.
