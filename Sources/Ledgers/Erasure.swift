@@ -312,8 +312,8 @@ final class Erasure {
             .map { "\(grouped(rows[$0])) \($0.name)" }
         var words = "\(counted(foundCount, "device"))"
         if rows.settled > 0 {
-            words +=
-                ", \(counted(Int(rows.settled), "verdict")) (\(states.joined(separator: ", ")))"
+            // A row that was sent again has a record of each of its runs.
+            words += ", \(counted(Int(rows.settled), "record")) (\(states.joined(separator: ", ")))"
         }
         for part in parts { words += part.unsettled?.description ?? "" }
         let spooled = spools.reduce(0) { $0 + $1.erasure.rowCount }

@@ -21,7 +21,7 @@ struct ForgetTests: ErasureSuite {
         let changes = try forgetAndJudge(campaign.ledger, try devices())
         #expect(changes.contains("21 of 21 devices found"), "\(changes)")
         #expect(changes.contains("accepted \(accepted) settled \(21 - accepted) "), "\(changes)")
-        #expect(changes.contains("forgot 21 devices, 21 verdicts (\(accepted) accepted, "))
+        #expect(changes.contains("forgot 21 devices, 21 records (\(accepted) accepted, "))
         #expect(accepted > 5 && accepted < 20)
 
         // The list is where it was, and a finished run is still that.
@@ -51,9 +51,9 @@ struct ForgetTests: ErasureSuite {
         for (rows, ledgers, lines) in [
             (
                 Self.rows, "2 ledgers",
-                ["would forget 21 devices, 21 verdicts (", "would forget 1 device, "]
+                ["would forget 21 devices, 21 records (", "would forget 1 device, "]
             ),
-            ([5], "1 ledger", ["would forget 1 device, 1 verdict (", "nothing would change"]),
+            ([5], "1 ledger", ["would forget 1 device, 1 record (", "nothing would change"]),
         ] {
             let finished = try Broadside.run(
                 [
@@ -105,7 +105,7 @@ struct ForgetTests: ErasureSuite {
         #expect(difference.exitCode == 0, "\(difference.output)")
         let confirmed = try forget("yes", [3, 4])
         #expect(confirmed.exitCode == 0, "\(confirmed.output)")
-        #expect(confirmed.output.contains("forgot 2 devices, 2 verdicts"))
+        #expect(confirmed.output.contains("forgot 2 devices, 2 records"))
         let rest = try forget("", Self.rows, ["--yes"])
         #expect(rest.exitCode == 0 && !rest.output.contains("Type yes"), "\(rest.output)")
         #expect(rest.output.contains("forgot 19 devices"), "\(rest.output)")

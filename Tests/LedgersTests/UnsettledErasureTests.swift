@@ -119,7 +119,7 @@ struct UnsettledErasureTests {
         let more = try forget([1, 2, 7])
         #expect(
             more.first
-                == "ledger: forgot 2 devices, 1 verdict (1 failed), 1 row that a resume will not send",
+                == "ledger: forgot 2 devices, 1 record (1 failed), 1 row that a resume will not send",
             "\(more)")
         #expect(try erasedRows() == [2, 3, 6, 7])
     }
@@ -139,7 +139,7 @@ struct UnsettledErasureTests {
         try directory.write("x\n", to: "list.txt")
         #expect(
             try forget([1]).first
-                == "ledger: forgot 1 device, 1 verdict (1 failed); rows that a resume could send were "
+                == "ledger: forgot 1 device, 1 record (1 failed); rows that a resume could send were "
                 + "not searched, because list.txt is not the list that was sent: \(end)")
         #expect(try erasedRows() == nil)
     }
@@ -170,7 +170,7 @@ struct UnsettledErasureTests {
                 "\(String(describing: error))")
             #expect(
                 lines.first
-                    == "ledger: \(isDryRun ? "would forget" : "forgot") 1 device, 1 verdict (1 failed); "
+                    == "ledger: \(isDryRun ? "would forget" : "forgot") 1 device, 1 record (1 failed); "
                     + "rows that a resume could send were not searched")
             #expect(lines.last?.hasPrefix("1 of 2 devices found") == true, "\(lines)")
         }
@@ -204,7 +204,7 @@ struct UnsettledErasureTests {
         let full = try failure(of: [1, 2, 3, 5, 7])
         #expect(
             full.lines == [
-                "ledger: forgot 3 devices, 1 verdict (1 failed), 2 rows that a resume will not send",
+                "ledger: forgot 3 devices, 1 record (1 failed), 2 rows that a resume will not send",
                 "3 of 5 \(end)",
             ])
         #expect(full.error?.exitCode == ExitCode.badRequest)
