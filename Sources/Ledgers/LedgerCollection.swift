@@ -11,6 +11,9 @@ public struct LedgerCollection {
     /// Directories, below the named ones, that this user has no permission to list: `lost+found`,
     /// or a ledger of another user.
     public private(set) var closed: [String] = []
+    /// Directories of runs that ended before their campaign began, if these are searched for.
+    private(set) var prepared: [String] = []
+    private let findsPrepared: Bool
     /// The directories in `closed` that may be ledgers, or have ledgers below them.
     public var closedLedgers: [String] { closed.filter(Self.mayHoldLedgers) }
 
@@ -35,6 +38,15 @@ public struct LedgerCollection {
     public init(
         _ directories: [String], option: String?, mayBeEmpty: Bool = false
     ) throws(BroadsideError) {
+        try self.init(directories, option: option, mayBeEmpty: mayBeEmpty, findsPrepared: false)
+    }
+
+    /// - Parameter findsPrepared: Whether to search also for directories of runs that ended before
+    ///   their campaign began.
+    init(
+        _ directories: [String], option: String?, mayBeEmpty: Bool = false, findsPrepared: Bool
+    ) throws(BroadsideError) {
+        self.findsPrepared = findsPrepared
         var seen: [FileIdentity] = []
         var found: [String] = []
         for directory in directories {
@@ -99,12 +111,17 @@ public struct LedgerCollection {
         if try LedgerDirectory.isBegunLedger(directory) || Self.isClosed(directory) {
             return [directory]
         }
+        if findsPrepared, try LedgerDirectory.has(.preparation(isProven: true), directory) {
+            prepared.append(directory)
+            return []
+        }
         let found = try search(directory, option: option, levels: Self.levelsLimit)
+        prepared += found.prepared
         // Only directories that can't be listed were found. The code that opens them as ledgers
         // reports why.
         let closedLedgers = found.closed.filter(Self.mayHoldLedgers)
         if found.ledgers.isEmpty, !closedLedgers.isEmpty { return closedLedgers }
-        guard !found.ledgers.isEmpty || mayBeEmpty else {
+        guard !found.ledgers.isEmpty || !found.prepared.isEmpty || mayBeEmpty else {
             throw refusal(
                 option,
                 "\(directory) is neither a ledger nor a directory of ledgers"
@@ -121,6 +138,8 @@ public struct LedgerCollection {
     /// Directories found below a directory.
     private struct Found {
         var ledgers: [String] = []
+        /// Directories of runs that ended before their campaign began.
+        var prepared: [String] = []
         /// Directories that can't be listed.
         var closed: [String] = []
         /// Directories without a ledger at any of the levels that were searched. If such a
@@ -153,12 +172,16 @@ public struct LedgerCollection {
                 found.ledgers.append(path)
             } else if Self.isClosed(path) {
                 found.closed.append(path)
-            } else if levels > 1, !name.hasPrefix("."), try LedgerDirectory.isForeign(path) {
+            } else if levels > 1, !name.hasPrefix("."), try LedgerDirectory.has(.foreign, path) {
                 let below = try search(path, option: option, levels: levels - 1)
                 found.ledgers += below.ledgers
+                found.prepared += below.prepared
                 found.closed += below.closed
-                let isNamed = below.ledgers.isEmpty && below.closed.isEmpty
+                let isNamed =
+                    below.ledgers.isEmpty && below.prepared.isEmpty && below.closed.isEmpty
                 found.others += isNamed ? [path] : below.others
+            } else if findsPrepared, try LedgerDirectory.has(.preparation(isProven: true), path) {
+                found.prepared.append(path)
             } else {
                 found.others.append(path)
             }
@@ -227,11 +250,15 @@ extension LedgerDirectory {
         }
         return content == .ledger || content == .lostManifest
     }
-    /// Whether a directory has only files of other programs: it is neither a ledger, nor a
-    /// preparation for one, nor the remains of one.
-    fileprivate static func isForeign(_ path: String) throws(BroadsideError) -> Bool {
+
+    /// Whether a directory has certain contents; false if that can't be read.
+    ///
+    /// - Throws: Exit code 5 if a disk fails.
+    fileprivate static func has(
+        _ content: Content, _ path: String
+    ) throws(BroadsideError) -> Bool {
         do throws(BroadsideError) {
-            return try unlocked(path).content() == .foreign
+            return try unlocked(path).content() == content
         } catch {
             guard error.exitCode != ExitCode.disk else { throw error }
             return false

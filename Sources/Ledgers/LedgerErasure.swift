@@ -27,18 +27,19 @@ public enum LedgerErasure {
         tokens: TokenSource, tokenColumn: String? = nil, ledgers directories: [String],
         isDryRun: Bool = false, isConfirmed: Bool = true, report: (String) -> Void
     ) throws(BroadsideError) {
-        let collection = try LedgerCollection(directories, option: "ledger")
+        let collection = try LedgerCollection(directories, option: "ledger", findsPrepared: true)
         var devices = DeviceSet()
         try read(tokens, tokenColumn, into: &devices)
         collection.warn(option: "ledger")
         let closed = collection.closedLedgers + collection.paths.filter(LedgerDirectory.isClosed)
-        let paths = collection.paths.filter { !closed.contains($0) }
+        let ledgers = collection.paths.filter { !closed.contains($0) }
+        let paths = ledgers + collection.prepared
         let asks = !isConfirmed && isatty(STDIN_FILENO) == 1
         var failures = ErasureFailures(ledgerCount: paths.count)
         if isDryRun || asks {
-            let affectedCount = try preview(paths, &devices, &failures, isDryRun: isDryRun) {
-                if isDryRun { report($0) } else { standardError($0) }
-            }
+            let affectedCount = try preview(
+                ledgers, prepared: collection.prepared, &devices, &failures, isDryRun: isDryRun
+            ) { if isDryRun { report($0) } else { standardError($0) } }
             guard !isDryRun else {
                 report(
                     "\(found(devices)) in \(counted(affectedCount, "ledger")); "
@@ -47,7 +48,13 @@ public enum LedgerErasure {
             }
             if affectedCount > 0 { try confirm(devices, affectedCount) }
         }
-        for path in paths where !failures.contains(path) {
+        for path in collection.prepared where !failures.contains(path) {
+            try eachLedger(path, of: paths, &failures) { () throws(BroadsideError) in
+                report("\(path): \(try PreparationErasure(path).write())")
+                return nil
+            }
+        }
+        for path in ledgers where !failures.contains(path) {
             try eachLedger(path, of: paths, &failures) { () throws(BroadsideError) in
                 devices.beginLedger()
                 let erasure = try Erasure(path, &devices)
@@ -117,15 +124,25 @@ public enum LedgerErasure {
     /// Reads all ledgers, and describes what an erasure would change.
     ///
     /// - Parameters:
+    ///   - prepared: Directories of runs that ended before their campaign began.
     ///   - isDryRun: Whether no erasure follows, which would report the same failures.
     ///   - report: Receives a line about each ledger.
     /// - Returns: Number of ledgers that would change.
     private static func preview(
-        _ paths: [String], _ devices: inout DeviceSet, _ failures: inout ErasureFailures,
-        isDryRun: Bool, report: (String) -> Void
+        _ ledgers: [String], prepared: [String], _ devices: inout DeviceSet,
+        _ failures: inout ErasureFailures, isDryRun: Bool, report: (String) -> Void
     ) throws(BroadsideError) -> Int {
         var affectedCount = 0
-        for path in paths {
+        let paths = ledgers + prepared
+        for path in prepared {
+            try eachLedger(path, of: paths, &failures) { () throws(BroadsideError) in
+                let erasure = try PreparationErasure(path)
+                if erasure.isAffected { affectedCount += 1 }
+                report("\(path): \(erasure.preview)")
+                return nil
+            }
+        }
+        for path in ledgers {
             try eachLedger(path, of: paths, &failures) { () throws(BroadsideError) in
                 devices.beginLedger()
                 let erasure = try Erasure(path, &devices)
