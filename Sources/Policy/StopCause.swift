@@ -183,6 +183,9 @@ public struct ConnectionTrouble: Sendable, Hashable {
         self.problem = problem
     }
 
+    /// Whether the server did not select HTTP/2 in its handshake (ALPN).
+    public var isWithoutHTTP2: Bool { kind == .tls && problem.contains("ALPN") }
+
     /// Description in one line, with the peer.
     public var message: String { peer.map { "\($0): \(problem)" } ?? problem }
 }

@@ -19,7 +19,7 @@ struct FailureReport {
     var noApplicationProtocol: TLSError {
         TLSError(
             .noALPN,
-            "the \(peer)\(server) speaks HTTP/1.1 only (it did not select h2 by ALPN): "
+            "the \(peer)\(server) does not speak HTTP/2 (it did not select h2 by ALPN): "
                 + "check the host and port, and any proxy in between that decrypts TLS")
     }
 

@@ -140,7 +140,7 @@ import Testing
             client: { $0.versions = (version, version) },
             server: { $0.applicationProtocols = ["http/1.1"] })
         #expect(errors.client?.code == .noALPN)
-        #expect(errors.client?.message.contains("speaks HTTP/1.1 only") == true)
+        #expect(errors.client?.message.contains("does not speak HTTP/2") == true)
         #expect(errors.server?.code == .noALPN)
     }
 

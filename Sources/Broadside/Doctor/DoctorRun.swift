@@ -117,9 +117,12 @@ public enum DoctorRun {
                 advice: "it ended after the request was sent: check --endpoint and any proxy in "
                     + "between")
         } catch BlockingConnection.Failure.tls(let error) {
+            let isWithoutHTTP2 = error.code == .noALPN
+            let legacy = isWithoutHTTP2 ? Plan.legacyHint(port: subject.route.port) : nil
             report.add(
-                error.code == .noALPN ? "ALPN" : "TLS", .failed, error.sentence,
-                advice: "no request was sent: check --endpoint, --ca-file and any proxy in between")
+                isWithoutHTTP2 ? "ALPN" : "TLS", .failed, error.sentence,
+                advice: "no request was sent: "
+                    + (legacy ?? "check --endpoint, --ca-file and any proxy in between"))
         } catch BlockingConnection.Failure.http2(let message),
             BlockingConnection.Failure.notProcessed(let message)
         {

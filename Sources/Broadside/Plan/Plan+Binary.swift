@@ -7,10 +7,26 @@ import BroadsideSupport
 extension Plan {
     /// Default port of a gateway.
     static let gatewayPort: UInt16 = 2195
+    /// Default port of a legacy feedback service.
+    static let feedbackPort: UInt16 = 2196
     /// Limit on notifications in flight per connection to a legacy gateway. The gateway confirms
     /// nothing. So a notification is in flight until `binaryWait` has passed without an error. With
     /// a larger limit, more notifications are sent in this time.
     static let gatewayWindow = 8192
+
+    /// Advice about a server that does not speak HTTP/2, if its port was that of one of Apple's
+    /// legacy services; nil for other ports.
+    static func legacyHint(port: UInt16) -> String? {
+        switch port {
+        case gatewayPort:
+            "port \(port) was that of legacy gateways: to send to one, add --protocol binary and "
+                + "--certificate; doctor can't check it"
+        case feedbackPort:
+            "port \(port) was that of legacy feedback services: broadside feedback reads the list of "
+                + "one"
+        default: nil
+        }
+    }
 
     /// Text about the legacy gateway, to append to the endpoint; empty for HTTP/2.
     var protocolDescription: String {

@@ -16,6 +16,7 @@ extension StopAdvice.Circumstances {
         firstTopic = plan.payloads.firstTopic
         armsHaveCollapseIDs = plan.options.armsHaveCollapse
         armsHavePriorities = plan.options.arms.contains { $0.priority != nil }
+        legacyHint = Plan.legacyHint(port: plan.route.port)
         if !hasProxy { proxyHint = ProxyAddress.unusedVariable.map(ProxyAddress.hint) }
     }
 }

@@ -69,6 +69,9 @@ package struct StopAdvice {
         /// The notice about this machine's proxy, which the run does not use; nil if it has no
         /// proxy.
         package var proxyHint: String?
+        /// Advice about a server without HTTP/2 at a port of Apple's legacy services; nil for other
+        /// ports.
+        package var legacyHint: String?
 
         package init(
             wasAnswered: Bool, hasEndpoint: Bool, environment: String, isBinary: Bool,
@@ -340,6 +343,8 @@ package struct StopAdvice {
                 circumstances.hasEndpoint
                     ? "check --endpoint, and that a server listens there;"
                     : "does a firewall let --port through, or is a --proxy needed?")
+        case .tls where trouble?.isWithoutHTTP2 == true && circumstances.legacyHint != nil:
+            add(circumstances.legacyHint ?? "", nil)
         case .tls, .protocol:
             investigate("check --endpoint, --ca-file and any proxy in between;")
         case .silent, .lost: investigate(nil)

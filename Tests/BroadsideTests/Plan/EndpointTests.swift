@@ -37,6 +37,12 @@ import Testing
         #expect(legacy == "::1 2195")
     }
 
+    @Test func `Only the ports of the legacy services lead to advice about them`() {
+        #expect(Plan.legacyHint(port: 2195)?.contains("add --protocol binary") == true)
+        #expect(Plan.legacyHint(port: 2196)?.contains("broadside feedback") == true)
+        #expect(Plan.legacyHint(port: 2197) == nil && Plan.legacyHint(port: 443) == nil)
+    }
+
     @Test func `--port is refused beside an endpoint with another port`() {
         for name in ["relay:443", "[::1]:8443"] {
             let refused = endpoint { options in

@@ -42,6 +42,21 @@ import Testing
         #expect(text.contains("--topic") == !isBinary, "\(text)")
     }
 
+    @Test func `A server without HTTP/2 at a port of the legacy services leads to their options`() {
+        func text(_ problem: String, hint: String?) -> String {
+            var circumstances = StopAdvice.Circumstances(
+                wasAnswered: false, hasEndpoint: true, environment: "production", isBinary: false,
+                ledger: "tonight", command: StopAdviceTests.command)
+            circumstances.legacyHint = hint
+            return StopAdvice(.gaveUp(.init(.tls, problem)), circumstances).steps[0].text
+        }
+        let problem = "it did not select h2 by ALPN"
+        let usual = "check --endpoint, --ca-file"
+        #expect(text(problem, hint: "add --protocol binary") == "add --protocol binary")
+        #expect(text(problem, hint: nil).hasPrefix(usual))
+        #expect(text("the certificate has expired", hint: "x").hasPrefix(usual))
+    }
+
     @Test(arguments: [false, true])
     func `A wrong list whose rows are all settled is recorded as complete, not continued`(
         hasRemaining: Bool
