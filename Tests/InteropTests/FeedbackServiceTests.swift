@@ -98,6 +98,19 @@ struct FeedbackServiceTests {
         #expect(try campaign.export(["--state", "rejected"]).map(\.token) == tokens)
     }
 
+    @Test func `feedback with a refused certificate gives advice about it only`() throws {
+        let campaign = try Campaign(rows: 1)
+        // The authority of another certificate.
+        let other = campaign.authority.localhost.certificate
+        let finished = try read([], campaign, ["--client-ca", other])
+        #expect(finished.exitCode == 1 && finished.errorLines.count == 1, "\(finished.errors)")
+        #expect(
+            finished.errors.contains("does not accept the client certificate"),
+            "\(finished.errors)")
+        #expect(!finished.errors.contains("--endpoint"), "\(finished.errors)")
+        #expect(!FileManager.default.fileExists(atPath: campaign.ledger))
+    }
+
     @Test func `feedback accepts an empty list and refuses a service of another kind`() throws {
         let empty = try Campaign(rows: 1)
         #expect(try read([], empty).exitCode == 0)

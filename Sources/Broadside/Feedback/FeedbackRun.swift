@@ -6,8 +6,6 @@ import BroadsideTLS
 
 /// Runs `feedback`: reads the list of a legacy feedback service to its end, into a ledger.
 public enum FeedbackRun {
-    /// Default port of the service.
-    private static let defaultPort: UInt16 = 2196
     /// Maximum time without data in the middle of the list, seconds.
     private static let silenceSeconds = 30
 
@@ -25,7 +23,7 @@ public enum FeedbackRun {
             throw .usage(
                 "endpoint", "\(endpointProblem(endpoint)): write it like localhost:2196")
         }
-        let port = namedPort ?? defaultPort
+        let port = namedPort ?? Plan.feedbackPort
         guard options.certificate != nil else {
             throw .usage(
                 "certificate",
@@ -68,6 +66,7 @@ public enum FeedbackRun {
         }
         let isAddress = SocketAddress(numeric: host, port: port) != nil
         var last = "the host has no address"
+        var isOfCertificate = false
         for address in addresses {
             do {
                 let stream = try BlockingStream(
@@ -78,10 +77,13 @@ public enum FeedbackRun {
                 return stream
             } catch {
                 last = "\(address): \(error.message)"
+                isOfCertificate = error.refusesCertificate
             }
         }
         throw BroadsideError(
-            "the feedback service can't be reached: \(last): check --endpoint and --ca-file",
+            isOfCertificate
+                ? "the feedback service refuses the connection: \(last)"
+                : "the feedback service can't be reached: \(last): check --endpoint and --ca-file",
             exitCode: 1)
     }
 
@@ -91,11 +93,13 @@ public enum FeedbackRun {
         var reader = FeedbackReader()
         while true {
             var problem: String?
+            var isOfCertificate = false
             var bytes: [UInt8] = []
             do {
                 bytes = try stream.next()
             } catch {
                 problem = error.message
+                isOfCertificate = error.refusesCertificate
             }
             reader.append(bytes)
             var tuples: [FeedbackTuple] = []
@@ -111,6 +115,10 @@ public enum FeedbackRun {
                     "the list ends within a tuple, after its first \(reader.pendingCount) bytes"
             }
             if let problem {
+                // The problem of a certificate has its own advice.
+                guard !isOfCertificate || ledger.count > 0 else {
+                    throw BroadsideError("\(peer): \(problem)", exitCode: 1)
+                }
                 throw BroadsideError(
                     "\(peer): \(problem): "
                         + (ledger.count == 0

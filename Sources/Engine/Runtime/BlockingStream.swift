@@ -20,6 +20,13 @@ package final class BlockingStream {
             case .tls(let error): error.sentence
             }
         }
+
+        /// Whether the server refuses the connection because of the client's certificate.
+        package var refusesCertificate: Bool {
+            guard case .tls(let error) = self else { return false }
+            return error.code == .clientCertificateRefused
+                || error.code == .clientCertificateRequired
+        }
     }
 
     /// Timeouts in seconds.
