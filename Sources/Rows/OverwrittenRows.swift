@@ -5,9 +5,14 @@ import BroadsideSupport
 /// download may leave such bytes in place of other rows.
 ///
 /// Some programs write zero bytes on purpose: SQL Server's `bcp` writes one for an empty text, and
-/// others fill short texts up to a fixed length. Only a run of zero bytes in which a device token
-/// has room may hide a row. With fewer zero bytes, a part of each overwritten row is left, and that
-/// row is invalid for another reason.
+/// others fill short texts up to a fixed length. So only two runs of zero bytes may hide a row:
+///
+/// - A run of at least a sector. A hole in a file has whole sectors.
+/// - A run in which a device token has room and after which a field continues. A power cut may leave
+///   a short run at the end of a file, and a program then appends other rows to it.
+///
+/// With fewer zero bytes, a part of each overwritten row is left, and that row is invalid for
+/// another reason.
 public struct OverwrittenRows: Sendable, Equatable {
     /// Number of such rows.
     public private(set) var count: UInt64 = 0
@@ -15,7 +20,11 @@ public struct OverwrittenRows: Sendable, Equatable {
     public private(set) var firstLine: UInt64?
 
     /// Number of zero bytes in which a device token has room.
-    static let runByteCount = 64
+    private static let tokenByteCount = 64
+    /// Number of bytes in a sector of a disk.
+    private static let sectorByteCount = 512
+    /// Bytes that end a field, or the text of a field in quotes.
+    private static let fieldEnds = [UInt8](",;\t\"\r\n".utf8)
 
     /// Creates a count of no rows.
     public init() {}
@@ -60,7 +69,12 @@ public struct OverwrittenRows: Sendable, Equatable {
         while let first = find(0, in: text, offset, end) {
             offset = first + 1
             while offset < end, text.byte(at: offset) == 0 { offset += 1 }
-            if offset - first >= runByteCount { return true }
+            let count = offset - first
+            if count >= sectorByteCount { return true }
+            // Zero bytes at the end of a field fill its text up to a fixed length.
+            if count >= tokenByteCount, offset < end, !fieldEnds.contains(text.byte(at: offset)) {
+                return true
+            }
         }
         return false
     }

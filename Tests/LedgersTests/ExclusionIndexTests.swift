@@ -128,7 +128,7 @@ import Testing
         throws
     {
         let tokens = (0..<9).map { String(format: "%064x", $0) }
-        let zeros = String(repeating: "\0", count: 64)
+        let zeros = String(repeating: "\0", count: 512)
         let error = #expect(throws: BroadsideError.self) {
             try warnings(optOuts: [tokens[3], tokens[4] + zeros, tokens[5]], tokens: tokens)
         }

@@ -192,7 +192,7 @@ import Testing
 
     @Test func `Overwritten rows are counted, and named by the first line that is known`() throws {
         var rows = OverwrittenRows()
-        let zeros = [UInt8](repeating: 0, count: 64)
+        let zeros = [UInt8](repeating: 0, count: 512)
         rows.take(zeros.rawSpan, line: 7)
         let one = try damage("", refuses: false, overwritten: rows)
         #expect(one.warnings.count == 1)

@@ -46,7 +46,7 @@ import Testing
         index: Int
     ) throws {
         let (format, header, row) = Self.formats[index]
-        let zeros = String(repeating: "\0", count: OverwrittenRows.runByteCount)
+        let zeros = String(repeating: "\0", count: 512)
         for end in ["", "\n"] {
             // The row ends where another row ends that it hides.
             let found = try read(
@@ -67,12 +67,41 @@ import Testing
         #expect(rows.count == 3 && rows.firstLine == 3)
     }
 
-    @Test func `Zero bytes in which no token has room are text`() throws {
-        // An empty text as bcp of SQL Server writes it, and a text of a fixed length.
-        for name in ["\0", "Ann" + String(repeating: "\0", count: 63)] {
-            let text = "\(Self.token),\(name)\n\(Self.token),\(name)\n"
-            let found = try read(text, .csv, header: "token,name\n")
-            #expect(found.forms == [.plain, .plain] && found.overwritten == OverwrittenRows())
+    @Test(arguments: formats.indices)
+    func `A short run of zero bytes is no text if it ends in the middle of a field`(
+        index: Int
+    ) throws {
+        let (format, header, row) = Self.formats[index]
+        // The end of a list that lost its last bytes; other rows were appended to it.
+        let zeros = String(repeating: "\0", count: 64)
+        for lost in [1, row.utf8.count - 2, row.utf8.count + 1] {
+            let found = try read(
+                ("\(row)\n\(row)\n".dropLast(lost)) + "\(zeros)\(row)\n\(row)\n", format,
+                header: header)
+            #expect(found.overwritten.count == 1, "\(lost) bytes")
+            #expect(found.forms.contains(.malformed) && found.forms.last == .plain)
         }
+    }
+
+    @Test(arguments: ["\0", "Ann" + String(repeating: "\0", count: 252)])
+    func `Zero bytes that stand for an empty text or fill a text are text`(name: String) throws {
+        for (format, text) in [
+            (ListFormat.csv, "\(name),\(Self.token)"), (.csv, "\(Self.token),\(name)"),
+            (.csv, "\"\(Self.token)\",\"\(name)\""), (.semicolonCSV, "\(name);\(Self.token)"),
+            (.tsv, "\(name)\t\(Self.token)"), (.tsv, "\(Self.token)\t\(name)"),
+        ] {
+            let header = text.replacing(name, with: "name").replacing(Self.token, with: "token")
+            for end in ["\n", "\r\n"] {
+                let found = try read(text + end + text + end + text, format, header: header + "\n")
+                #expect(found.forms == [.plain, .plain, .plain], "\(text)")
+                #expect(found.overwritten == OverwrittenRows())
+            }
+        }
+    }
+
+    @Test func `A fixed length of a sector or more is taken for damage`() throws {
+        let name = String(repeating: "\0", count: 512)
+        let found = try read("\(Self.token),\(name)\n", .csv, header: "token,name\n")
+        #expect(found.forms == [.malformed] && found.overwritten.count == 1)
     }
 }
