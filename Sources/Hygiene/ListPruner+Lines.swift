@@ -22,6 +22,7 @@ extension ListPruner {
                 if textEnd > offset, window.byte(at: textEnd - 1) == 0x0d { textEnd -= 1 }
                 if stop - offset > RowChunk.rowByteCountMax {
                     counts.withoutToken += 1
+                    counts.overwritten.take(window.bytes(offset..<textEnd), line: nil)
                 } else if let record = findDead(window.bytes(offset..<textEnd)) {
                     remove(window, offset, next, reason: record.reason, removed: &removed)
                 }

@@ -188,6 +188,8 @@ public struct ListPruner: ~Copyable {
         longRow = scanner
         counts.rows += 1
         counts.withoutToken += 1
+        counts.overwritten.take(
+            window.bytes(start..<window.count), line: layout.format == .lines ? nil : line)
     }
 
     /// Skips the window's part of a row that exceeds the maximum length; returns the end of that

@@ -166,6 +166,25 @@ import Testing
         }
     }
 
+    /// A hole of zero bytes in a row of at most 1 MiB, in a row that fits into a window, and in one
+    /// that does not.
+    @Test(arguments: [ListFormat.lines, .csv], [1 << 19, 3 << 19, 3 << 20])
+    func `A hole of zero bytes is counted, however long it is`(
+        format: ListFormat, byteCount: Int
+    ) throws {
+        let header = format == .csv ? "token,name\n" : ""
+        let end = format == .csv ? ",Ann\n" : "\n"
+        let zeros = String(repeating: "\0", count: byteCount)
+        let kept = "\(second)\(end)\(zeros)\(third)\(end)\(second)\(end)"
+        let result = try prune(
+            "\(header)\(first)\(end)\(kept)", dead: [died(first)], format: format, header: header,
+            windowSize: 1 << 20)
+        #expect(result.kept == header + kept)
+        #expect(result.counts.rows == 4 && result.counts.withoutToken == 1)
+        #expect(result.counts.overwritten.count == 1)
+        #expect(result.counts.overwritten.firstLine == (format == .csv ? 4 : nil))
+    }
+
     @Test(arguments: [ListFormat.lines, .csv])
     func `All whole rows of a window are handled`(format: ListFormat) throws {
         let header = format == .csv ? "token\n" : ""
