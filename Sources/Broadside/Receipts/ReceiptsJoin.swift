@@ -179,6 +179,7 @@ enum ReceiptsJoin {
         let fields = columns.map { field($0, of: list) }
         let byToken = tally.findings.namesTokens
         var digits = TokenDigits()
+        var overwritten = OverwrittenRows()
         var rows = try RowCursor(list, endsOnSignals: true, showsProgress: true)
         while let row = try rows.next() {
             tally.findings.receipts += 1
@@ -188,6 +189,7 @@ enum ReceiptsJoin {
                 guard name.isText,
                     digits.write({ rows.reader.readToken(name, into: &$0) }) == nil
                 else {
+                    overwritten.take(row, of: rows.reader)
                     tally.noteUnreadable(line: row.line, "has no device token", value: nil)
                     continue
                 }
@@ -195,6 +197,7 @@ enum ReceiptsJoin {
             } else {
                 let text = rows.reader.text(name)
                 guard name.isText, text.byteCount == NotificationID.textCount else {
+                    overwritten.take(row, of: rows.reader)
                     tally.noteUnreadable(line: row.line, "has no apns-id", value: nil)
                     continue
                 }
@@ -223,7 +226,7 @@ enum ReceiptsJoin {
             try records.append(
                 .receipt(key, at: UInt64(written.last), values))
         }
-        try list.warnOfDamage()
+        try list.warnOfDamage(overwritten)
     }
 
     private static func field(_ column: String, of list: TokenList) -> Int {
