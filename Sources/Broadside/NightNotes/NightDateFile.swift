@@ -23,7 +23,7 @@ struct NightDateFile {
     init?(_ text: String) {
         let words = text.split(separator: " ", omittingEmptySubsequences: false)
         guard words.count == 2, words[1].last == "\n", let date = NightDate(String(words[0])),
-            let time = UInt64(words[1].dropLast())
+            let time = UInt64(words[1].dropLast()), time <= NightHistory.latestTime
         else { return nil }
         self.init(date, at: time)
     }

@@ -213,7 +213,7 @@ extension NightHistory {
     /// First line of the notes file.
     static let header = "broadside nights 1\n"
     /// The last millisecond of the year 9999.
-    private static let latestTime: UInt64 = 253_402_300_799_999
+    static let latestTime: UInt64 = 253_402_300_799_999
 
     /// Formats a note as a line.
     ///
