@@ -41,6 +41,8 @@ import Testing
             ("curl 'https://:a:b@c@h?x' |", "curl 'https://:…@h?x' |"),
             ("a://u:1@h b://v:2@h", "a://u:…@h b://v:…@h"),
             ("a://u:$ecret@h b://v:${A}b@h", "a://u:…@h b://v:…@h"),
+            ("a://u:$123456@h b://v:${9x}@h", "a://u:…@h b://v:…@h"),
+            ("a://u:$@h b://v:${}@h c://w:${@h", "a://u:…@h b://v:…@h c://w:…@h"),
         ] {
             #expect(SecretText.masked(text) == masked && SecretText.masked(masked) == masked)
             #expect(BroadsideError(text, exitCode: 2).message == masked)
@@ -50,7 +52,7 @@ import Testing
         for text in [
             "https://host:8080/a@b", "write http://HOST:PORT", "https://user@host/x", "://:@h",
             "s3://bucket/a:b@c", "http://a:1 b@c", "user:word@host", "https://u:$WORD_2@h",
-            "https://u:${word}@h",
+            "https://u:${word}@h", "https://u:$_W@h", "https://u:${_2}@h",
         ] {
             #expect(SecretText.masked(text) == text)
         }

@@ -141,18 +141,18 @@ package enum SecretText {
     }
 
     /// Returns whether a password is only the name of a shell's variable, as in `$PASSWORD` or
-    /// `${password}`. Without braces, the name has no lower-case letters, because a password may
-    /// begin with `$`, too.
+    /// `${password}`. Such a name does not begin with a digit. Without braces, it has no lower-case
+    /// letters, because a password may begin with `$`, too.
     private static func isVariable(_ password: ArraySlice<UInt8>) -> Bool {
         guard password.first == UInt8(ascii: "$") else { return false }
-        let name = password.dropFirst()
-        let underscore = UInt8(ascii: "_")
-        if name.first == UInt8(ascii: "{"), name.last == UInt8(ascii: "}") {
-            return name.dropFirst().dropLast().allSatisfy {
-                isLetterOrNumber($0) || $0 == underscore
-            }
+        var name = password.dropFirst()
+        let isInBraces = name.first == UInt8(ascii: "{") && name.last == UInt8(ascii: "}")
+        if isInBraces { name = name.dropFirst().dropLast() }
+        guard let first = name.first, !isNumber(first) else { return false }
+        return name.allSatisfy {
+            isUpperCase($0) || isNumber($0) || $0 == UInt8(ascii: "_")
+                || isInBraces && isLetterOrNumber($0)
         }
-        return name.allSatisfy { isUpperCase($0) || (0x30...0x39).contains($0) || $0 == underscore }
     }
 
     private static func digits(
@@ -163,8 +163,10 @@ package enum SecretText {
 
     private static func isUpperCase(_ byte: UInt8) -> Bool { (0x41...0x5a).contains(byte) }
 
+    private static func isNumber(_ byte: UInt8) -> Bool { (0x30...0x39).contains(byte) }
+
     private static func isLetterOrNumber(_ byte: UInt8) -> Bool {
-        isUpperCase(byte) || (0x61...0x7a).contains(byte) || (0x30...0x39).contains(byte)
+        isUpperCase(byte) || (0x61...0x7a).contains(byte) || isNumber(byte)
     }
 
     private static func isDigit(_ byte: UInt8) -> Bool {
