@@ -266,7 +266,8 @@ package struct ZoneNumbers: ~Copyable {
         guard let field else { return defaultNumber }
         let value = reader.field(field)
         if value.form != .missing { hasValue = true }
-        guard value.form != .missing, !value.isText || Self.hasText(reader.text(value)) else {
+        let text = reader.text(value).withoutBlanks
+        guard value.form != .missing, !value.isText || !text.isEmpty else {
             latest = .unnamed
             return defaultNumber
         }
@@ -274,24 +275,17 @@ package struct ZoneNumbers: ~Copyable {
             latest = .misnamed
             return defaultNumber
         }
-        let hash = MixingHash.hash(reader.text(value))
-        let number = known[hash] ?? makeNumber(reader.value(value))
+        let hash = MixingHash.hash(text)
+        let number = known[hash] ?? makeNumber([UInt8](text))
         if known.count < Self.knownLimit { known[hash] = number }
         guard number == RowZones.unknown else { return number }
         latest = .misnamed
         return defaultNumber
     }
 
-    private static func hasText(_ text: RawSpan) -> Bool {
-        (0..<text.byteCount).contains { !isBlank(text.byte(at: $0)) }
-    }
-
-    private static func isBlank(_ byte: UInt8) -> Bool { byte == 0x20 || byte == 0x09 }
-
     /// Returns the number of a zone; `unknown` if the system does not know the zone.
     private mutating func makeNumber(_ bytes: [UInt8]) -> UInt16 {
-        let name = bytes.drop(while: Self.isBlank).reversed().drop(while: Self.isBlank).reversed()
-        guard let name = String(validating: name, as: UTF8.self), rule.isKnown(name) else {
+        guard let name = String(validating: bytes, as: UTF8.self), rule.isKnown(name) else {
             return RowZones.unknown
         }
         if let index = zones.firstIndex(where: { $0.name == name }) {
@@ -308,7 +302,7 @@ package struct ZoneNumbers: ~Copyable {
 
     /// Text in the zone column of the latest row.
     func text(in reader: borrowing RowReader) -> String {
-        field.map { tokenExcerpt(reader.value(reader.field($0))) } ?? ""
+        field.map { HiddenCharacters.shown(tokenExcerpt(reader.value(reader.field($0)))) } ?? ""
     }
 
     /// Returns all zones. Call after the last row.

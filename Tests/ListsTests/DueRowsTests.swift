@@ -59,6 +59,22 @@ import Testing
         #expect(try strict.numbers(of: 0..<8) == [2, 3, 1, 1, 2, 1, 1, 1])
     }
 
+    @Test func `Invisible characters around a zone are ignored, and those in it are shown`()
+        throws
+    {
+        let list = try list([
+            "Zone/A\u{a0}", "\u{feff}Zone/A", "Zone/A \u{200b}", "\u{a0}", "Zone/A",
+            "Zo\u{200b}ne/A",
+        ])
+        let found = try zones(list, default: "Zone/C")
+        #expect(found.zones.map(\.name) == ["Zone/C", "Zone/A"])
+        #expect(found.zones.map(\.rows) == [2, 4])
+        #expect(found.unnamedRows == 1 && found.misnamedRows == 1)
+        #expect(found.firstMisnamed?.text == "Zo\\u{200b}ne/A")
+        let strict = try zones(list)
+        #expect(strict.unknownRows == 2 && strict.firstUnknown?.line == 5)
+    }
+
     @Test func `The longest name of a zone is one, and a longer one is not looked for`() throws {
         let name = "Zone/" + String(repeating: "x", count: 59)
         let found = try zones(try list([name, name + "x", "\t" + name]))
