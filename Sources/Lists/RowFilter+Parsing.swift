@@ -112,9 +112,9 @@ private struct ConditionReader {
         let start = offset
         let bytes: [UInt8]
         if let quoted = try quotedText() {
-            bytes = trimmed(quoted[...])
+            bytes = Self.withoutBlanks(quoted[...])
         } else {
-            bytes = try plainText { RowFilter.isOperator($0) }
+            bytes = Self.withoutBlanks(try plainText { RowFilter.isOperator($0) })
         }
         guard !bytes.isEmpty else {
             throw ConditionError(
@@ -222,7 +222,7 @@ private struct ConditionReader {
                     message: "text follows a closing quote: write a comma between values, "
                         + "and \"\" for a quote inside a value")
             }
-            return trimmed(quoted[...])
+            return [UInt8](quoted.rawSpan.withoutBlanks)
         }
         if offset < text.count, RowFilter.isOperator(text[offset]) {
             throw ConditionError(
@@ -230,7 +230,8 @@ private struct ConditionReader {
                 message: "a value that begins with =, !, < or > is written in "
                     + "double quotes")
         }
-        let bytes = try plainText { $0 == UInt8(ascii: ",") }
+        let plain = [UInt8](try plainText { $0 == UInt8(ascii: ",") })
+        let bytes = [UInt8](plain.rawSpan.withoutBlanks)
         guard !bytes.isEmpty else {
             throw ConditionError(
                 offset: start, message: "a value is missing: write it, or \"\" for an empty one")
@@ -264,10 +265,10 @@ private struct ConditionReader {
         throw ConditionError(offset: start, message: "a quote is not closed: close it")
     }
 
-    /// Parses a text up to a byte that ends it, without surrounding blanks.
+    /// Parses a text up to a byte that ends it.
     private mutating func plainText(
         until isEnd: (UInt8) -> Bool
-    ) throws(ConditionError) -> [UInt8] {
+    ) throws(ConditionError) -> ArraySlice<UInt8> {
         let start = offset
         while offset < text.count, !isEnd(text[offset]) {
             guard text[offset] != UInt8(ascii: "\"") else {
@@ -278,12 +279,14 @@ private struct ConditionReader {
             }
             offset += 1
         }
-        return trimmed(text[start..<offset])
+        return text[start..<offset]
     }
 
-    private func trimmed(_ bytes: ArraySlice<UInt8>) -> [UInt8] {
-        let bytes = Array(bytes)
-        return [UInt8](bytes.rawSpan.withoutBlanks)
+    /// Returns the name of a column without surrounding blanks. Hidden characters are a part of a
+    /// name, as in the header of a list.
+    private static func withoutBlanks(_ name: ArraySlice<UInt8>) -> [UInt8] {
+        let start = name.drop(while: RowFilter.isBlank)
+        return start.reversed().drop(while: RowFilter.isBlank).reversed()
     }
 
     private mutating func skipBlanks() {

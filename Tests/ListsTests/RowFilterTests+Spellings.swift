@@ -111,6 +111,17 @@ extension RowFilterTests {
         #expect(try RowFilter(["x = true\u{a0}"]).canonicalTexts == ["x = true"])
     }
 
+    @Test(arguments: ["\u{a0}plan", "plan\u{200b}", "\u{feff} plan"])
+    func `A column is named with the invisible characters that its name in the list has`(
+        name: String
+    ) throws {
+        let text = "token,\(name)\nab,pro\ncd,free\n"
+        for condition in ["\(name)=pro", " \(name) = pro", "\"\(name)\" = pro\u{a0}"] {
+            #expect(try RowFilter([condition]).columns == [name])
+            #expect(try places([condition], list: text, format: .csv) == [0])
+        }
+    }
+
     @Test(arguments: [
         ("x != unsubscribed", "un\u{200b}subscribed", "'un\\u{200b}subscribed' instead of 'unsub"),
         ("x != Zürich", "Zu\u{308}rich", "'Zu\\u{308}rich' instead of 'Zürich'"),
