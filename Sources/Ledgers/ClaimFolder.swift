@@ -205,9 +205,11 @@ extension ClaimFolder {
         let before = errno
         defer { errno = before }
         if code == ENOENT { return true }
-        guard code == EACCES,
-            let status = SystemCall.linkStatus(name(number), in: descriptor)
-        else { return false }
+        guard code == EACCES else { return false }
+        guard let status = SystemCall.linkStatus(name(number), in: descriptor) else {
+            // Its name may be removed after the attempt to open it.
+            return errno == ENOENT
+        }
         return status.st_mode & 0o777 == 0
     }
 }

@@ -269,6 +269,18 @@ import Testing
         #expect(try outcome() == Outcome(5, 7, 20, 0))
     }
 
+    /// A newer attempt may remove a claim after a reader's attempt to open it.
+    @Test func `A claim without permissions or without a name is gone`() throws {
+        let run = try LedgerDirectory.openForRun(ledger, resumes: true)
+        let folder = try #require(try run.parentFolder(try run.readManifest()))
+        func gone() -> [Bool] { [EACCES, EIO, ENOENT].map { folder.isGone(1, $0) } }
+        #expect(gone() == [false, false, true])
+        #expect(chmod(claim(1), 0) == 0)
+        #expect(gone() == [true, false, true])
+        try files.removeItem(atPath: claim(1))
+        #expect(gone() == [true, false, true])
+    }
+
     @Test(arguments: [nil, "{"])
     func `A repair that used a copy of the manifest does not call the ledger sound`(
         rest: String?
