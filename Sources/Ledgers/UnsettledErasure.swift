@@ -120,12 +120,17 @@ struct UnsettledErasure {
         }
         rows = added.rows
         guard left.count > 0 else { return }
+        let limit = index.rows.count(upTo: left.first)
+        // A limit of 0 rows is not possible.
+        let remedy =
+            limit > 0
+            ? "resume it only with --limit \(limit), which sends to none of them, or delete the ledger"
+            : "delete the ledger"
         failure = .usage(
             "ledger",
             "\(directory.path): a resume would still send to \(counted(left.count, "row")) of these "
                 + "devices, because a ledger has at most \(grouped(ErasedRows.rangesLimit)) ranges of "
-                + "erased rows: resume it only with --limit \(index.rows.count(upTo: left.first)), which "
-                + "sends to none of them, or delete the ledger")
+                + "erased rows: \(remedy)")
     }
 
     /// Whether a later run may send a row.

@@ -24,8 +24,10 @@ struct UnsettledErasureTests {
         list = try directory.write(text, to: "list.txt")
     }
 
+    /// - Parameter hasVerdicts: false: no row of the chunk has a verdict, so all of them are in doubt.
     private func write(
-        keepsTokens: Bool = true, isFinished: Bool = false, erased: ErasedRows = ErasedRows()
+        keepsTokens: Bool = true, isFinished: Bool = false, hasVerdicts: Bool = true,
+        erased: ErasedRows = ErasedRows()
     ) throws {
         let reserved = try TokenList(.file(list), format: nil, tokenColumn: nil)
         let chunk = try #require(try ListSource(reserved).next(rowLimit: 4))
@@ -44,13 +46,15 @@ struct UnsettledErasureTests {
         var writer = LedgerWriter(
             campaign: manifest.segmentNumber, epoch: epoch, reactor: 0, keepsTokens: keepsTokens)
         writer.reserve(chunk.reservation, nowMilliseconds: DraftedLedger.time)
-        writer.accepted(
-            row: 0, fingerprint: 7, attempts: 1, nowMilliseconds: DraftedLedger.time)
-        let token = Array(DraftedLedger.token(0x11).utf8)
-        writer.settled(
-            row: 1, state: .failed, status: 503, reason: 0, attempts: 5,
-            token: token.span.bytes, tokenIsText: false, nowMilliseconds: DraftedLedger.time)
-        writer.release(row: 3, count: 1, attempts: 0, nowMilliseconds: DraftedLedger.time)
+        if hasVerdicts {
+            writer.accepted(
+                row: 0, fingerprint: 7, attempts: 1, nowMilliseconds: DraftedLedger.time)
+            let token = Array(DraftedLedger.token(0x11).utf8)
+            writer.settled(
+                row: 1, state: .failed, status: 503, reason: 0, attempts: 5,
+                token: token.span.bytes, tokenIsText: false, nowMilliseconds: DraftedLedger.time)
+            writer.release(row: 3, count: 1, attempts: 0, nowMilliseconds: DraftedLedger.time)
+        }
         let isWritten = writer.writePending(to: segment)
         #expect(isWritten)
         manifest.endEpoch(
@@ -222,6 +226,16 @@ struct UnsettledErasureTests {
         #expect(next.error?.message.contains("send to 1 row of") == true, "\(next)")
         #expect(next.error?.message.contains("--limit 7,") == true, "\(next)")
         #expect(try erasedRows() == [2, 3, 4] + others)
+    }
+
+    /// `--limit 0` is not possible.
+    @Test func `If the first row is left, the advice is to delete the ledger`() throws {
+        let others = (0..<ErasedRows.rangesLimit).map { 1_000 + 2 * UInt64($0) }
+        try write(hasVerdicts: false, erased: ErasedRows(others))
+        #expect(
+            try failure(of: [0, 7]).error?.message
+                == "--ledger \(ledger): a resume would still send to 2 rows of these devices, because a "
+                + "ledger has at most 100,000 ranges of erased rows: delete the ledger")
     }
 
     /// `--retry` would send to its failed row.
