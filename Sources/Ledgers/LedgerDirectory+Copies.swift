@@ -1,4 +1,4 @@
-internal import BroadsideLedgerFormat
+package import BroadsideLedgerFormat
 package import BroadsideSupport
 internal import Glibc
 
@@ -21,8 +21,12 @@ extension LedgerDirectory {
         return String(decoding: bytes.prefix { $0 != 0x0A }, as: UTF8.self)
     }
 
-    /// Path of the ledger to resume: this one, or its original.
-    package var resumePath: String { (try? origin()) ?? path }
+    /// Returns the path of the ledger to resume: the newer copy if claims show that this ledger is
+    /// an old one, the original of a copy in a merged ledger, or this ledger.
+    package func resumePath(_ manifest: Manifest) throws(BroadsideError) -> String {
+        if let newer = oldCopy(manifest)?.newer { return newer }
+        return try origin() ?? path
+    }
 
     /// Marks this ledger as a copy. Called before it contains anything that a run could continue.
     ///
@@ -44,21 +48,24 @@ extension LedgerDirectory {
         }
         let origin = try origin()
         if origin == nil, try !liesInMerged { return }
+        // The manifest of a copy may be damaged.
+        let newer = (try? readManifest()).flatMap { oldCopy($0)?.newer }
         throw .usage(
             "ledger",
             "\(path) is a copy in a merged ledger, and a run in it would send "
                 + "rows that the original also sends: resume "
-                + "\(origin ?? "the ledger that it was copied from")")
+                + "\(newer ?? origin ?? "the ledger that it was copied from")")
     }
 
-    /// Returns a list of a merged ledger's originals: first the unfinished ones. A run with
-    /// `--retry` may have to reopen rows in the finished ones, too.
+    /// Returns a list of a merged ledger's originals, or of newer copies of them: first the
+    /// unfinished ones. A run with `--retry` may have to reopen rows in the finished ones, too.
     private func originals() throws(BroadsideError) -> String {
         var open: [String] = []
         var finished: [String] = []
         for ledger in try ledgers() {
-            guard let origin = try ledger.directory.origin() else { return "" }
-            if ledger.manifest.isFinished { finished.append(origin) } else { open.append(origin) }
+            guard try ledger.directory.origin() != nil else { return "" }
+            let path = try ledger.directory.resumePath(ledger.manifest)
+            if ledger.manifest.isFinished { finished.append(path) } else { open.append(path) }
         }
         guard !open.isEmpty, !finished.isEmpty else {
             return ": " + Self.listed(open + finished)

@@ -132,9 +132,7 @@ public enum LedgerMerge {
     private static func openNote(_ ledgers: [Source]) throws(BroadsideError) -> String {
         var open: [String] = []
         for ledger in ledgers where !ledger.manifest.isFinished {
-            let newer = ledger.directory.oldCopy(ledger.manifest)?.newer
-            let original = try ledger.directory.origin()
-            open.append(newer ?? original ?? ledger.directory.path)
+            open.append(try ledger.directory.resumePath(ledger.manifest))
         }
         guard !open.isEmpty else { return "" }
         return "\nnot finished: \(LedgerDirectory.listed(open)): "

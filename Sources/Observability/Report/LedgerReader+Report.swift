@@ -131,7 +131,7 @@ extension LedgerReader {
         return ledgers.filter { !$0.manifest.isFinished }.prefix(Self.partsLimit).flatMap { part in
             let telemetry = Telemetry.read(from: part.directory) ?? Telemetry()
             // The copy in the merged ledger can't be resumed.
-            let path = part.directory.resumePath
+            let path = (try? part.directory.resumePath(part.manifest)) ?? part.directory.path
             return StopAdvice(
                 of: part.manifest, telemetry, .init(part.manifest, telemetry, nil, ledger: path)
             ).steps.map { step in
