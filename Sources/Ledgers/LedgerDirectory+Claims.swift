@@ -229,10 +229,15 @@ extension LedgerDirectory {
     func unreadableClaim(
         _ claims: ClaimFolder, _ number: UInt32, _ code: Int32
     ) -> BroadsideError {
-        BroadsideError(
+        // Only its owner may read a claim.
+        let isOwn = SystemCall.status("\(path)/.")?.st_uid == geteuid()
+        let advice =
+            isOwn
+            ? "the claim on the ledger must be readable for the ledger's owner"
+            : "run the same command as the ledger's owner"
+        return BroadsideError(
             option: "ledger",
-            "\(claims.claimPath(number)): \(describe(errno: code)): the claim on the ledger must be "
-                + "readable for the ledger's owner",
+            "\(claims.claimPath(number)): \(FileFailure.message(errno: code, advice))",
             exitCode: ExitCode.disk)
     }
 

@@ -281,6 +281,20 @@ import Testing
         #expect(gone() == [true, false, true])
     }
 
+    @Test func `The advice about a claim without permission depends on the ledger's owner`() throws
+    {
+        let run = try LedgerDirectory.openForRun(ledger, resumes: true)
+        let folder = try #require(try run.parentFolder(try run.readManifest()))
+        func message(_ code: Int32) -> String { run.unreadableClaim(folder, 1, code).message }
+        #expect(
+            message(EACCES).hasSuffix(
+                "denied: the claim on the ledger must be readable for the ledger's owner"))
+        #expect(message(EIO).hasSuffix("file system failed: try again, or name another place"))
+        guard geteuid() == 0 else { return }
+        #expect(chown(ledger, 61_235, 61_235) == 0)
+        #expect(message(EACCES).hasSuffix("denied: run the same command as the ledger's owner"))
+    }
+
     @Test(arguments: [nil, "{"])
     func `A repair that used a copy of the manifest does not call the ledger sound`(
         rest: String?
