@@ -296,17 +296,42 @@ extension LedgerDirectory {
     }
 
     /// Returns a record with which a repaired copy of this ledger, whose own record is lost, takes
-    /// over the newest claim; nil if nothing shows what may have been sent under that claim.
-    func adoptedRecord(_ manifest: Manifest) throws(BroadsideError) -> AttemptRecord? {
-        try withFolder { () throws(BroadsideError) -> AttemptRecord? in
+    /// over the newest claim that has a text; nil if nothing shows what may have been sent under
+    /// the claims.
+    ///
+    /// The attempts of newer claims, which have no text, sent nothing. The record counts such
+    /// claims as the ledger's own.
+    func adoptedRecord(
+        _ manifest: Manifest
+    ) throws(BroadsideError) -> (record: AttemptRecord, claim: String)? {
+        try withFolder {
+            () throws(BroadsideError) -> (record: AttemptRecord, claim: String)? in
             guard try !isRepaired, let claims = try parentFolder(manifest),
-                case let number = try claims.newest(), number > 0,
-                case .claim(let nonce, let ledger, _) = claims.read(number),
+                case let newest = try claims.newest(), newest > 0,
+                let (number, nonce, ledger) = try newestText(in: claims),
                 AttemptRecord.isNonce(nonce), try !isOther(ledger),
                 try !positionsWithoutRecord(manifest).isEmpty
             else { return nil }
-            return AttemptRecord(
-                confirmed: number, claimed: number, nonce: nonce, parent: claims.path)
+            let record = AttemptRecord(
+                confirmed: newest, claimed: newest, nonce: nonce, parent: claims.path)
+            return (record, claims.claimPath(number))
         }
+    }
+
+    /// Returns the newest claim that has a text; nil if there is none, or if a newer claim can't be
+    /// read or is not a claim.
+    private func newestText(
+        in claims: ClaimFolder
+    ) throws(BroadsideError) -> (number: UInt32, nonce: String, ledger: String)? {
+        for number in try claims.numbers().sorted().reversed() {
+            switch claims.read(number) {
+            case .claim(let nonce, let ledger, _): return (number, nonce, ledger)
+            case .unfinished: break
+            case .foreign: return nil
+            case .unreadable(let code):
+                guard claims.isGone(number, code) else { return nil }
+            }
+        }
+        return nil
     }
 }

@@ -275,11 +275,10 @@ private struct Repair {
     private func copyRecord(to target: LedgerDirectory) throws(BroadsideError) -> [String] {
         let state = try directory.recordState()
         let adopted = try state.record == nil ? directory.adoptedRecord(manifest) : nil
-        if let record = state.record ?? adopted {
+        if let record = state.record ?? adopted?.record {
             try target.replace(LedgerDirectory.epochName, with: record.encoded)
         }
-        if let adopted {
-            let claim = "\(adopted.parent)/\(ClaimFolder.prefix(of: manifest))\(adopted.claimed)"
+        if let claim = adopted?.claim {
             return [
                 "lost epoch: \(output) takes over the claim \(claim), so only \(output) can be resumed"
             ]

@@ -223,6 +223,31 @@ import Testing
         #expect(try verify(repaired).code == 0)
     }
 
+    /// Each of these starts crashed before it wrote its claim.
+    @Test(arguments: [1, 2])
+    func `Unwritten claims do not prevent that a repaired copy adopts the claim before them`(
+        count: Int
+    ) throws {
+        try change(.missing, .own, cutsSegment: true)
+        for number in 2..<(2 + count) { try Data().write(to: URL(filePath: claim(number))) }
+        let manifest = try LedgerDirectory.unlocked(ledger).readManifest()
+        let repaired = directory.fresh("repaired")
+        let done = try LedgerRepair.run(ledger, output: repaired, tokens: nil)
+        #expect(done.contains(" 0 rows are settled, 20 are in doubt"), "\(done)")
+        #expect(
+            done.contains("\(Self.claimPrefix)1, so only \(repaired) can be resumed"), "\(done)")
+        #expect(!done.contains("remove") && !done.contains("ledger repair"), "\(done)")
+        // A further repaired copy adopts the same claim, but only one of both continues.
+        let other = directory.fresh("repaired")
+        _ = try LedgerRepair.run(ledger, output: other, tokens: nil)
+        let run = try LedgerDirectory.openForRun(repaired, resumes: true)
+        #expect(try run.claimAttempt(manifest).isEmpty)
+        #expect(!files.fileExists(atPath: claim(1)))
+        #expect(files.fileExists(atPath: claim(2 + count)))
+        #expect(try start(ledger) == 7 && start(other) == 7)
+        #expect(try verify(repaired).code == 0)
+    }
+
     @Test func `Without positions the advice is to remove the claims, which show nothing`() throws {
         let claimed = "0123456789abcdef \(absolutePath(ledger))\n"
         try Data(claimed.utf8).write(to: URL(filePath: claim(1)))
