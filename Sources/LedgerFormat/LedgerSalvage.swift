@@ -74,7 +74,10 @@ public struct LedgerSalvage {
     public private(set) var foreignSegments: [String] = []
 
     /// Whether nothing is lost.
-    public var isSound: Bool { losses.isEmpty && foreignSegments.isEmpty }
+    public var isSound: Bool { losses.isEmpty && foreignSegments.isEmpty && !lacksPositions }
+
+    /// Whether a run's end is unknown because its claim lost the position of a segment.
+    private var lacksPositions = false
 
     /// Reads all segments.
     ///
@@ -82,10 +85,13 @@ public struct LedgerSalvage {
     ///   - given: The existing segments.
     ///   - manifest: A manifest of the campaign; it may be older than the segments.
     ///   - durable: Positions that were durable before rows were sent, from the ledger's claim.
+    ///   - hasAllPositions: Whether the claim is undamaged, so that `durable` lacks only segments
+    ///     without rows that were sent.
     /// - Throws: `unsupportedVersion`, `inputOutput`, and `changedChunk` if reservations contradict
     ///   each other. No damage of a disk causes such a contradiction.
     package init(
-        _ given: [LedgerSegment], manifest: Manifest, durable: [DurablePosition] = []
+        _ given: [LedgerSegment], manifest: Manifest, durable: [DurablePosition] = [],
+        hasAllPositions: Bool = true
     ) throws(LedgerError) {
         self.manifest = manifest
         self.durable = durable
@@ -114,6 +120,17 @@ public struct LedgerSalvage {
             _ = addRun(position.epoch)
         }
         for run in runs.indices { findMissing(of: run, among: given) }
+        lacksPositions =
+            !hasAllPositions
+            && runs.contains { run in
+                !run.isRecorded
+                    && run.segments.contains { index in
+                        let segment = segments[index].segment
+                        return !durable.contains {
+                            $0.epoch == segment.epoch && $0.reactor == segment.reactor
+                        }
+                    }
+            }
         try tabulate()
     }
 

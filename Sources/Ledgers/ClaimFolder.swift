@@ -14,6 +14,8 @@ final class ClaimFolder {
         case unfinished
         /// The name belongs to a file that is not a claim.
         case foreign
+        /// Positions follow a text that is damaged, so the text does not show whose claim this is.
+        case damaged([DurablePosition])
         /// The claim can't be read; the value is the errno.
         case unreadable(Int32)
     }
@@ -129,8 +131,8 @@ final class ClaimFolder {
             decoding: content.prefix(DurablePosition.start).prefix { $0 != 0 }, as: UTF8.self)
         let positions = DurablePosition.all(in: content)
         guard text.last == "\n" else {
-            // Positions follow a text that was written, so this text is damaged.
-            return positions.isEmpty ? .unfinished : .unreadable(EBADMSG)
+            // No attempt records positions before it has written the text.
+            return positions.isEmpty ? .unfinished : .damaged(positions)
         }
         let words = text.dropLast().split(separator: " ", maxSplits: 1)
         guard words.count == 2 else { return .foreign }

@@ -200,8 +200,15 @@ extension LedgerDirectory {
         case .claim(nonce, _, _), .unfinished:
             // An attempt that ended before it wrote its claim sent nothing, so the claim before it
             // still shows what was durable.
+            guard try !isRepaired else { return number }
             try checkSegments(
                 try positions(in: claims, of: own), claims.claimPath(number), manifest)
+            return number
+        case .damaged:
+            // The repair put in doubt what may have been sent under this claim.
+            guard try isRepaired, isConfirmed(number, in: claims, own) else {
+                throw damagedClaim(claims, number, own)
+            }
             return number
         case .claim, .foreign: throw oldCopy(claims, number)
         case .unreadable(let code): throw unreadableClaim(claims, number, code)
@@ -239,6 +246,31 @@ extension LedgerDirectory {
             option: "ledger",
             "\(claims.claimPath(number)): \(FileFailure.message(errno: code, advice))",
             exitCode: ExitCode.disk)
+    }
+
+    /// Returns the error for a claim whose text is damaged.
+    ///
+    /// - Parameter own: The ledger's record of its attempts; nil if it has none.
+    func damagedClaim(
+        _ claims: ClaimFolder, _ number: UInt32, _ own: AttemptRecord?
+    ) -> BroadsideError {
+        let isOwn = own.map { isConfirmed(number, in: claims, $0) } ?? false
+        return BroadsideError(
+            option: "ledger",
+            "\(claims.claimPath(number)): the text of this claim on the ledger is damaged"
+                + (isOwn
+                    ? ": \(repairAdvice)"
+                    : ", so it does not show which copy of the ledger made it: put a backup of this "
+                        + "file back"),
+            exitCode: ExitCode.disk)
+    }
+
+    /// Whether a record shows that the ledger made the claim with this number in this folder. While
+    /// the claim exists, no copy of the ledger can make another one of the same name there.
+    func isConfirmed(
+        _ number: UInt32, in claims: ClaimFolder, _ own: AttemptRecord
+    ) -> Bool {
+        number > 0 && number == own.confirmed && claims.path == own.parent
     }
 
     func claimFailure(

@@ -60,6 +60,18 @@ extension LedgerDirectory {
         }
     }
 
+    /// Returns the path of the ledger's own claim if its text is damaged, so that only a repair uses
+    /// its positions; otherwise nil.
+    func pathOfDamagedClaim(_ manifest: Manifest) throws(BroadsideError) -> String? {
+        try withFolder { () throws(BroadsideError) -> String? in
+            guard try !isRepaired, let own = try recordState().record,
+                let claims = try folder(at: own.parent, manifest),
+                case .damaged = claims.read(own.confirmed)
+            else { return nil }
+            return claims.claimPath(own.confirmed)
+        }
+    }
+
     /// Returns the positions in the claims that a record shows to be the ledger's own.
     ///
     /// - Parameter isMoved: Whether to consider a claim in another folder than the recorded one,
@@ -70,7 +82,8 @@ extension LedgerDirectory {
     ) throws(BroadsideError) -> [DurablePosition] {
         let here = try parentFolder(manifest)
         if let here, here.path == own.parent {
-            return try positions(in: here, of: own, mayBeClosed: mayBeClosed)
+            return try positions(
+                in: here, of: own, forRepair: isMoved, mayBeClosed: mayBeClosed)
         }
         guard isMoved else {
             // A reader of a copy does not depend on the folder of the original.
@@ -82,20 +95,23 @@ extension LedgerDirectory {
         let last = try folder(at: own.parent, manifest)
         guard let here else {
             guard let last else { return [] }
-            return try positions(in: last, of: own)
+            return try positions(in: last, of: own, forRepair: true)
         }
-        let found = try positions(in: here, of: own)
+        let found = try positions(in: here, of: own, forRepair: true)
         guard let last, !last.isSame(as: here) else { return found }
-        return try found + positions(in: last, of: own)
+        return try found + positions(in: last, of: own, forRepair: true)
     }
 
     /// Returns the positions in the ledger's own claims in a folder: the confirmed claim, and the
     /// claim of an attempt that did not confirm it.
     ///
-    /// - Parameter mayBeClosed: Whether a claim that this user may not read counts as a claim
-    ///   without positions.
+    /// - Parameters:
+    ///   - forRepair: Whether the positions of a claim count even if its text is damaged.
+    ///   - mayBeClosed: Whether a claim that this user may not read counts as a claim without
+    ///     positions.
     func positions(
-        in claims: ClaimFolder, of own: AttemptRecord, mayBeClosed: Bool = false
+        in claims: ClaimFolder, of own: AttemptRecord, forRepair: Bool = false,
+        mayBeClosed: Bool = false
     ) throws(BroadsideError) -> [DurablePosition] {
         var positions: [DurablePosition] = []
         for number in Set([own.confirmed, own.claimed]).sorted() where number > 0 {
@@ -103,6 +119,11 @@ extension LedgerDirectory {
             switch claims.read(number) {
             case .claim(nonce, _, let found): positions += found
             case .claim, .unfinished, .foreign: break
+            case .damaged(let found):
+                guard forRepair, isConfirmed(number, in: claims, own) else {
+                    throw damagedClaim(claims, number, own)
+                }
+                positions += found
             case .unreadable(let code):
                 guard claims.isGone(number, code) || mayBeClosed && code == EACCES else {
                     throw unreadableClaim(claims, number, code)
@@ -132,6 +153,7 @@ extension LedgerDirectory {
                 if !ofOthers, try isOther(ledger) { break }
                 positions += found
             case .unfinished, .foreign: break
+            case .damaged: throw damagedClaim(claims, number, nil)
             case .unreadable(let code):
                 guard claims.isGone(number, code) || mayBeClosed && code == EACCES else {
                     throw unreadableClaim(claims, number, code)
@@ -253,6 +275,7 @@ extension LedgerDirectory {
         switch claims.read(number) {
         case .claim(_, let ledger, _): return try isOther(ledger)
         case .unfinished, .foreign: return false
+        case .damaged: throw damagedClaim(claims, number, nil)
         case .unreadable(let code):
             guard claims.isGone(number, code) else { throw unreadableClaim(claims, number, code) }
             return false
@@ -327,7 +350,7 @@ extension LedgerDirectory {
             switch claims.read(number) {
             case .claim(let nonce, let ledger, _): return (number, nonce, ledger)
             case .unfinished: break
-            case .foreign: return nil
+            case .foreign, .damaged: return nil
             case .unreadable(let code):
                 guard claims.isGone(number, code) else { return nil }
             }

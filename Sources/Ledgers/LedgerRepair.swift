@@ -26,16 +26,19 @@ public enum LedgerRepair {
         try refuseMerged(directory, manifest)
         let copy = directory.oldCopy(manifest)
         let durable = try directory.durablePositions(manifest, forRepair: true)
+        let damagedClaim = try directory.pathOfDamagedClaim(manifest)
         let (segments, unreadable) = try directory.damagedSegments()
         var salvage: LedgerSalvage
         do {
             salvage = try LedgerSalvage(
-                segments, manifest: manifest, durable: durable)
+                segments, manifest: manifest, durable: durable,
+                hasAllPositions: damagedClaim == nil)
         } catch {
             throw LedgerReader.unreadable(error, directory)
         }
         let repair = Repair(
-            directory: directory, manifest: manifest, output: output, tokens: tokens)
+            directory: directory, manifest: manifest, damagedClaim: damagedClaim, output: output,
+            tokens: tokens)
         defer {
             if let copy { standardErrorLine("broadside: warning: \(copy.warning)") }
         }
@@ -77,6 +80,8 @@ private struct Repair {
     let directory: LedgerDirectory
     /// Manifest of the damaged ledger.
     let manifest: Manifest
+    /// Path of the ledger's claim if its text is damaged.
+    let damagedClaim: String?
     let output: String
     let tokens: String?
 
@@ -102,6 +107,11 @@ private struct Repair {
             var words: [String] = []
             if !directory.hasSoundManifest {
                 words.append("lost manifest.json: a copy of it was used")
+            }
+            if let damagedClaim {
+                words.append(
+                    "lost the text of the claim \(damagedClaim): \(output) takes it over, so only "
+                        + "\(output) can be resumed")
             }
             words += try copyOthers(to: target)
             words += try copyRecord(to: target)

@@ -90,6 +90,25 @@ import Testing
         if lost == "end" { #expect(try LedgerSalvage(given, manifest: manifest).isSound) }
     }
 
+    @Test(arguments: [true, false])
+    func `If a damaged claim lost a position, the rest of a killed run is in doubt`(
+        isLost: Bool
+    ) throws {
+        let (manifest, draft, _) = killed()
+        let durable = DurablePosition(
+            epoch: 1, reactor: 0, position: UInt64(draft.bytes.count))
+        func salvage(_ hasAllPositions: Bool) throws -> LedgerSalvage {
+            try LedgerSalvage(
+                [draft.segment], manifest: manifest, durable: isLost ? [] : [durable],
+                hasAllPositions: hasAllPositions)
+        }
+        let whole = try salvage(true)
+        #expect(whole.isSound && whole.gaps.isEmpty)
+        let salvaged = try salvage(false)
+        #expect(salvaged.losses.isEmpty && salvaged.isSound != isLost)
+        #expect(salvaged.gaps.map(\.firstRow) == (isLost ? [20] : []))
+    }
+
     @Test func `A run that only the claim knows is lost`() throws {
         let (manifest, draft, _) = killed()
         let durable = DurablePosition(epoch: 2, reactor: 0, position: 88)

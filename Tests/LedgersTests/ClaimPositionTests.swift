@@ -276,11 +276,75 @@ import Testing
         #expect(AttemptRecord(Array(line)) == record)
     }
 
-    @Test func `A damaged text of a claim does not hide the positions behind it`() throws {
-        let file = try FileHandle(forUpdating: URL(filePath: claim(1)))
+    /// Overwrites the text of a claim with zeros.
+    private func damageText(_ number: Int) throws {
+        let file = try FileHandle(forUpdating: URL(filePath: claim(number)))
         try file.write(contentsOf: Data(count: 200))
         try file.close()
-        #expect(try outcome() == Self.refused)
+    }
+
+    @Test func `A repair uses the positions of a claim whose text is damaged, and takes it over`()
+        throws
+    {
+        try damageText(1)
+        #expect(try outcome() == Outcome(5, 5, 10, 0))
+        let advice = "broadside ledger repair --ledger \(ledger) --output \(ledger)-repaired"
+        #expect(try verify(ledger).text.contains("on the ledger is damaged: \(advice)"))
+        let repaired = directory.fresh("repaired")
+        let text = try LedgerRepair.run(ledger, output: repaired, tokens: nil)
+        #expect(text.hasPrefix("repaired \(ledger) into \(repaired): 10 rows are"), "\(text)")
+        #expect(text.contains("\nlost the text of the claim /"), "\(text)")
+        try change(.intact, .own, cutsSegment: true)
+        #expect(try outcome() == Outcome(5, 5, 20, 0))
+        let other = directory.fresh("repaired")
+        _ = try LedgerRepair.run(ledger, output: other, tokens: nil)
+        do {
+            // A start that crashes beside the damaged claim.
+            let run = try LedgerDirectory.openForRun(repaired, resumes: true)
+            let error = #expect(throws: BroadsideError.self) {
+                try run.claimAttempt(try run.readManifest()) { step throws(BroadsideError) in
+                    if step == .claimed { throw BroadsideError("crashed", exitCode: -1) }
+                }
+            }
+            #expect(error?.exitCode == -1)
+        }
+        let run = try LedgerDirectory.openForRun(repaired, resumes: true)
+        #expect(try run.claimAttempt(try run.readManifest()).isEmpty)
+        #expect(!files.fileExists(atPath: claim(1)))
+        #expect(try start(ledger) == 7 && start(other) == 7)
+        #expect(try verify(repaired).code == 0)
+    }
+
+    /// Of such a claim, nothing shows which copy made it.
+    @Test(arguments: ["no record", "intended", "elsewhere"])
+    func `A damaged claim that may be that of another copy is refused, also after a repair`(
+        state: String
+    ) throws {
+        let record = try #require(
+            AttemptRecord([UInt8](Data(contentsOf: URL(filePath: epoch)))))
+        switch state {
+        case "no record": try files.removeItem(atPath: epoch)
+        case "intended":
+            let next = record.next(2, nonce: "00112233445566ff", after: 1)
+            try Data(next.encoded).write(to: URL(filePath: epoch))
+            try files.moveItem(atPath: claim(1), toPath: claim(2))
+        default:
+            let moved = AttemptRecord(
+                confirmed: 1, claimed: 1, nonce: record.nonce, parent: "\(directory.path)/other")
+            try Data(moved.encoded).write(to: URL(filePath: epoch))
+        }
+        try damageText(state == "intended" ? 2 : 1)
+        for isRepaired in [false, true] {
+            if isRepaired { try Data().write(to: URL(filePath: "\(ledger)/repaired")) }
+            let run = try LedgerDirectory.openForRun(ledger, resumes: true)
+            let error = #expect(throws: BroadsideError.self) {
+                try run.refuseOldCopy(try run.readManifest())
+            }
+            #expect(error?.exitCode == 5)
+            #expect(error?.message.hasSuffix("made it: put a backup of this file back") == true)
+        }
+        try files.removeItem(atPath: "\(ledger)/repaired")
+        #expect(try outcome().inDoubt == nil)
     }
 
     @Test func `An attempt that crashed before it wrote its claim hides no positions`() throws {
