@@ -20,6 +20,8 @@ struct Broadcast {
 
     /// Reads payload and credential.
     init(_ options: BroadcastOptions) throws(BroadsideError) {
+        var options = options
+        options.request.connection.adoptEnvironmentOfEndpoint()
         self.options = options
         app = try options.request.checkedApp()
         channel = try options.request.checkedChannel()
@@ -125,8 +127,8 @@ struct Broadcast {
 
     // MARK: Earlier starts
 
-    /// Refuses a start that goes to Apple if another server, such as the simulator, has accepted the
-    /// broadcast. After a rehearsal, no subscriber would get it.
+    /// Refuses a start that goes to Apple if another server, such as the simulator or that of Apple's
+    /// other environment, has accepted the broadcast. After a rehearsal, no subscriber would get it.
     func refuseRehearsal(_ earlier: BroadcastLedger.Earlier) throws(BroadsideError) {
         guard earlier.state == .accepted, otherServer(earlier) != nil,
             options.request.connection.appleEnvironment != nil
@@ -144,12 +146,17 @@ struct Broadcast {
             + (otherServer(earlier).map { ", by \($0)" } ?? "")
     }
 
-    /// Server of earlier starts, if it is neither Apple's nor that of this start.
+    /// Server of earlier starts, if it is not that of this start. Apple's servers of one environment
+    /// are one server, and a relay counts as the one of Apple's to which it passes the broadcast.
     private func otherServer(_ earlier: BroadcastLedger.Earlier) -> String? {
-        guard let known = earlier.server, SendOptions.appleEnvironment(ofEndpoint: known) == nil,
-            parseEndpoint(known)?.host.lowercased() != server.route.host.lowercased()
-        else { return nil }
-        return printable(known)
+        guard let known = earlier.server else { return nil }
+        let isSame =
+            if let environment = SendOptions.appleEnvironment(ofEndpoint: known) {
+                environment == options.request.connection.tokenEnvironment
+            } else {
+                parseEndpoint(known)?.host.lowercased() == server.route.host.lowercased()
+            }
+        return isSame ? nil : printable(known)
     }
 
     /// Warns if the expiration that the first start fixed has passed.

@@ -15,11 +15,9 @@ public enum ChannelRun {
     ///   4 if APNs refuses it, 6 if it is unknown whether a channel was created or deleted.
     public static func run(_ options: ChannelOptions) throws(BroadsideError) -> Int32 {
         var options = options
-        // If no environment is chosen, one of Apple's hosts as the endpoint decides it, and thereby
-        // the port. A chosen one that contradicts the host is refused later.
-        if options.request.connection.chosenEnvironment == nil {
-            options.request.connection.environment = options.request.connection.tokenEnvironment
-        }
+        // The environment decides the port. A chosen one that contradicts the endpoint's host is
+        // refused later.
+        options.request.connection.adoptEnvironmentOfEndpoint()
         let app = try options.request.checkedApp()
         let needsChannel = options.action == .read || options.action == .delete
         guard needsChannel || options.request.channel == nil else {

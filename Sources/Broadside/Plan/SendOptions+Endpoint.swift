@@ -28,6 +28,12 @@ extension SendOptions {
     /// Whether `port` decides which port connections go to. It does if the endpoint names no port.
     var allowsPort: Bool { endpoint.map { parseEndpoint($0)?.port == nil } ?? true }
 
+    /// If no environment is chosen, chooses that of the endpoint's host, if it is one of Apple's.
+    mutating func adoptEnvironmentOfEndpoint() {
+        guard chosenEnvironment == nil else { return }
+        environment = tokenEnvironment
+    }
+
     /// If the endpoint is one of Apple's hosts, removes the endpoint and sets `environment` to the
     /// environment of that host. This is for commands that send to other hosts of Apple. They
     /// choose the host by the environment.
