@@ -39,6 +39,13 @@ extension StopAdvice {
                     + "stay rejected; see which rows these are", ["--state", "rejected"])
             return
         }
+        guard !circumstances.isBinary else {
+            add("use a --certificate for this app and this gateway", nil)
+            add(
+                "these rows remain to be sent: run the same command line with the right "
+                    + "--certificate and --resume to send them", nil)
+            return
+        }
         switch refusal.reason {
         case .topicDisallowed where circumstances.hasRowTopics: afterRefusedTopics(refusal)
         case .topicDisallowed:
@@ -187,11 +194,8 @@ extension StopAdvice {
                 ["--state", "rejected"])
             return
         }
-        // The certificate of a legacy gateway's client names the topic and the environment.
-        let options =
-            circumstances.isBinary ? "--certificate and --endpoint" : "--environment and --topic"
         var text =
-            "\(finding)check \(options) against the list, and begin \(newLedger) with the right "
+            "\(finding)check \(bindingOptions) against the list, and begin \(newLedger) with the right "
             + "ones, because a resume can't change \(circumstances.isBinary ? "the topic" : "them")"
         switch rows {
         // A list in the order of registration begins with the developers' own devices.

@@ -110,9 +110,11 @@ package struct StopAdvice {
         case .onlyBadTokens(let refusal): afterStrangeTokens(refusal, of: .firstRows)
         case .allRefused(_, let refusal): afterWholePart(refusal)
         case .tooManyBadTokens:
+            let options =
+                circumstances.isBinary ? "--certificate, --endpoint" : "--environment"
             export(
-                "check --environment and the source of the list, or raise --max-bad-tokens; see "
-                    + "which rows have bad tokens", ["--reason", "BadDeviceToken"])
+                "check \(options) and the source of the list, or raise --max-bad-tokens; see which "
+                    + "rows have bad tokens", ["--reason", "BadDeviceToken"])
             liftGuard("max-bad-tokens", "if the list is right as it is")
         case .topicsRefused(_, let refusal): afterRefusedTopics(refusal)
         case .tooManyInvalid:
@@ -273,6 +275,12 @@ package struct StopAdvice {
         resume("\(condition), continue without this guard") { $0.with(option, "100") }
     }
 
+    /// Options that decide of which app and environment device tokens must be. The certificate of a
+    /// legacy gateway's client names both.
+    var bindingOptions: String {
+        circumstances.isBinary ? "--certificate and --endpoint" : "--environment and --topic"
+    }
+
     mutating func doctor(_ text: String, _ change: (RunCommand) -> RunCommand = { $0 }) {
         // `doctor` does not support legacy gateways.
         guard !circumstances.isBinary else { return add(text, nil) }
@@ -348,7 +356,8 @@ package struct StopAdvice {
         case .tls, .protocol:
             investigate("check --endpoint, --ca-file and any proxy in between;")
         case .silent, .lost: investigate(nil)
-        case .refused, .longWait, .tokenUpdates, .other: doctor("doctor shows more")
+        case .refused, .longWait, .tokenUpdates, .other:
+            if circumstances.isBinary { investigate(nil) } else { doctor("doctor shows more") }
         }
         guard circumstances.hasLedger else {
             add(
@@ -359,9 +368,16 @@ package struct StopAdvice {
         resume("nothing was accepted or refused: fix the cause, then continue with --resume")
     }
 
-    /// Adds a step about failing connections, with the `doctor` command.
+    /// Adds a step about failing connections, with the `doctor` command if `doctor` supports the
+    /// protocol.
     private mutating func investigate(_ check: String?) {
         let hint = circumstances.proxyHint.map { "\($0);" }
-        doctor([check, hint, "doctor shows more"].compactMap { $0 }.joined(separator: " "))
+        guard circumstances.isBinary else {
+            doctor([check, hint, "doctor shows more"].compactMap { $0 }.joined(separator: " "))
+            return
+        }
+        let checks = [check ?? "check \(bindingOptions);", hint].compactMap { $0 }
+        let text = checks.joined(separator: " ")
+        add(text.last == ";" ? String(text.dropLast()) : text, nil)
     }
 }

@@ -57,6 +57,35 @@ import Testing
         #expect(text("the certificate has expired", hint: "x").hasPrefix(usual))
     }
 
+    /// `doctor` refuses a campaign for a legacy gateway.
+    @Test(
+        arguments: [
+            .refused(StopAdviceTests.refusal(.missingTopic, 3)),
+            .refused(StopAdviceTests.refusal(.invalidTopicSize, 6)), .tooManyBadTokens,
+            .gaveUp(.init(.refused, "does not accept the client certificate")),
+            .gaveUp(.init(.silent, "x")), .gaveUp(.init(.connect, "x")),
+            .gaveUp(.init(.resolve, "x")), .gaveUp(.init(.tls, "x")), .gaveUp(.init(.proxy, "x")),
+            .noResponse(seconds: 60, last: nil), .failed(detail: "x"),
+        ] as [StopCause], [nil, "HTTPS_PROXY is set"])
+    func `Advice about a legacy gateway never names doctor`(cause: StopCause, hint: String?) {
+        var circumstances = StopAdvice.Circumstances(
+            wasAnswered: false, hasEndpoint: true, environment: "production", isBinary: true,
+            ledger: "tonight", command: StopAdviceTests.command)
+        circumstances.credential = .certificate
+        circumstances.proxyHint = hint
+        let steps = StopAdvice(cause, circumstances).steps
+        #expect(steps.count == 2, "\(steps)")
+        for step in steps {
+            #expect(
+                !step.text.contains("doctor") && step.command?.contains("doctor") != true,
+                "\(step)")
+            #expect(
+                !step.text.contains("--environment") && !step.text.contains("--topic"), "\(step)")
+        }
+        guard case .refused = cause else { return }
+        #expect(steps[0].text == "use a --certificate for this app and this gateway")
+    }
+
     @Test(arguments: [false, true])
     func `A wrong list whose rows are all settled is recorded as complete, not continued`(
         hasRemaining: Bool
