@@ -310,9 +310,6 @@ public struct Manifest: Codable, Hashable, Sendable {
         return limit.map { $0 > rowsLimit } ?? true
     }
 
-    /// Whether the latest run had a limit, and the list may have rows beyond it.
-    public var mayHaveMoreRows: Bool { endsAtLimit ?? true }
-
     /// Whether the latest run had a limit, and the list has at least that many rows; nil if no run
     /// has read to this limit or to the list's end.
     public var endsAtLimit: Bool? {

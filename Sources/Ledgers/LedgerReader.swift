@@ -37,6 +37,13 @@ public struct LedgerReader {
         manifest.isFinished || manifest.shards != nil && ledgers.allSatisfy(\.manifest.isFinished)
     }
 
+    /// Whether the latest run had a limit, and the list has at least that many rows; nil if this is
+    /// not known. For a merged ledger: whether this holds for one of its shards or parts.
+    package var endsAtLimit: Bool? {
+        let limits = ledgers.map(\.manifest.endsAtLimit)
+        return limits.contains(true) ? true : limits.contains(nil) ? nil : false
+    }
+
     /// Path from which the run read its list, if it was a file.
     public var listPath: String? { manifest.listPath }
 

@@ -57,9 +57,8 @@ import Testing
         manifest.rowCount = known
         manifest.look(upTo: now)
         #expect(manifest.rowCount == expected && manifest.rowsLimit == now)
-        let mayHaveMore = now.map { limit in expected.map { $0 >= limit } ?? true } ?? false
-        #expect(manifest.mayHaveMoreRows == mayHaveMore)
-        #expect(manifest.endsAtLimit == (now != nil && expected == nil ? nil : mayHaveMore))
+        let endsAtLimit = now == nil ? false : expected.map { $0 >= now! }
+        #expect(manifest.endsAtLimit == endsAtLimit)
     }
 
     /// Cause that the latest run recorded, cause that a later start found, recorded cause after it.

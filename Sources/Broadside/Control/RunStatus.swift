@@ -157,8 +157,7 @@ public struct RunStatus: Sendable {
             return
         }
         warning = reader.oldCopyWarning
-        let limits = reader.ledgers.map(\.manifest.endsAtLimit)
-        isLimited = limits.contains(true) ? true : limits.contains(nil) ? nil : false
+        isLimited = reader.endsAtLimit
         let isAborted = reader.ledgers.contains {
             $0.manifest.epochs.last?.stop?.cause?.isAbort == true
         }

@@ -58,7 +58,7 @@ extension Night {
             ledgerPath: path, listPath: nil,
             createdAtMilliseconds: 0)
         var figures = Figures(summary)
-        figures.isLimited = ledger.ledgers.contains { $0.manifest.mayHaveMoreRows }
+        figures.isLimited = ledger.endsAtLimit
         figures.runningSeconds = data.runningSeconds > 0 ? data.runningSeconds : nil
         if let modified = telemetry.listModifiedAtMilliseconds,
             modified <= ledger.manifest.firstStartedAtMilliseconds

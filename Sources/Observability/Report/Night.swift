@@ -18,8 +18,9 @@ package struct Night {
         /// Time during which runs were active, without the gaps between them; nil if no run
         /// recorded it.
         var runningSeconds: Double?
-        /// Whether `--limit` may have ended the latest run before the end of the list.
-        var isLimited = false
+        /// Whether `--limit` may have ended the latest run before the end of the list; nil if no run
+        /// read to the limit or to the list's end.
+        var isLimited: Bool? = false
         /// Age of the list at the first start; nil if the ledger does not record it.
         var listAgeSeconds: Double?
     }

@@ -37,7 +37,7 @@ extension NightOutlier {
             let night = nights[index]
             // A test with `--limit` does not count as a night.
             guard night.startedAtMilliseconds != nil, let figures = night.figures,
-                figures.outcome != .running, !figures.isLimited
+                figures.outcome != .running, figures.isLimited != true
             else { continue }
             let group = night.group
             found[index] = compare(figures, with: earlier[group, default: []])

@@ -99,7 +99,7 @@ extension NightsPage {
             html += escapedHTML(printable(original, limit: Self.problemLimit))
             html += " is counted, and this copy of it is not</p></td>"
         case .figures(let figures):
-            let limited = figures.isLimited ? ", limited" : ""
+            let limited = figures.isLimited == true ? ", limited" : ""
             html += "<td>\(Self.badge(figures.outcome))\(limited)</td>"
             for column in columns {
                 let isAlarm =

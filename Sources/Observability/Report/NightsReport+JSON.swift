@@ -23,7 +23,7 @@ extension Night {
         line.add("group", figures == nil ? nil : group)
         line.add("started_at", startedAtMilliseconds.map(timeText))
         line.add("outcome", figures?.outcome.rawValue ?? (isCopy ? "copy" : "unreadable"))
-        line.addRaw("limited", figures.map { "\($0.isLimited)" } ?? "null")
+        line.addRaw("limited", figures?.isLimited.map { "\($0)" } ?? "null")
         line.add("rows", figures?.rows)
         for state in RowState.settledStates {
             line.add(state.name, figures?.counts[state])

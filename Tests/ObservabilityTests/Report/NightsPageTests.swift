@@ -240,6 +240,13 @@ import Testing
         #expect(html.contains("<h1>All are complete.</h1>"))
         #expect(limited.json([]).object.contains("\"limited\":true"))
         #expect(nights[0].json([]).object.contains("\"limited\":false"))
+        // The run was killed, so the list may have fewer rows than the limit.
+        figures.isLimited = nil
+        limited.content = .figures(figures)
+        let unknown = [nights[0], limited, nights[2]]
+        #expect(!Self.html(unknown).contains("complete, limited"))
+        #expect(limited.json([]).object.contains("\"limited\":null"))
+        #expect(NightOutlier.find(in: unknown)[1].map(\.figure) == [.list])
     }
 
     @Test func `Shares and speed are compared from three earlier nights on`() {
