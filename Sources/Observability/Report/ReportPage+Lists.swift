@@ -12,7 +12,7 @@ extension ReportPage {
         let rows = reasons.prefix(100).map { reason, count in
             [
                 reason, grouped(count), Self.percent(count, of: settledCount),
-                Self.meaning(of: reason),
+                meaning(of: reason),
             ]
         }
         return "<h2>Why rows were not accepted</h2>\n<div class=\"box\">"

@@ -20,7 +20,7 @@ extension ReportPage {
         }
     }
 
-    static func meaning(of reason: String) -> String {
+    func meaning(of reason: String) -> String {
         switch reason {
         case "Unregistered", "ExpiredToken": "the app was removed from the device: prune the token"
         case "BadDeviceToken": "not a token of this environment: check the source of the list"
@@ -33,7 +33,10 @@ extension ReportPage {
         case "Filtered": "the row does not meet --where: never sent"
         case "Late": "the time had passed at the start: never sent"
         case "BadZone": "no known time zone: never sent"
-        case "Suppressed": "on the suppression list: never sent"
+        // Rows of erased devices are skipped as suppressed.
+        case "Suppressed" where data.summary.hasSuppressionList:
+            "on the suppression list, or erased by ledger forget: never sent"
+        case "Suppressed": "the device was erased by ledger forget: never sent"
         case "Duplicate": "an earlier row has the same token: never sent"
         case "DeadToken": "dead in an earlier ledger: prune the token"
         case "FrequencyCap": "earlier campaigns reached the device often enough: never sent"

@@ -18,11 +18,14 @@ import Testing
         let words = "No row was left to send: 5 of the 5 rows are skipped (5 Suppressed)"
         #expect(steps.hasPrefix("What to do next\n\(words)"), "\(steps)")
         #expect(steps.contains("check --suppress.\n"), "\(steps)")
+        #expect(ReportPage(data: data).refusals.contains("on the suppression list, or erased by"))
         data.summary.hasSuppressionList = false
         let forgotten = Self.steps(data)
         #expect(
             forgotten.contains("campaign: ledger forget erased the devices of these rows."),
             "\(forgotten)")
+        #expect(
+            ReportPage(data: data).refusals.contains("the device was erased by ledger forget:"))
         let cards = ReportPage(data: data).cards
         #expect(
             cards.contains("<li class=\"alarm\"><b>0</b><span>rows need a decision"), "\(cards)")

@@ -344,7 +344,7 @@ import Testing
         #expect(page.sentence.hasPrefix("The row is settled after "), "\(page.sentence)")
         #expect(page.cards.contains("1 of 1 row<"), "\(page.cards)")
         for reason in ["BadTopic", "MalformedRow"] {
-            #expect(!ReportPage.meaning(of: reason).isEmpty, "\(reason)")
+            #expect(!page.meaning(of: reason).isEmpty, "\(reason)")
         }
     }
 
