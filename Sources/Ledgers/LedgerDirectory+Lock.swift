@@ -1,4 +1,4 @@
-import BroadsideSupport
+package import BroadsideSupport
 internal import Glibc
 
 // A ledger's directory is created and then locked. Its contents are checked only after that. If
@@ -172,6 +172,11 @@ extension LedgerDirectory {
             usleep(Self.lockPauseMicroseconds)
         }
         return isInUse
+    }
+
+    /// Refuses a ledger that a run has locked, as a start does.
+    package func refuseIfInUse() throws(BroadsideError) {
+        guard !staysInUse else { throw inUse }
     }
 
     /// The error for a ledger that a run has locked.

@@ -25,8 +25,11 @@ public enum BroadcastRun {
             broadcast.show()
             return 0
         }
-        let earlier = try options.ledger.flatMap { (path) throws(BroadsideError) in
-            try BroadcastLedger.check(path: path, identity: broadcast.identity)
+        let earlier = try options.ledger.flatMap {
+            (path) throws(BroadsideError) -> BroadcastLedger.Earlier? in
+            // A request in flight is no doubt of an earlier start.
+            if options.request.isDryRun { try LedgerDirectory.unlocked(path).refuseIfInUse() }
+            return try BroadcastLedger.check(path: path, identity: broadcast.identity)
         }
         if let earlier { try broadcast.refuseRehearsal(earlier) }
         if options.request.isDryRun {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import BroadsideCampaigns
 
-/// The environment and the server of a broadcast. Nothing is connected.
+/// The environment and the server of a broadcast, and those of earlier starts. Nothing is connected.
 struct BroadcastServerTests {
     private let directory: TemporaryDirectory
     private let payload: String
@@ -23,9 +23,9 @@ struct BroadcastServerTests {
             to: "payload.json")
     }
 
-    private func broadcast(
+    private func options(
         _ endpoint: String?, _ environment: Endpoints.Environment? = nil
-    ) throws(BroadsideError) -> Broadcast {
+    ) -> BroadcastOptions {
         var options = BroadcastOptions()
         options.payload = payload
         options.request.app = Campaign.topic
@@ -35,8 +35,12 @@ struct BroadcastServerTests {
         options.request.connection.teamID = Campaign.teamID
         options.request.connection.endpoint = endpoint
         if let environment { options.request.connection.environment = environment }
-        return try Broadcast(options)
+        return options
     }
+
+    private func broadcast(
+        _ endpoint: String?, _ environment: Endpoints.Environment? = nil
+    ) throws(BroadsideError) -> Broadcast { try Broadcast(options(endpoint, environment)) }
 
     @Test func `One of Apple's hosts as the endpoint decides the environment of a broadcast`()
         throws
@@ -75,5 +79,23 @@ struct BroadcastServerTests {
         let relay = try broadcast("relay.invalid")
         #expect(!relay.record(accepted(by: Self.production + ":443")).contains(", by "))
         try relay.refuseRehearsal(accepted(by: "localhost:2197"))
+    }
+
+    @Test func `A dry run does not take a request in flight for one whose response was lost`()
+        throws
+    {
+        var options = self.options("relay.invalid")
+        options.request.isDryRun = true
+        options.ledger = "\(directory.path)/ledger"
+        let ledger = try BroadcastLedger(
+            path: "\(directory.path)/ledger", identity: Broadcast(options).identity,
+            expiration: .at(0), name: nil, now: Clock.now())
+        try ledger.begin(server: "relay.invalid:443", Clock.now())
+        try ledger.reserve(reopening: [], Clock.now())
+        // The ledger is locked until it is freed.
+        withExtendedLifetime(ledger) {
+            let refused = #expect(throws: BroadsideError.self) { try BroadcastRun.run(options) }
+            #expect(refused?.exitCode == ExitCode.inUse, "\(refused?.message ?? "")")
+        }
     }
 }
