@@ -1,4 +1,5 @@
 internal import BroadsideAPNs
+import BroadsideObservability
 import BroadsideSupport
 
 /// Classification of responses that refuse a request about a channel.
@@ -86,9 +87,14 @@ enum ChannelRefusal {
         case .badPath, .methodNotAllowed:
             return "is this APNs' host for channels? check --endpoint"
         default:
-            return classify(response) == .busy
-                ? "APNs is overloaded or has an internal error: try again later"
-                : "this response was not expected: is this APNs? check --endpoint"
+            if classify(response) == .busy {
+                return "APNs is overloaded or has an internal error: try again later"
+            } else if response.hasUnknownReason {
+                return "\(StopAdvice.unknownReason); if Apple does not document it, check "
+                    + "--endpoint"
+            } else {
+                return "this response was not expected: is this APNs? check --endpoint"
+            }
         }
     }
 }

@@ -22,6 +22,19 @@ struct ChannelRefusalTests {
         #expect(advice.hasPrefix("correct this machine's clock; with --auth-token-file or "))
     }
 
+    @Test(arguments: [(404, true), (403, true), (429, false)] as [(UInt16, Bool)])
+    func `The advice about a reason that this version does not know is to look it up`(
+        _ status: UInt16, _ isLookedUp: Bool
+    ) {
+        func advice(_ reasonText: String?) -> String {
+            var response = BlockingConnection.Response(status: status, reason: nil)
+            response.reasonText = reasonText
+            return ChannelRefusal.advice(response, app: "a", environment: .production)
+        }
+        #expect(advice("Newish").hasPrefix("look up this reason") == isLookedUp)
+        #expect(!advice(nil).contains("look up"))
+    }
+
     @Test(arguments: [(nil, 4), (0, 1), (1, 1), (60, 60), (61, nil)] as [(UInt64?, UInt64?)])
     func `Retry-After decides on a delay of 1 to 60 seconds, and a longer one is not waited for`(
         _ retryAfter: UInt64?, _ seconds: UInt64?
