@@ -126,7 +126,9 @@ extension ReactorStateMachine where Records: ~Copyable {
         metrics.latency.record(now.nanoseconds - rows.slab[tag].sentNanoseconds)
         let body = connections[index].session.responseReason
         let reason = body.reason
-        let unknown = unknownReason(in: body, of: index)
+        // The ledger has the row's refusal as LengthRequired, regardless of the server's text.
+        let unknown =
+            status == LengthRequired.status ? 0 : unknownReason(in: body, of: index)
         let stated = StatedReason(known: reason, unknown: unknown)
         let retryAfter = connections[index].session
             .retryAfter(from: now.wallMilliseconds / 1000).map { $0 * second }

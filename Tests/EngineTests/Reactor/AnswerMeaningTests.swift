@@ -242,4 +242,18 @@ struct AnswerMeaningTests {
         #expect(run.requests.count == 9 && run.isFinished)
         #expect(run.coordinator.stopCause?.isAbort == true)
     }
+
+    @Test
+    func `A 411 is called LengthRequired in the ledger and in the last line, whatever its text`()
+        throws
+    {
+        let run = try ScriptedRun(rows: 10, tokenAge: 1800, abortAfter: 4)
+        run.maxStreams = 1
+        run.reply = { _ in .status(411, "NewReason") }
+        run.run()
+        let message = run.lastLine(try #require(run.coordinator.stopCause))
+        #expect(message.contains("411 LengthRequired") && !message.contains("NewReason"))
+        let refused = try run.rows().filter { $0.state == .rejected }
+        #expect(refused.count == 4 && refused.allSatisfy { $0.reason == "LengthRequired" })
+    }
 }
