@@ -1,5 +1,4 @@
 internal import BroadsideAPNs
-import BroadsideLedgerFormat
 import BroadsideSupport
 internal import Synchronization
 
@@ -21,8 +20,7 @@ final class UnknownReasons: Sendable {
 
     private let entries = Mutex<[Entry]>([])
 
-    /// Limit on the number of different texts. All further texts share the number of
-    /// `ReasonCounts.otherTexts`.
+    /// Limit on the number of different texts. All further texts share a number without a text.
     static let limit = 64
     /// Limit on bytes of a text. The rest of a longer text is ignored.
     static let textByteCountMax = 64
@@ -46,13 +44,11 @@ final class UnknownReasons: Sendable {
         }
     }
 
-    /// Returns the text of a number; nil for 0, which stands for no unknown reason.
+    /// Returns the text of a number; nil for 0, which stands for no unknown reason, and for texts
+    /// beyond the limit.
     func text(_ number: UInt8) -> String? {
-        guard number > 0 else { return nil }
-        return entries.withLock { entries in
-            number > Self.limit
-                ? ReasonCounts.otherTexts : entries[Int(number) - 1].text
-        }
+        guard (1...UInt8(Self.limit)).contains(number) else { return nil }
+        return entries.withLock { $0[Int(number) - 1].text }
     }
 
     /// Returns the text of a reason, escaped for display; nil if there is none.

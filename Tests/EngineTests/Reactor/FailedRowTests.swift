@@ -45,6 +45,20 @@ struct FailedRowTests {
         #expect(known.reason == "ServiceUnavailable")
     }
 
+    @Test func `A failed row has no reason if the server states too many different ones`() throws {
+        let count = UnknownReasons.limit + 2
+        let run = try ScriptedRun(rows: count) {
+            $0.retryPolicy = RetryPolicy(maximumAttempts: 1, retryForNanoseconds: 0)
+        }
+        run.reply = { .status(429, "Request\(ScriptedRun.row($0))") }
+        run.run()
+        let rows = try run.rows()
+        #expect(rows.allSatisfy { $0.state == .failed && $0.status == 429 })
+        let named = rows.indices.filter { rows[$0].reason == "Request\($0)" }
+        #expect(named.count == UnknownReasons.limit)
+        #expect(rows.count { $0.reason?.isEmpty ?? true } == 2)
+    }
+
     @Test func `A failed row may have been processed if a response was lost`() throws {
         let lost = ScriptedRun.Row(
             state: .failed, status: 0, reason: "ConnectionLost", attempts: 2)
