@@ -30,6 +30,18 @@ import Testing
         #expect(!BroadsideError(text, exitCode: 2).message.contains(Self.body))
     }
 
+    /// The first bytes of keys that `openssl` writes: EC, RSA, Ed25519 and an encrypted key.
+    @Test(
+        arguments: [
+            "MHcCAQEEIDci", "MHQCAQEEIDci", "MIGHAgEAMBMG", "MIGTAgEAMBMG", "MIHsMFcGCSqG",
+            "MIIEpAIBAAKC", "MIIEvQIBADAN", "MIICXAIBAAKB", "MC4CAQAwBQYD", "MIIFLTBXBgkq",
+        ])
+    func `A key in base64 is removed, also if a path begins before it`(start: String) {
+        let key = start + String(repeating: "q7/", count: 20)
+        #expect(SecretText.masked("/work/\(key): not there") == "/work/…: not there")
+        #expect(SecretText.isIn(key) && SecretText.isIn("./\(key)"))
+    }
+
     @Test func `Each key in a row of keys is removed, whatever dashes are around it`() {
         let text = "------\(Self.key)\(Self.key)---\(Self.key)-- \(Self.body)"
         #expect(SecretText.masked("a\(text)") == "a………-- …")
@@ -90,7 +102,11 @@ import Testing
     @Test(
         arguments: [
             "this is not a private key in PEM form (-----BEGIN PRIVATE KEY-----): name the .p8 file",
-            "/srv/MIGRATION/keys/AuthKey_ABC123DEFG.p8", "MIGRATION", "eyJ", "eyJhbGciOiJFUzI1NiJ9",
+            "/srv/MIGRATION/keys/AuthKey_ABC123DEFG.p8", "MIGRATION",
+            "/srv/MIGRATION/2026/november/newsletter/production/campaigns/evening/export/tokens.txt",
+            "MHcustomers/2026/november/newsletter/production/campaigns/evening/export/tokens",
+            "MIIsland/2026/november/newsletter/production/campaigns/evening/export/tokens.txt",
+            "eyJ", "eyJhbGciOiJFUzI1NiJ9",
             "a-----BEGIN b", "", "{{name}}", "-----BEGIN CERTIFICATE-----: is damaged",
         ])
     func `Text without secrets is unchanged`(text: String) {

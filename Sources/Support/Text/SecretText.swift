@@ -32,12 +32,14 @@ package enum SecretText {
     private static let mark = Array("BEGIN ".utf8)
     private static let endMark = Array("-----END ".utf8)
     private static let dashes = Array("-----".utf8)
-    /// The first characters of a base64 text that contains a key. A key in DER starts with a
-    /// SEQUENCE, and a key in PEM starts with a marker.
+    /// The first characters of a base64 text that contains a key in DER, which starts with a
+    /// SEQUENCE.
     private static let blobMarks = [
         Array("MIG".utf8), Array("MIH".utf8), Array("MIE".utf8), Array("MII".utf8),
-        Array("MC4".utf8), Array("MHc".utf8), Array("MHQ".utf8), Array("LS0tLS1CRUdJTi".utf8),
+        Array("MC4".utf8), Array("MHc".utf8), Array("MHQ".utf8),
     ]
+    /// The first characters of a base64 text that contains a key in PEM, which starts with a marker.
+    private static let armorMark = Array("LS0tLS1CRUdJTi".utf8)
     private static let tokenMark = Array("eyJ".utf8)
     private static let urlMark = Array("://".utf8)
     /// Characters that end the part of a URL with user, password and host, or the URL.
@@ -105,9 +107,35 @@ package enum SecretText {
 
     /// Returns the end of the base64 of a key that begins at `start`; nil if none begins there.
     private static func endOfBlob(_ text: [UInt8], _ start: Int) -> Int? {
-        guard blobMarks.contains(where: { starts(text, at: start, with: $0) }) else { return nil }
+        let isArmor = starts(text, at: start, with: armorMark)
+        guard isArmor || blobMarks.contains(where: { starts(text, at: start, with: $0) }) else {
+            return nil
+        }
         let count = digits(text, start, isDigit)
-        return count >= blobDigitsMin ? start + count : nil
+        guard count >= blobDigitsMin, isArmor || isDER(text[start..<start + 8]) else { return nil }
+        return start + count
+    }
+
+    /// Returns whether a SEQUENCE in DER begins with the version of a key, which is an INTEGER, or
+    /// with another SEQUENCE. The path of a folder such as `MIGRATION` does not.
+    ///
+    /// - Parameter digits: The first 8 digits of its base64.
+    private static func isDER(_ digits: ArraySlice<UInt8>) -> Bool {
+        precondition(digits.count == 8, "8 digits are 6 bytes")
+        let bits = digits.reduce(0 as UInt64) { $0 << 6 | value(ofDigit: $1) }
+        func byte(_ index: Int) -> UInt64 { bits >> (40 - 8 * UInt64(index)) & 0xff }
+        // A length from 128 on follows its number of bytes.
+        let offset = byte(1) < 0x80 ? 2 : 2 + Int(byte(1) & 0x7f)
+        return offset < 6 && (byte(offset) == 0x02 || byte(offset) == 0x30)
+    }
+
+    private static func value(ofDigit byte: UInt8) -> UInt64 {
+        switch byte {
+        case UInt8(ascii: "A")...UInt8(ascii: "Z"): UInt64(byte - UInt8(ascii: "A"))
+        case UInt8(ascii: "a")...UInt8(ascii: "z"): UInt64(byte - UInt8(ascii: "a")) + 26
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt64(byte - UInt8(ascii: "0")) + 52
+        default: byte == UInt8(ascii: "+") ? 62 : 63
+        }
     }
 
     /// Returns the end of the provider token that begins at `start`; nil if none begins there. A
