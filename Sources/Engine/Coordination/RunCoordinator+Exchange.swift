@@ -128,7 +128,11 @@ extension RunCoordinator.State {
                 if lastTrouble?.peer != trouble.peer { otherTrouble = lastTrouble }
                 lastTrouble = trouble
             case .stop(let cause): stop(cause)
-            case .noResponse(let seconds): stop(.noResponse(seconds: seconds, last: troubles))
+            case .noResponse(let seconds):
+                // Nothing is sent with an expired token, so connections are not the cause.
+                stop(
+                    .noResponse(
+                        seconds: seconds, last: token.isStale ? Self.expiredToken : troubles))
             case .unreachable:
                 let unknown = ConnectionTrouble(.connect, "no address could be reached")
                 stop(.gaveUp(troubles ?? unknown))
@@ -136,6 +140,12 @@ extension RunCoordinator.State {
         }
         if effects.checksTokenAge, sign != nil { token.requestIfDue(tokenClock.seconds(now)) }
         return expired
+    }
+
+    /// Trouble of a run that waits for another provider token.
+    private static var expiredToken: ConnectionTrouble {
+        ConnectionTrouble(
+            .refused, "APNs reports the provider token as expired, and there is no other one yet")
     }
 
     /// The last trouble. If no address was ever reached, it also names a different problem of

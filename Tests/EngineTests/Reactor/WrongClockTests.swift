@@ -80,6 +80,22 @@ struct WrongClockTests {
         #expect(try run.rows().allSatisfy { $0.state == .accepted && $0.attempts == 1 })
     }
 
+    @Test func `A run that gives up while it waits for another token names the expired one`()
+        throws
+    {
+        let run = try scripted(.command, rows: 40, connections: 1, tokenAge: 3600) {
+            $0.giveUpAfter = 8 * second
+        }
+        run.reply = { _ in .status(403, "ExpiredProviderToken") }
+        run.run()
+        guard case .noResponse(seconds: 8, last: let last?)? = run.coordinator.stopCause else {
+            Issue.record("\(String(describing: run.coordinator.stopCause))")
+            return
+        }
+        #expect(last.message.contains("the provider token as expired"), "\(last)")
+        #expect(try run.rows().allSatisfy { $0.state == .remaining })
+    }
+
     @Test func `A file's token that is an hour old ends the run at the first response`() throws {
         let run = try scripted(.file, rows: 40, connections: 1, tokenAge: 3600)
         run.reply = { _ in .status(403, "ExpiredProviderToken") }
