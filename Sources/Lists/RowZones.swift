@@ -65,6 +65,8 @@ package final class RowZones: @unchecked Sendable {
     package private(set) var unnamedRows: UInt64 = 0
     /// Headers among the rows.
     package private(set) var headers = RepeatedHeaders()
+    /// Rows that are overwritten with zero bytes.
+    package private(set) var overwritten = OverwrittenRows()
     /// Number of the first row in the file. The file has `count` rows.
     private var firstRow: UInt64 = 0
     private var count: UInt64 = 0
@@ -132,6 +134,7 @@ package final class RowZones: @unchecked Sendable {
             try append(number, &window)
         }
         headers = survey.counts.headers
+        overwritten = survey.counts.overwritten
         try flush(&window)
         zones = try numbers.finish(list)
         assert(

@@ -65,6 +65,8 @@ struct PreparedRun {
             if let warning = waves.resumeWarning(plan.options) { standardErrorLine(warning) }
         } else {
             if let refusal = list.refusal(of: waves.zones.headers) { throw refusal }
+            // The list was read to its end, and nothing was sent.
+            try list.warnOfDamage(waves.zones.overwritten)
             // The zones of a part are not checked: it has random rows of a table, and the table
             // was checked as a whole.
             if plan.options.part == nil { try waves.check(plan.options) }

@@ -5,6 +5,7 @@ import BroadsidePolicy
 import BroadsideSupport
 import BroadsideTestSupport
 import Foundation
+import Synchronization
 import Testing
 
 @testable import BroadsideCampaigns
@@ -84,6 +85,35 @@ import Testing
         #expect(error.exitCode == 2)
         #expect(error.message.contains("Mars/Base, which this system lacks"), "\(error.message)")
         #expect(manifest() == before)
+    }
+
+    @Test(
+        arguments: [
+            (1_500, .plain, "contains zero bytes: the file is damaged"),
+            (40_000, .gzip, "fewer fields than the rows before: was the list cut off?"),
+        ] as [(Int, Packing, String)])
+    func `Before its first wave, a campaign warns of missing rows anywhere in the list`(
+        rows: Int, packing: Packing, warning: String
+    ) throws {
+        let campaign = try Campaign(rows: 1)
+        var lines = ["token,tz"] + (0..<rows).map { "\(hexToken($0)),Asia/Tokyo" }
+        lines[packing == .plain ? 1_200 : rows] =
+            packing == .plain ? String(repeating: "\0", count: 80) : hexToken(rows)
+        let list = try packing.write(
+            Array(lines.joined(separator: "\n").utf8), to: "damaged.csv", in: campaign.directory)
+        var options = try Self.options(campaign)
+        options.tokens = .file(list)
+        options.delivery.date = CalendarDate("2099-06-01")
+        let run = try CheckedRun(options, spooling: nil)
+        let output = Mutex<[String]>([])
+        let host = HostedRun { line in output.withLock { $0.append(line) } }
+        for _ in 0..<2 {
+            try HostedRun.$current.withValue(host) {
+                _ = try PreparedRun(run, directory: Self.open(campaign))
+            }
+        }
+        let warnings = output.withLock { $0 }.filter { $0.contains(warning) }
+        #expect(warnings.count == 1, "\(output.withLock { $0 })")
     }
 
     @Test func `The plan of a resume has no counts that include rows of earlier runs`() throws {
