@@ -32,7 +32,7 @@ public struct ReasonBody: Sendable, Equatable {
                 if isKey(body, token, "reason"), value.kind == .string {
                     result.takeReason(body, value)
                 } else if isKey(body, token, "timestamp"), value.kind == .number {
-                    result.timestampMilliseconds = wholeNumber(body.extracting(value.range))
+                    result.timestampMilliseconds = milliseconds(body.extracting(value.range))
                 }
             }
             result.isWellFormed = true
@@ -67,17 +67,61 @@ public struct ReasonBody: Sendable, Equatable {
         return true
     }
 
-    /// Returns digits as a number; nil for fractions, exponents, signs and values beyond 64 bits.
-    private static func wholeNumber(_ text: RawSpan) -> UInt64? {
-        var number: UInt64 = 0
-        for offset in 0..<text.byteCount {
-            let digit = TokenText.byte(text, offset) &- UInt8(ascii: "0")
-            let (tens, overflow) = number.multipliedReportingOverflow(by: 10)
-            if digit > 9 || overflow { return nil }
-            let (sum, sumOverflow) = tens.addingReportingOverflow(UInt64(digit))
-            if sumOverflow { return nil }
-            number = sum
+    /// Returns a JSON number in whole milliseconds: a fraction of one is dropped. nil for a minus
+    /// sign and values beyond 64 bits.
+    ///
+    /// APNs writes digits only. Relays that read and rewrite a body may add a fraction or an
+    /// exponent, such as `1.7E12`.
+    private static func milliseconds(_ number: RawSpan) -> UInt64? {
+        var wholeDigitCount = 0
+        var end = 0
+        var hasPoint = false
+        scan: while end < number.byteCount {
+            switch TokenText.byte(number, end) {
+            case UInt8(ascii: "-"): return nil
+            case UInt8(ascii: "."): hasPoint = true
+            case UInt8(ascii: "e"), UInt8(ascii: "E"): break scan
+            default: wholeDigitCount += hasPoint ? 0 : 1
+            }
+            end += 1
         }
-        return number
+        wholeDigitCount += exponent(number, from: end)
+        var value: UInt64 = 0
+        for offset in 0..<end where wholeDigitCount > 0 {
+            let byte = TokenText.byte(number, offset)
+            if byte == UInt8(ascii: ".") { continue }
+            guard let next = appending(byte - UInt8(ascii: "0"), to: value) else { return nil }
+            value = next
+            wholeDigitCount -= 1
+        }
+        // The exponent moves the point beyond the last digit. 20 zeros exceed 64 bits.
+        for _ in 0..<min(max(wholeDigitCount, 0), 20) where value > 0 {
+            guard let next = appending(0, to: value) else { return nil }
+            value = next
+        }
+        return value
+    }
+
+    /// Returns the value of the exponent that begins at an offset; 0 if none begins there. A value
+    /// that no number of a body can need is cut to a smaller one.
+    private static func exponent(_ number: RawSpan, from start: Int) -> Int {
+        var value = 0
+        var isNegative = false
+        for offset in start..<number.byteCount {
+            switch TokenText.byte(number, offset) {
+            case UInt8(ascii: "-"): isNegative = true
+            case let byte where byte &- UInt8(ascii: "0") < 10:
+                value = min(value * 10 + Int(byte - UInt8(ascii: "0")), 1 << 32)
+            default: break
+            }
+        }
+        return isNegative ? -value : value
+    }
+
+    /// Returns a number with one more digit; nil if it exceeds 64 bits.
+    private static func appending(_ digit: UInt8, to number: UInt64) -> UInt64? {
+        let (tens, isTooLarge) = number.multipliedReportingOverflow(by: 10)
+        let (sum, overflows) = tens.addingReportingOverflow(UInt64(digit))
+        return isTooLarge || overflows ? nil : sum
     }
 }

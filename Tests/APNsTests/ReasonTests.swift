@@ -75,9 +75,26 @@ import Testing
         #expect(parse("[\"reason\",\"Shutdown\"]").reason == nil)
         #expect(parse("{\"a\":{\"reason\":\"Shutdown\"}}").reason == nil)
         #expect(parse("{\"reason\":\"Shutdown\",").reason == .shutdown)
-        #expect(parse("{\"timestamp\":-1}").timestampMilliseconds == nil)
-        #expect(parse("{\"timestamp\":1.5}").timestampMilliseconds == nil)
-        #expect(parse("{\"timestamp\":18446744073709551615}").timestampMilliseconds == .max)
-        #expect(parse("{\"timestamp\":18446744073709551616}").timestampMilliseconds == nil)
+    }
+
+    /// Texts of numbers, and the milliseconds that each of them means.
+    static let timestamps: [(String, UInt64?)] = [
+        ("1795469797000", 1_795_469_797_000), ("1.795469797E12", 1_795_469_797_000),
+        ("1795469797000.0", 1_795_469_797_000), ("1795469797000.999", 1_795_469_797_000),
+        ("17954697970000000e-4", 1_795_469_797_000), ("1.7e+3", 1700), ("15e-1", 1), ("9e-1", 0),
+        ("9007199254740993.0", 9_007_199_254_740_993), ("0", 0), ("0e99999999999999999999", 0),
+        ("5e-99999999999999999999", 0), ("0.0000000000000000000000017e24", 1),
+        ("18446744073709551615", .max), ("1.8446744073709551615E19", .max),
+        ("18446744073709551616", nil), ("1.8446744073709551616e19", nil), ("1e20", nil),
+        ("1e99999999999999999999", nil), ("-1", nil), ("-1.5E3", nil), ("\"1\"", nil),
+    ]
+
+    @Test(arguments: timestamps)
+    func `A timestamp is read exactly in each form of a JSON number, without parts of milliseconds`(
+        text: String, milliseconds: UInt64?
+    ) {
+        let body = parse("{\"reason\":\"Unregistered\",\"timestamp\":\(text)}")
+        #expect(body.timestampMilliseconds == milliseconds)
+        #expect(body.reason == .unregistered && body.isWellFormed)
     }
 }
