@@ -31,7 +31,10 @@ public struct ReasonBody: Sendable, Equatable {
                 guard let value = try tokenizer.next(in: body) else { break }
                 if isKey(body, token, "reason"), value.kind == .string {
                     result.takeReason(body, value)
-                } else if isKey(body, token, "timestamp"), value.kind == .number {
+                } else if isKey(body, token, "timestamp"), value.kind == .number,
+                    value.range.upperBound < body.byteCount
+                {
+                    // A number that ends with the bytes may be cut off.
                     result.timestampMilliseconds = milliseconds(body.extracting(value.range))
                 }
             }

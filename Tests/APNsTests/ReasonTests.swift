@@ -77,6 +77,15 @@ import Testing
         #expect(parse("{\"reason\":\"Shutdown\",").reason == .shutdown)
     }
 
+    @Test func `A timestamp that may be cut off at the end of the kept bytes is not read`() {
+        let body = "{\"reason\":\"Unregistered\",\"timestamp\":1700000000000}"
+        for count in 1..<body.utf8.count {
+            let cut = parse(String(body.prefix(count)))
+            #expect(cut.timestampMilliseconds == nil && !cut.isWellFormed)
+        }
+        #expect(parse("{\"timestamp\":17,\"rea").timestampMilliseconds == 17)
+    }
+
     /// Texts of numbers, and the milliseconds that each of them means.
     static let timestamps: [(String, UInt64?)] = [
         ("1795469797000", 1_795_469_797_000), ("1.795469797E12", 1_795_469_797_000),
