@@ -24,6 +24,8 @@ struct SharedResources: Sendable {
     let overwrittenNotice = SingleNotice()
     /// The causes of streams' ends without a response, by `StreamEnd.number`.
     let streamEndNotices = NoticeSet()
+    /// The event that a response has another success status than 200.
+    let strangeSuccessNotice = SingleNotice()
 }
 
 /// Event that only one reactor of a run records, and only once.

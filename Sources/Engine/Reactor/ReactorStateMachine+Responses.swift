@@ -114,6 +114,19 @@ extension ReactorStateMachine where Records: ~Copyable {
                 milliseconds: now.wallMilliseconds))
     }
 
+    /// Records the first response of the run with another success status than 200.
+    private mutating func recordStrangeSuccess(_ status: UInt16, _ index: Int, now: Now) {
+        guard ResponseClass.isStrangeSuccess(status), run.resources.strangeSuccessNotice.take()
+        else { return }
+        var event = RunEvent(
+            .requestsLost, .warning,
+            "\(connections.peer(index)): responses have status \(status), which APNs never sends, so "
+                + "it is unknown whether the requests were processed",
+            milliseconds: now.wallMilliseconds)
+        event.fields.status = status
+        metrics.events.append(event)
+    }
+
     // MARK: Responses other than 200
 
     /// Number of consecutive connections that are replaced because the row needs another
@@ -169,6 +182,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         case .responseLost:
             lose(
                 tag, status: status, reason: .connectionLost, retryAfter: retryAfter, now: now)
+            recordStrangeSuccess(status, index, now: now)
         case .retryWithRenewedToken:
             recordExpiredToken(
                 index, usedVersion: rows.slab[tag].authorizationVersion,

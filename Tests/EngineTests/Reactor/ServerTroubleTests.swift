@@ -333,15 +333,21 @@ struct ServerTroubleTests {
                     ScriptedServer.frame(type: 1, flags: 5, stream: request.stream, []),
                     on: request.connection)
                 return .silence
+            case 7: return .status(202)
+            case 8: return .status(204)
             default: return .status(200)
             }
         }
         run.run()
-        #expect(try run.rows().count { $0.state == .unknown } == 80)
+        #expect(try run.rows().count { $0.state == .unknown } == 160)
         let told = run.events.filter { $0.kind == .requestsLost }
-        #expect(told.count == 2 && told.allSatisfy { $0.level == .warning }, "\(told)")
+        #expect(told.count == 3 && told.allSatisfy { $0.level == .warning }, "\(told)")
         #expect(told.contains { $0.message.contains("requests are reset with INTERNAL_ERROR") })
         #expect(told.contains { $0.message.contains("malformed: it has no :status") })
+        #expect(
+            told.contains {
+                $0.message.contains("responses have status 20") && $0.fields.status ?? 0 > 201
+            })
     }
 
     @Test(arguments: [1, 2])
