@@ -106,6 +106,23 @@ struct DoctorFindingsTests {
         #expect(!found.output.contains("overloaded"))
     }
 
+    @Test(arguments: [
+        ("notice: '500ms'", 0, "accepted by APNs"),
+        ("abrupt: true", 1, "GOAWAY Shutdown"),
+    ])
+    func `doctor waits for the response after a GOAWAY, unless the connection ends first`(
+        fault: String, code: Int32, says: String
+    ) throws {
+        let scenario = try campaign.directory.write(
+            "{latency: '300ms', faults: [{do: 'goaway', at: 1, reason: 'Shutdown', \(fault)}]}",
+            to: "scenario.json5")
+        let server = try LocalAPNs(["--scenario", scenario])
+        let found = try doctor(server.endpoint)
+        #expect(found.exitCode == code, "\(found.output)")
+        #expect(found.output.contains(says), "\(found.output)")
+        #expect(found.output.contains("before it responded") == (code == 1), "\(found.output)")
+    }
+
     @Test func `doctor reports a provider token that did not arrive`() throws {
         let server = try RecordingServer("reason", ["--reason", "MissingProviderToken"])
         let found = try doctor(server.endpoint)

@@ -23,9 +23,9 @@ import BroadsideTLS
         case notProcessed(String)
     }
 
-    /// APNs' response to the request.
+    /// APNs' response to the request, or its GOAWAY.
     struct Response {
-        /// HTTP status; nil if a GOAWAY came instead of a response.
+        /// HTTP status; nil for a GOAWAY.
         var status: UInt16?
         var reason: Reason?
         /// Text of the reason; nil if the body has none. The text may be a reason that `Reason`
@@ -41,11 +41,10 @@ import BroadsideTLS
     private let stream: BlockingStream
     /// Records whole responses; nil if status and reason are enough.
     private var recorder: ResponseRecorder?
-    /// Reason in the server's GOAWAY; nil if no GOAWAY came, or if it had no reason.
-    private(set) var goAwayReason: Reason?
-    /// Text of that reason, also of one that this version does not know.
-    private var goAwayText: String?
-    private var isGoingAway = false
+    /// The server's latest GOAWAY with a reason, else its latest one; nil if none came. A response
+    /// may still come: a GOAWAY names the last stream that the server processes (RFC 9113 section
+    /// 6.8).
+    private(set) var goAway: Response?
     private(set) var http = ClientConnectionStateMachine()
     private var mirror = DynamicTableMirror()
     private(set) var serverDate = ServerDate()
@@ -62,8 +61,7 @@ import BroadsideTLS
     /// Connects the socket without sending anything.
     ///
     /// - Parameter bodyLimit: Maximum size of a body, in bytes; nil if only status and reason are
-    ///   needed. With a limit, whole responses are recorded, and a GOAWAY does not end the wait
-    ///   while a response can still come.
+    ///   needed. With a limit, whole responses are recorded.
     init(
         to address: SocketAddress, configuration: TLSConfigurationBox.Value, limitSeconds: Int,
         bodyLimit: Int? = nil
@@ -120,9 +118,7 @@ import BroadsideTLS
 
     /// Sends one request and waits for its response.
     func request(_ fields: [RequestField], payload: [UInt8]) throws(Failure) -> Response {
-        // A GOAWAY may have come before the request.
-        if let response, response.status == nil { return response }
-        return try request(payload: payload) { tableSize in
+        try request(payload: payload) { tableSize in
             mirror.limit(capacity: Int(tableSize))
             return RequestBlockEncoder.encode(fields, mirror: &mirror, huffman: false).bytes
         }
@@ -168,7 +164,7 @@ import BroadsideTLS
     private func awaitStream(
         payloadCount: Int
     ) throws(Failure) -> (streamID: UInt32, allowed: Int) {
-        while !isGoingAway {
+        while goAway == nil {
             if payloadCount > 0 {
                 let opened = http.openPartialStream(tag: 0, payloadCount: payloadCount)
                 if let opened { return opened }
@@ -186,9 +182,9 @@ import BroadsideTLS
 
     /// Cause of a request that the server did not process.
     private var refusal: String {
-        guard isGoingAway else { return "the server refused the stream" }
+        guard let goAway else { return "the server refused the stream" }
         return "the server ended the connection"
-            + (goAwayText.map { " (\(printable($0, limit: 64)))" } ?? "")
+            + (goAway.reasonText.map { " (\(printable($0, limit: 64)))" } ?? "")
     }
 
     private static func frame(
@@ -227,9 +223,7 @@ import BroadsideTLS
             case .goAway:
                 let data = [UInt8](http.goAwayDebugData)
                 let ending = Self.response(status: nil, ReasonBody.parse(data.rawSpan), of: data)
-                (goAwayReason, goAwayText) = (ending.reason, ending.reasonText)
-                isGoingAway = true
-                if response == nil, recorder == nil { response = ending }
+                if goAway?.reasonText == nil || ending.reasonText != nil { goAway = ending }
             case .notProcessed:
                 if response == nil { throw .notProcessed(refusal) }
             case .reset:

@@ -137,7 +137,7 @@ struct SingleRequestServer {
                 })
         } catch {
             if case .notProcessed(let cause) = error {
-                return .notProcessed(refusal: connection.goAwayReason?.asRefusal, cause: cause)
+                return .notProcessed(refusal: connection.goAway?.reason?.asRefusal, cause: cause)
             }
             return .lost(Self.description(of: error))
         }

@@ -111,30 +111,12 @@ public enum DoctorRun {
             }
             try converse(&report, connection)
             return try ask(&report, connection, subject)
-        } catch BlockingConnection.Failure.tls(let error) where connection.hasSentRequest {
-            report.add(
-                "connection", .failed, error.sentence,
-                advice: "it ended after the request was sent: check --endpoint and any proxy in "
-                    + "between")
-        } catch BlockingConnection.Failure.tls(let error) {
-            let isWithoutHTTP2 = error.code == .noALPN
-            let legacy = isWithoutHTTP2 ? Plan.legacyHint(port: subject.route.port) : nil
-            report.add(
-                isWithoutHTTP2 ? "ALPN" : "TLS", .failed, error.sentence,
-                advice: "no request was sent: "
-                    + (legacy ?? "check --endpoint, --ca-file and any proxy in between"))
-        } catch BlockingConnection.Failure.http2(let message),
-            BlockingConnection.Failure.notProcessed(let message)
-        {
-            report.add("HTTP/2", .failed, message, advice: "is this APNs? check --endpoint")
-        } catch BlockingConnection.Failure.proxy(let error) {
-            report.add(
-                "proxy", .failed, error.message,
-                advice: "nothing reached APNs: this is the proxy's own response")
-        } catch BlockingConnection.Failure.network(let message) {
-            report.add(
-                "connection", .failed, message,
-                advice: "something in between breaks the connection: look for a firewall or proxy")
+        } catch let failure as BlockingConnection.Failure {
+            if let ending = connection.goAway {
+                return DoctorVerdict.judge(
+                    ending, credential: subject.credential, subject.headers, isFast: false, &report)
+            }
+            report.add(failure, hasSentRequest: connection.hasSentRequest)
         } catch {
             report.add("credential", .failed, "\(error)")
         }
@@ -283,5 +265,34 @@ public enum DoctorRun {
         fields.append(
             RequestField(.priority, .constant(Array("\(headers.priority.rawValue)".utf8))))
         return fields
+    }
+}
+
+extension DoctorReport {
+    /// Adds the failure that ended the connection without a GOAWAY.
+    fileprivate mutating func add(_ failure: BlockingConnection.Failure, hasSentRequest: Bool) {
+        switch failure {
+        case .tls(let error) where hasSentRequest:
+            add(
+                "connection", .failed, error.sentence,
+                advice: "it ended after the request was sent: check --endpoint and any proxy in "
+                    + "between")
+        case .tls(let error):
+            add(
+                error.code == .noALPN ? "ALPN" : "TLS", .failed, error.sentence,
+                advice: "no request was sent: check --endpoint, --ca-file and any proxy in between")
+        case .http2(let message), .notProcessed(let message):
+            add("HTTP/2", .failed, message, advice: "is this APNs? check --endpoint")
+        case .proxy(let error):
+            add(
+                "proxy", .failed, error.message,
+                advice: "nothing reached APNs: this is the proxy's own response")
+        case .network(let message):
+            add(
+                "connection", .failed, message,
+                advice: "something in between breaks the connection: look for a firewall or proxy")
+        case .connect(let code):
+            add("connect", .failed, describe(errno: code))
+        }
     }
 }

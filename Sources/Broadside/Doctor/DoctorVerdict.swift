@@ -2,7 +2,8 @@ internal import BroadsideAPNs
 import BroadsideEngine
 import BroadsideObservability
 
-/// Judges credential and topic by the response to a request with an impossible device token.
+/// Judges credential and topic by the response to a request with an impossible device token, or by
+/// the GOAWAY of a connection that ended without one.
 enum DoctorVerdict {
     /// - Returns: The exit code.
     static func judge(
@@ -35,7 +36,7 @@ enum DoctorVerdict {
         case (nil, let reason) where reason?.asRefusal == nil:
             report.add(
                 "request", .warning, words,
-                advice: "the server ended the connection before it processed the request: "
+                advice: "the server ended the connection before it responded: "
                     + (response.hasUnknownReason ? "\(StopAdvice.unknownReason), or " : "")
                     + "try again later")
             return 1

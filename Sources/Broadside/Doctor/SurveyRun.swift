@@ -171,8 +171,8 @@ public enum SurveyRun {
             connection = nil
             switch error {
             case .notProcessed:
-                if open.goAwayReason == nil { return nil }
-                entry.ended = "GOAWAY \(open.goAwayReason?.text ?? "")"
+                guard let reason = open.goAway?.reason else { return nil }
+                entry.ended = "GOAWAY \(reason.text)"
             case .http2(let message): entry.ended = message
             default: entry.ended = "the connection ended"
             }
