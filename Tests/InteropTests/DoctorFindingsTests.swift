@@ -106,10 +106,10 @@ struct DoctorFindingsTests {
         #expect(!found.output.contains("overloaded"))
     }
 
-    @Test(arguments: [
-        ("notice: '500ms'", 0, "accepted by APNs"),
-        ("abrupt: true", 1, "GOAWAY Shutdown"),
-    ])
+    @Test(
+        arguments: [
+            ("notice: '500ms'", 0, "accepted by APNs"), ("abrupt: true", 1, "GOAWAY Shutdown"),
+        ] as [(String, Int32, String)])
     func `doctor waits for the response after a GOAWAY, unless the connection ends first`(
         fault: String, code: Int32, says: String
     ) throws {
@@ -121,6 +121,41 @@ struct DoctorFindingsTests {
         #expect(found.exitCode == code, "\(found.output)")
         #expect(found.output.contains(says), "\(found.output)")
         #expect(found.output.contains("before it responded") == (code == 1), "\(found.output)")
+    }
+
+    @Test(
+        arguments: [
+            (408, "", 1, "the server did not process the request"),
+            (421, "", 1, "the server did not process the request"),
+            (425, "", 1, "the server did not process the request"),
+            (429, "TooManyRequests", 1, "too many requests"),
+            (400, "ExpiredToken", 0, "accepted by APNs"),
+        ] as [(Int, String, Int32, String)])
+    func `doctor reports a response that does not refuse the request as such`(
+        status: Int, reason: String, code: Int32, says: String
+    ) throws {
+        let server = try RecordingServer(
+            "reason", ["--status", "\(status)", "--reason", reason])
+        let found = try doctor(server.endpoint)
+        #expect(found.exitCode == code, "\(found.output)")
+        #expect(found.output.contains(says), "\(found.output)")
+        #expect(!found.output.contains("is this APNs?"), "\(found.output)")
+    }
+
+    @Test func `doctor names a refused stream, and windows without room for the payload`() throws {
+        let scenario = try campaign.directory.write(
+            "{faults: [{do: 'refuse', at: 1}]}", to: "scenario.json5")
+        let server = try LocalAPNs(["--scenario", scenario])
+        let refused = try doctor(server.endpoint)
+        #expect(refused.exitCode == 1, "\(refused.output)")
+        #expect(
+            refused.output.contains("request      warning  the server refused the stream"),
+            "\(refused.output)")
+        #expect(!refused.output.contains("is this APNs?"), "\(refused.output)")
+
+        let closed = try RecordingServer("plain", ["--setting", "4=0"])
+        let words = try failure(doctor(closed.endpoint))
+        #expect(words.contains("the server's windows leave no room for the payload"), "\(words)")
     }
 
     @Test func `doctor reports a provider token that did not arrive`() throws {

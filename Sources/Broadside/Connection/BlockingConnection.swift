@@ -51,6 +51,8 @@ import BroadsideTLS
     private(set) var isReady = false
     /// Whether a request was sent, at least in part.
     private(set) var hasSentRequest = false
+    /// Bytes of the payload for which the server's windows have left no room yet.
+    private(set) var unsentCount = 0
     private(set) var response: Response?
 
     /// Parameters that TLS negotiated.
@@ -138,6 +140,7 @@ import BroadsideTLS
         recorder?.begin()
         let (streamID, allowed) = try awaitStream(payloadCount: payload.count)
         hasSentRequest = true
+        unsentCount = payload.count - allowed
         // END_HEADERS, and END_STREAM on the last frame (RFC 9113 sections 6.2 and 6.1).
         let block = headerBlock(http.headerTableSize)
         var frames = Self.frame(
@@ -153,6 +156,7 @@ import BroadsideTLS
             while let next = http.nextContinuation() {
                 let piece = Array(payload[next.offset..<next.offset + next.count])
                 try write(Self.frame(.data, next.isLast ? .endStream : [], next.streamID, piece))
+                unsentCount -= next.count
             }
             try receive()
         }

@@ -116,7 +116,8 @@ public enum DoctorRun {
                 return DoctorVerdict.judge(
                     ending, credential: subject.credential, subject.headers, isFast: false, &report)
             }
-            report.add(failure, hasSentRequest: connection.hasSentRequest)
+            report.add(
+                failure, connection, legacyHint: Plan.legacyHint(port: subject.route.port))
         } catch {
             report.add("credential", .failed, "\(error)")
         }
@@ -270,23 +271,36 @@ public enum DoctorRun {
 
 extension DoctorReport {
     /// Adds the failure that ended the connection without a GOAWAY.
-    fileprivate mutating func add(_ failure: BlockingConnection.Failure, hasSentRequest: Bool) {
+    ///
+    /// - Parameter legacyHint: Advice for a server without HTTP/2 at a port of the legacy services.
+    fileprivate mutating func add(
+        _ failure: BlockingConnection.Failure, _ connection: BlockingConnection,
+        legacyHint: String?
+    ) {
         switch failure {
-        case .tls(let error) where hasSentRequest:
+        case .tls(let error) where connection.hasSentRequest:
             add(
                 "connection", .failed, error.sentence,
                 advice: "it ended after the request was sent: check --endpoint and any proxy in "
                     + "between")
         case .tls(let error):
+            let legacy = error.code == .noALPN ? legacyHint : nil
             add(
                 error.code == .noALPN ? "ALPN" : "TLS", .failed, error.sentence,
-                advice: "no request was sent: check --endpoint, --ca-file and any proxy in between")
+                advice: "no request was sent: "
+                    + (legacy ?? "check --endpoint, --ca-file and any proxy in between"))
+        case .notProcessed(let message) where connection.hasSentRequest:
+            add("request", .warning, message, advice: DoctorVerdict.notProcessedAdvice)
         case .http2(let message), .notProcessed(let message):
             add("HTTP/2", .failed, message, advice: "is this APNs? check --endpoint")
         case .proxy(let error):
             add(
                 "proxy", .failed, error.message,
                 advice: "nothing reached APNs: this is the proxy's own response")
+        case .network(let message) where connection.unsentCount > 0:
+            add(
+                "HTTP/2", .failed, "\(message): the server's windows leave no room for the payload",
+                advice: "is this APNs? check --endpoint")
         case .network(let message):
             add(
                 "connection", .failed, message,

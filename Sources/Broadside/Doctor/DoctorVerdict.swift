@@ -5,6 +5,10 @@ import BroadsideObservability
 /// Judges credential and topic by the response to a request with an impossible device token, or by
 /// the GOAWAY of a connection that ended without one.
 enum DoctorVerdict {
+    /// Advice about a request that the server did not process, as it says itself.
+    static let notProcessedAdvice =
+        "the server did not process the request: try again later; if it never does, check --endpoint"
+
     /// - Returns: The exit code.
     static func judge(
         _ response: BlockingConnection.Response, credential: Credential,
@@ -15,7 +19,7 @@ enum DoctorVerdict {
         // APNs checks the device token after credential and topic.
         switch (response.status, response.reason) {
         case (400, .badDeviceToken), (400, .deviceTokenNotForTopic), (400, .missingDeviceToken),
-            (410, _):
+            (400, .expiredToken), (410, _):
             report.add("credential", .ok, "accepted by APNs")
             report.add("topic", .ok, "\(topic) is allowed")
             report.add("environment", .ok, "the credential is valid at this endpoint")
@@ -31,7 +35,12 @@ enum DoctorVerdict {
                 "request", .warning, words,
                 advice: reason == .tooManyProviderTokenUpdates
                     ? ChannelRefusal.tokenUpdatesAdvice
-                    : "APNs is overloaded or has an internal error: try again later")
+                    : status == 429
+                        ? "too many requests: try again later"
+                        : "APNs is overloaded or has an internal error: try again later")
+            return 1
+        case (408?, _), (421?, _), (425?, _):
+            report.add("request", .warning, words, advice: notProcessedAdvice)
             return 1
         case (nil, let reason) where reason?.asRefusal == nil:
             report.add(
