@@ -158,6 +158,11 @@ struct ChannelCommandTests {
             ("429:TooManyRequests,check", ["create"], 0, "", 2),
             ("503/retry-after=600", ["list"], 1, "try again later", 1),
             ("close,list:3", ["create"], 6, "3 channels now", 2),
+            (
+                "202", ["delete", "--yes", "--channel", channel], 1,
+                "the response to the delete is 202 without a reason, which does not say whether", 3
+            ),
+            ("204", ["list"], 1, "the response to the list is 204 without a reason", 3),
             ("502", ["create"], 6, "orphan", 2), ("524", ["create"], 6, "orphan", 2),
             (
                 "close,400:ChannelNotRegistered",

@@ -90,6 +90,18 @@ struct ChannelCall {
             exitCode: exitCode)
     }
 
+    /// Error for a response that neither accepts nor refuses the request.
+    func uncertainty(_ response: BlockingConnection.Response) -> BroadsideError {
+        let advice =
+            action == .delete
+            ? "broadside channel list shows whether the channel still exists"
+            : "try again later, and check --endpoint"
+        return BroadsideError(
+            "\(server.hostAndPort): the response to the \(action) is \(response.summary), which does "
+                + "not say whether APNs processed the request: \(advice)",
+            exitCode: ExitCode.failure)
+    }
+
     // MARK: Results
 
     /// Prints the result of an operation that succeeded.

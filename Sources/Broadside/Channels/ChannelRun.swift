@@ -98,7 +98,8 @@ public enum ChannelRun {
                     if call.action == .delete, response.status ?? 0 >= 500 { isInDoubt = true }
                 case .lost where call.action == .create: throw orphan(call, response.summary)
                 case .lost where !isLast: isInDoubt = true
-                case .busy, .lost: throw call.refusal(response, exitCode: ExitCode.failure)
+                case .lost: throw call.uncertainty(response)
+                case .busy: throw call.refusal(response, exitCode: ExitCode.failure)
                 case .credential, .notFromAPNs, .request:
                     throw call.refusal(response, exitCode: ExitCode.refused)
                 }
