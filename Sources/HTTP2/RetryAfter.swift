@@ -17,14 +17,15 @@ public struct RetryAfter: Sendable, Equatable {
 
     private static let firstInstant: UInt32 = 1_000_000_000
 
-    /// Byte count of `Sun, 06 Nov 1994 08:49:37 GMT`, the longest valid value.
-    static let longestCount = 29
+    /// Byte counts of `Sun Nov  6 08:49:37 1994` and `Wednesday, 09-Nov-94 08:49:37 GMT`, the
+    /// shortest and the longest date.
+    private static let dateCounts = 24...33
 
     /// Parses the decoded value of the field.
     init(_ text: RawSpan) {
         if let delay = Self.delay(text) {
             number = delay
-        } else if text.byteCount == Self.longestCount, let instant = HTTPDate.parse(text) {
+        } else if Self.dateCounts.contains(text.byteCount), let instant = HTTPDate.parse(text) {
             // A past instant means no delay.
             number = UInt32(min(max(instant, UInt64(Self.firstInstant)), UInt64(UInt32.max - 1)))
         } else {
@@ -34,7 +35,7 @@ public struct RetryAfter: Sendable, Equatable {
 
     /// Parses a delay in seconds; a delay above 31 years becomes 31 years.
     private static func delay(_ text: RawSpan) -> UInt32? {
-        guard text.byteCount > 0, text.byteCount <= longestCount else { return nil }
+        guard text.byteCount > 0, text.byteCount <= dateCounts.upperBound else { return nil }
         var delay: UInt32 = 0
         for offset in 0..<text.byteCount {
             let digit = text.byte(at: offset) &- UInt8(ascii: "0")
