@@ -77,13 +77,20 @@ extension ErrorCode: CustomStringConvertible {
 public struct ConnectionError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The code in our GOAWAY.
     public var code: ErrorCode
-    /// One-line description of the peer's violation.
+    /// One-line description of the peer's violation, or of the limit that it exceeded.
     public var message: StaticString
 
     /// Creates a violation.
     public init(_ code: ErrorCode, _ message: StaticString) {
         self.code = code
         self.message = message
+    }
+
+    /// The message with its subject. RFC 9113 permits what exceeds a limit of this client.
+    public var sentence: String {
+        code == .enhanceYourCalm
+            ? "the server exceeded a limit of Broadside: \(message)"
+            : "the server broke HTTP/2: \(message)"
     }
 
     /// The code and the message in one line.

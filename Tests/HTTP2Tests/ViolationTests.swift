@@ -285,7 +285,9 @@ struct StreamViolation: Sendable, CustomTestStringConvertible {
             Issue.record("\(events)")
             return
         }
-        #expect(error.message.description == message)
+        #expect(error.sentence == "the server exceeded a limit of Broadside: \(message)")
+        let other = ConnectionError(.compressionError, "x")
+        #expect(other.sentence == "the server broke HTTP/2: x")
     }
 
     @Test(arguments: StreamViolation.all, Tearing.allCases)

@@ -235,7 +235,7 @@ import BroadsideTLS
             case .streamError(_, let error):
                 if response == nil { throw .http2(error.description) }
             case .failed(let error):
-                throw .http2("the server broke HTTP/2: \(error.message)")
+                throw .http2(error.sentence)
             case .settingsChanged, .pong: break
             }
         }

@@ -403,8 +403,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     private mutating func failViolation(
         _ index: Int, _ error: ConnectionError, now: Now
     ) {
-        let trouble = connections.trouble(
-            index, "the server broke HTTP/2: \(error.message)", step: .protocol)
+        let trouble = connections.trouble(index, error.sentence, step: .protocol)
         run.record(trouble)
         recordProtocolError(index, trouble, now: now)
         recordFailure(index, trouble, now: now)

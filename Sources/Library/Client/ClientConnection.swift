@@ -448,7 +448,7 @@ internal import Glibc
                 failure = ReasonBody.parse(http.goAwayDebugData).reason?.text
             case .failed(let error):
                 flush()
-                return fail("the server broke HTTP/2: \(error.message)")
+                return fail(error.sentence)
             case .settingsChanged, .pong: break
             }
         }
