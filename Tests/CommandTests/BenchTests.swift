@@ -150,6 +150,24 @@ struct BenchTests {
         #expect(figures.notifications > 0)
     }
 
+    @Test func `The error about a run of bench does not advise to resume its ledger`() throws {
+        let directory = try TemporaryDirectory()
+        let scenario = try directory.write(
+            "{faults: [{do: 'reset_stream', at: 1}]}", to: "scenario.json5")
+        let server = try LocalAPNs(["--scenario", scenario])
+        let authority = try TestAuthority.shared()
+        let ended = try Broadside.run(
+            [
+                "bench", "--duration", "200ms", "--connections", "1", "--endpoint",
+                server.endpoint, "--ca-file", authority.caFile, "--topic", Campaign.topic,
+                "--auth-key", authority.authKey, "--key-id", Campaign.keyID, "--team-id",
+                Campaign.teamID,
+            ], in: directory, environment: ["TMPDIR": directory.path])
+        #expect(ended.exitCode == 1, "\(ended.errors)")
+        #expect(ended.errors.contains("run failed: 1 row is unknown"), "\(ended.errors)")
+        #expect(!ended.errors.contains("--resume"), "\(ended.errors)")
+    }
+
     @Test func `A signal ends bench and its simulator with exit 3 and leaves no file`() throws {
         let directory = try TemporaryDirectory()
         let place = "\(directory.path)/place"

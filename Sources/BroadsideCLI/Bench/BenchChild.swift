@@ -119,14 +119,18 @@ final class BenchChild {
         return end
     }
 
-    /// Last line of the child on stderr, without the program's name. Advice about files that are
-    /// removed with the benchmark is left out.
+    /// Last line of the child on stderr, without the program's name. Advice about files, and to
+    /// resume a ledger, is left out: they are removed with the benchmark.
     var lastLine: String {
         let line = BenchFiles.text(errorsPath).split(separator: "\n").last ?? "it printed nothing"
         let words = line.hasPrefix("broadside: ") ? line.dropFirst(11) : line
         guard let folder = errorsPath.parts(atLast: "/")?.0 else { return String(words) }
         var said = words.split(separator: ": ")
-        while said.count > 1, let last = said.last, last.contains(folder) { said.removeLast() }
+        while said.count > 1, let last = said.last,
+            last.contains(folder) || last.contains("--resume")
+        {
+            said.removeLast()
+        }
         return said.joined(separator: ": ")
     }
 }
