@@ -59,6 +59,11 @@ public struct RowScanner {
     private var isReturnOpen = false
     /// Current line inside quotes; nil if the scanner does not search for rows inside quotes.
     private let line: QuotedLine?
+    /// Fields of the current row, as far as `countFields` received it.
+    private var fields = FieldCounter()
+    /// Index at which `fields` stops: the token's. 0 if no field before the token's has fields
+    /// before it, because fields before a quote then don't matter.
+    private let fieldCountMax: Int
     /// Whether `line` has received part of the current line.
     private var isLineBegun = false
     /// Whether the current line is not the first one of its field.
@@ -82,6 +87,8 @@ public struct RowScanner {
         self.isChecking = isChecking
         separator = format.quotesSpanLines ? format.separator ?? 0 : 0
         line = separator == 0 ? nil : shape.map { QuotedLine($0) }
+        let tokenIndex = separator == 0 ? 0 : shape?.tokenIndex ?? 0
+        fieldCountMax = tokenIndex > 1 ? tokenIndex : 0
     }
 
     /// End of a row or of a blank line.
@@ -148,9 +155,14 @@ public struct RowScanner {
         isReturnOpen = false
         let end = RowEnd(
             offset: offset, lineCount: innerLineCount + 1, isMalformed: isMalformed)
-        innerLineCount = 0
-        state = .fieldStart
+        beginRow()
         return end
+    }
+
+    private mutating func beginRow() {
+        innerLineCount = 0
+        fields = FieldCounter()
+        state = .fieldStart
     }
 
     // MARK: Quotes
@@ -160,6 +172,8 @@ public struct RowScanner {
         let end = text.byteCount
         // Offset of the first byte that was not passed to `line`.
         var untaken = scan
+        // Offset of the first byte that was not passed to `fields`.
+        var uncounted = scan
         while scan < end {
             switch state {
             case .fieldStart, .unquoted:
@@ -173,6 +187,7 @@ public struct RowScanner {
                 if found == end {
                     state = text.byte(at: end - 1) == separator ? .fieldStart : .unquoted
                     scan = end
+                    countFields(text, &uncounted, end)
                     return nil
                 }
                 if text.byte(at: found) == lineFeed { return rowEnd(found, &scan) }
@@ -196,6 +211,7 @@ public struct RowScanner {
                 if found == end { break }
                 if text.byte(at: found) == lineFeed {
                     innerLineCount += 1
+                    if !isFieldLong { countFields(text, &uncounted, found) }
                     if line != nil, endsRow(text, untaken, found) { return nil }
                     untaken = scan
                     isFieldLong = true
@@ -232,8 +248,19 @@ public struct RowScanner {
                 return rowEnd(found, &scan)
             }
         }
+        countFields(text, &uncounted, end)
         takeLine(text, untaken, end)
         return nil
+    }
+
+    /// Passes the current row's bytes up to `stop` to `fields`. Separators inside quotes do not
+    /// count. So if `stop` is inside quotes, the result is the number of fields before the quote.
+    /// This is only needed if a line or a text ends within the row.
+    private mutating func countFields(_ text: RawSpan, _ uncounted: inout Int, _ stop: Int) {
+        while uncounted < stop, fields.index < fieldCountMax {
+            _ = fields.take(text.byte(at: uncounted), separator: separator)
+            uncounted += 1
+        }
     }
 
     /// Ends a line inside quotes at `stop`. Returns whether the line is itself a row, which is a
@@ -248,7 +275,7 @@ public struct RowScanner {
     }
 
     private mutating func take(_ text: RawSpan, _ start: Int, _ stop: Int) {
-        if !isLineBegun { line?.begin() }
+        if !isLineBegun { line?.begin(behind: isFieldLong ? 0 : fields.index) }
         isLineBegun = true
         line?.take(text, from: start, to: stop)
     }
@@ -281,8 +308,7 @@ public struct RowScanner {
         scan = newline + 1
         let end = RowEnd(
             offset: scan, lineCount: innerLineCount + 1, isMalformed: state == .malformed)
-        innerLineCount = 0
-        state = .fieldStart
+        beginRow()
         return end
     }
 

@@ -8,6 +8,12 @@ import BroadsideSupport
 /// fields as the header, 8 digits suffice. So ordinary text in quotes, such as an address, is not a
 /// row: `1 Long Road` is not a token, `12345678` has no second field, and `2000, Antwerp` is too
 /// short.
+///
+/// The first line inside quotes is also a row if it is one together with the fields before the
+/// quote. Then only a token of at least 32 digits counts, and the row has at most the fields of the
+/// header. So a contact such as `Max, 12345678` is not a row, whatever its column is. A quote that
+/// opens the token's field is an exception: several lines in that field are a token that is not
+/// valid, and other rows are not affected.
 public struct RowShape: Sendable, Equatable {
     /// Separator of fields.
     let separator: UInt8
@@ -23,51 +29,33 @@ public struct RowShape: Sendable, Equatable {
     static let likelyDigitCount = 8
 }
 
-/// A line inside quotes, received in pieces, with the state needed to decide whether it is a row.
-final class QuotedLine {
-    private let shape: RowShape
-    /// Index of the current field.
-    private var column = 0
-    /// Text of the token's field, without quotes.
-    private var token: [UInt8] = []
+/// The index of the current field of a text that is received in pieces. Separators inside quotes do
+/// not count.
+struct FieldCounter {
+    /// Number of separators so far.
+    private(set) var index = 0
     private var isFieldEmpty = true
     private var isInQuotes = false
     private var isBehindQuote = false
 
-    /// Maximum length of a token's text, including blanks and brackets around its digits.
-    private static let tokenLimit = 1_024
-
-    init(_ shape: RowShape) { self.shape = shape }
-
-    /// Starts the next line.
-    func begin() {
-        column = 0
-        token.removeAll(keepingCapacity: true)
-        isFieldEmpty = true
-        isInQuotes = false
-        isBehindQuote = false
-    }
-
-    /// Receives the next part of the line.
-    func take(_ text: RawSpan, from start: Int, to end: Int) {
-        for offset in start..<max(start, end) {
-            let byte = text.byte(at: offset)
-            if byte == UInt8(ascii: "\"") {
-                takeQuote()
-                continue
-            }
-            isBehindQuote = false
-            if byte == shape.separator, !isInQuotes {
-                column += 1
-                isFieldEmpty = true
-                continue
-            }
-            isFieldEmpty = false
-            if column == shape.tokenIndex, token.count <= Self.tokenLimit { token.append(byte) }
+    /// Receives the next byte. Returns whether it is part of a field's text: neither a separator
+    /// nor a quote.
+    mutating func take(_ byte: UInt8, separator: UInt8) -> Bool {
+        if byte == UInt8(ascii: "\"") {
+            takeQuote()
+            return false
         }
+        isBehindQuote = false
+        if byte == separator, !isInQuotes {
+            index += 1
+            isFieldEmpty = true
+            return false
+        }
+        isFieldEmpty = false
+        return true
     }
 
-    private func takeQuote() {
+    private mutating func takeQuote() {
         if isInQuotes {
             isInQuotes = false
             isBehindQuote = true
@@ -78,19 +66,66 @@ final class QuotedLine {
         }
         isFieldEmpty = false
     }
+}
+
+/// A line inside quotes, received in pieces, with the state needed to decide whether it is a row.
+final class QuotedLine {
+    private let shape: RowShape
+    private var fields = FieldCounter()
+    /// Text of the token's field, without quotes, if the line is a row of its own.
+    private var token: [UInt8] = []
+    /// Number of fields of the row before the quote, if this line follows the quote and the token's
+    /// field is behind the quoted field; otherwise 0.
+    private var fieldsBefore = 0
+    /// Text of the token's field, without quotes, if the line and the fields before the quote are a
+    /// row.
+    private var tokenBehind: [UInt8] = []
+
+    /// Maximum length of a token's text, including blanks and brackets around its digits.
+    private static let tokenLimit = 1_024
+
+    init(_ shape: RowShape) { self.shape = shape }
+
+    /// Starts the next line.
+    ///
+    /// - Parameter fieldCount: Number of fields of the row before the quote, if the line follows
+    ///   the quote; otherwise 0.
+    func begin(behind fieldCount: Int) {
+        fields = FieldCounter()
+        token.removeAll(keepingCapacity: true)
+        tokenBehind.removeAll(keepingCapacity: true)
+        fieldsBefore = fieldCount < shape.tokenIndex ? fieldCount : 0
+    }
+
+    /// Receives the next part of the line.
+    func take(_ text: RawSpan, from start: Int, to end: Int) {
+        for offset in start..<max(start, end) {
+            let byte = text.byte(at: offset)
+            guard fields.take(byte, separator: shape.separator) else { continue }
+            if fields.index == shape.tokenIndex {
+                if token.count <= Self.tokenLimit { token.append(byte) }
+            } else if fieldsBefore > 0, fieldsBefore + fields.index == shape.tokenIndex {
+                if tokenBehind.count <= Self.tokenLimit { tokenBehind.append(byte) }
+            }
+        }
+    }
 
     /// Whether the received line is a row with a device token.
     var isRow: Bool {
-        guard column >= shape.tokenIndex, token.count <= Self.tokenLimit,
-            token.count >= RowShape.likelyDigitCount, token.allSatisfy(Self.mayBeOfToken)
-        else { return false }
+        let count = Self.digitCount(token)
+        if count >= RowShape.certainDigitCount { return true }
+        if count >= RowShape.likelyDigitCount, fields.index + 1 == shape.columnCount { return true }
+        return fieldsBefore + fields.index < shape.columnCount
+            && Self.digitCount(tokenBehind) >= RowShape.certainDigitCount
+    }
+
+    /// Number of digits of a token; 0 if the text is not a token.
+    private static func digitCount(_ text: [UInt8]) -> Int {
+        guard text.count <= tokenLimit, text.count >= RowShape.likelyDigitCount,
+            text.allSatisfy(mayBeOfToken)
+        else { return 0 }
         var digits = TokenDigits()
-        let text = token
-        guard digits.write({ TokenText.canonicalize(text.rawSpan, into: &$0) }) else {
-            return false
-        }
-        return digits.count >= RowShape.certainDigitCount
-            || digits.count >= RowShape.likelyDigitCount && column + 1 == shape.columnCount
+        return digits.write({ TokenText.canonicalize(text.rawSpan, into: &$0) }) ? digits.count : 0
     }
 
     /// Whether a byte can be part of a token's text. Nearly all lines contain a letter that can't

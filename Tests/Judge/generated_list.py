@@ -131,9 +131,13 @@ class GeneratedList:
             fields = rows[first]
             place = rng.randrange(len(fields))
             fields[place] = '"' + fields[place]
-            if self.trap == "pair":
+            if self.trap == "pair" and rng.random() < 0.5:
                 fields = rows[rng.randrange(first, len(rows))]
                 fields[rng.randrange(len(fields))] += '"'
+            elif self.trap == "pair":
+                # Both in the same column, as if a name had a quote: only one row has lost its end.
+                fields = rows[min(first + 1, len(rows) - 1)]
+                fields[min(place, len(fields) - 1)] += '"'
         return [separator.join(fields) for fields in rows]
 
     def delimited(self):

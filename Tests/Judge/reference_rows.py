@@ -65,13 +65,25 @@ class Shape:
         self.separator, self.place, self.count = separator.decode(), token_place, column_count
 
     def is_row(self, line):
+        fields = self.fields(line)
+        digits = self.digits(fields, self.place)
+        return digits >= 32 or digits >= 8 and len(fields) == self.count
+
+    def is_rest_of_row(self, line, before):
+        """Whether the line behind an opening quote is a row together with the fields before the quote."""
+        fields = self.fields(line)
+        return (0 < before < self.place and before + len(fields) <= self.count
+                and self.digits(fields, self.place - before) >= 32)
+
+    def fields(self, line):
         text = line.rstrip(b"\r").replace(b"\r", b"?").decode("latin-1")
-        fields = next(csv.reader([text], delimiter=self.separator), [])
-        if len(fields) <= self.place:
-            return False
-        token = token_of(fields[self.place].replace('"', "").encode("latin-1"))
-        return bool(token) and (len(token) >= 32
-                                or len(token) >= 8 and len(fields) == self.count)
+        return next(csv.reader([text], delimiter=self.separator), [])
+
+    @staticmethod
+    def digits(fields, place):
+        if len(fields) <= place:
+            return 0
+        return len(token_of(fields[place].replace('"', "").encode("latin-1")) or "")
 
 
 def token_of(text):
@@ -227,7 +239,9 @@ def read_delimited(data, start, separator, is_blank, shape=lambda: None):
                     # The last line is checked as a whole, because its quotes were not closed correctly.
                     tail = inner.pop()
                 is_row = shape().is_row if shape() else lambda text: False
-                if (inner if is_spoiled else inner[1:]) and any(map(is_row, inner)):
+                if (inner if is_spoiled else inner[1:]) and (
+                        any(map(is_row, inner))
+                        or shape() and shape().is_rest_of_row(inner[0], len(fields))):
                     raise Faulty("a row in quotes", opening_line)
                 if is_spoiled:
                     check_returns(data, position, stop, line + data.count(b"\n", begin, position))

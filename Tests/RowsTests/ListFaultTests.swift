@@ -16,14 +16,17 @@ import Testing
         var fault: ListFault?
         /// Rows before it.
         var rows: Int
+        /// Names of the columns.
+        var columns: [String]
 
         var testDescription: String { text }
 
         init(
             _ format: ListFormat, _ text: String, _ kind: ListFault.Kind?, _ line: UInt64,
-            _ rows: Int
+            _ rows: Int, columns: [String] = ["token", "name"]
         ) {
             self.format = format
+            self.columns = columns
             self.text = text
             fault = kind.map { ListFault($0, line: line) }
             self.rows = rows
@@ -65,6 +68,24 @@ import Testing
         Case(.csv, "\"T,x\nT,y\"\nT,N\n", .rowInQuotes, 1, 0),
         Case(.csv, "T,\"U,y\nx\"\nT,N\n", .rowInQuotes, 1, 0),
         Case(.csv, "T,\"x\n\"\"U\"\",\"\"y, z\"\"\n\"\n", .rowInQuotes, 1, 0),
+        // The quote opens between the row's first field and its token.
+        behind("1,N,T,x\n2,\"R,T,x\n3,6'2\",U,x\n4,N,T,x\n", .rowInQuotes, 2, 1),
+        behind("1,\"R,T,x\r\n2,y\",U,x\r\n", .rowInQuotes, 1, 0),
+        behind("1,\"R,  T ,x\n2\",y,U,x\n", .rowInQuotes, 1, 0),
+        behind("1,\"R,T\n2,y\",U\n", .rowInQuotes, 1, 0),
+        behind("\"1\",\"R,T\n\n2,y\",U\n", .rowInQuotes, 1, 0),
+        behind("\"1,\"\"0\",\"R,T\n2,y\",U\n", .rowInQuotes, 1, 0),
+        behind("\"1\n0\",\"R,T\n2,y\",U\n", .rowInQuotes, 2, 0),
+        behind("5\" 1,\"R,T\n2,y\",U\n", .rowInQuotes, 1, 0),
+        behind("1,\"R,T\n2,y\" z,U\n3,N,T,x\n", .rowInQuotes, 1, 0),
+        // Text of that field which is not a row together with the fields before it.
+        behind("1,\"R, t, x\ny\",T,x\n2,N,T,x\n", nil, 0, 2),
+        behind("1,\"R,T,x,y\nz\",U,x\n2,N,T,x\n", nil, 0, 2),
+        behind("1,\"R,x,y,T\nz\",U,x\n2,\"T,x,y\nz\",U,x\n", nil, 0, 2),
+        behind("1,\"R x\nR,T,y\",U,x\n2,N,T,x\n", nil, 0, 2),
+        behind("1,\"R,<5a 5a>,y\nz\",U,x\n2,N,T,\"U,y\nz\"\n", nil, 0, 2),
+        // A token's field over several lines is not a token.
+        behind("1,N,\"T\nU\",x\n2,N,\"T,U\ny\",x\n", nil, 0, 2),
         // Fields over several lines without a row in them.
         Case(.csv, "T,\"1 Long Road\nTown 0\"\nT,\"1234\n5678\"\n", nil, 0, 2),
         Case(.csv, "T,\"2000, Antwerp\nEd, Bea\"\nT,\"x\ny,U\"\n", nil, 0, 2),
@@ -89,17 +110,28 @@ import Testing
         Case(.jsonl, "{\"token\":\"T\"}\r\n{\"token\":\"T\"}\r", nil, 0, 2),
     ]
 
-    private static func layout(_ format: ListFormat) throws -> RowLayout {
-        let separator = format.separator.map { String(Unicode.Scalar($0)) } ?? ""
-        return try RowLayout(
-            format: format, names: ["token"], header: Array("token\(separator)name".utf8))
+    /// A list whose token is the third of four columns.
+    private static func behind(
+        _ text: String, _ kind: ListFault.Kind?, _ line: UInt64, _ rows: Int
+    ) -> Case {
+        Case(.csv, text, kind, line, rows, columns: ["id", "name", "token", "x"])
+    }
+
+    private static func header(_ format: ListFormat, _ columns: [String]) -> String {
+        columns.joined(separator: format.separator.map { String(Unicode.Scalar($0)) } ?? "")
+    }
+
+    private static func layout(
+        _ format: ListFormat, _ columns: [String] = ["token", "name"]
+    ) throws -> RowLayout {
+        try RowLayout(
+            format: format, names: ["token"], header: Array(header(format, columns).utf8))
     }
 
     /// With its header, where it has one.
     private static func whole(_ entry: Case, mark: Bool) -> [UInt8] {
-        let separator = entry.format.separator.map { String(Unicode.Scalar($0)) } ?? ""
-        let header = entry.format.hasHeader ? Array("token\(separator)name\n".utf8) : []
-        return (mark ? ListFormat.byteOrderMark : []) + header + entry.list
+        let header = entry.format.hasHeader ? header(entry.format, entry.columns) + "\n" : ""
+        return (mark ? ListFormat.byteOrderMark : []) + Array(header.utf8) + entry.list
     }
 
     private static func found(_ entry: Case) -> ListFault? {
@@ -117,7 +149,7 @@ import Testing
 
     @Test(arguments: cases)
     func `A splitter stops at a fault with all rows before it`(entry: Case) throws {
-        let layout = try Self.layout(entry.format)
+        let layout = try Self.layout(entry.format, entry.columns)
         for mark in [false, true] {
             let list = Self.whole(entry, mark: mark)
             for pieceSize in [1, 2, 3, 5, 7, 64, 1_000] {
@@ -146,8 +178,8 @@ import Testing
                 var dead = DeadTokens()
                 dead.seal()
                 var pruner = ListPruner(
-                    dead: dead, layout: try Self.layout(entry.format), collectsRemoved: true,
-                    nowMilliseconds: 0)
+                    dead: dead, layout: try Self.layout(entry.format, entry.columns),
+                    collectsRemoved: true, nowMilliseconds: 0)
                 var removed: [UInt8] = []
                 var (offset, size) = (0, windowSize)
                 while offset < list.count, pruner.fault == nil {
