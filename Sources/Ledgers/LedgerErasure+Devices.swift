@@ -19,7 +19,8 @@ extension LedgerErasure {
             _ = devices.insert(digits.rawSpan)
             return
         }
-        let list = try TokenList(tokens, format: nil, tokenColumn: tokenColumn)
+        let list = try TokenList(
+            tokens, format: nil, tokenColumn: tokenColumn, hasFormatOption: false)
         var cursor = try RowCursor(list, endsOnSignals: true)
         var digits = TokenDigits()
         var overwritten = OverwrittenRows()

@@ -64,12 +64,10 @@ extension ListHeader {
         let text = beginning.dropFirst(beginning.starts(with: mark) ? mark.count : 0)
         let line = Array(text.prefix { $0 != UInt8(ascii: "\n") })
         guard !JSONKeys.read(line.rawSpan).isEmpty else { return }
-        // --format is the format of the list that --tokens names.
-        let isOther = isReceipts || name.isOf(option: "suppress")
         throw .request(
             name,
             " has a JSON object on its first line, not the names of columns: "
-                + (isOther ? "let the file's name end in .jsonl" : "add --format jsonl"))
+                + TokenListFormat.jsonl.advice(hasOption: hasFormatOption))
     }
 
     /// Refuses a table that is formatted for display, with `|` between its columns.

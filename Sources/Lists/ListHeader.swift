@@ -12,6 +12,8 @@ struct ListHeader {
     var lineEnds = LineEnds.lineFeeds
     /// Token column given by the user, if any.
     let tokenColumn: String?
+    /// Whether the option `--format` of the command applies to the list.
+    var hasFormatOption = true
     /// Columns whose values the campaign uses. Each has the location that requires it: an option,
     /// or a location in a file.
     var wanted: [(name: String, location: String)] = []
@@ -68,8 +70,10 @@ struct ListHeader {
             }
             throw .request(
                 name,
-                " is a list of lines, without a column '\(missing)': add "
-                    + "--format csv or --format tsv if it has columns")
+                " is a list of lines, without a column '\(missing)': "
+                    + (hasFormatOption
+                        ? "add --format csv or --format tsv"
+                        : "let the file's name end in .csv or .tsv") + " if it has columns")
         }
         try refuseEmpty(beginning)
         guard let header = try header(format) else {
@@ -132,7 +136,7 @@ struct ListHeader {
                 ? "neither a column apns_id nor a column token"
                 : "no column '\(printable(wanted))'"
             let shown = nearest.map(shownColumn)
-            let separator = Self.separatorAdvice(columns)
+            let separator = separatorAdvice(columns)
             let isHidden =
                 separator == nil
                 && nearest.map { ForeignText.escapedName($0) != $0 } ?? false
@@ -194,7 +198,9 @@ struct ListHeader {
                 + "\(command.filter(ListCommand.onePerLine, to: "txt"))"
         }
         guard columns.count > 1 else {
-            return "\(start): add a first line with the word token, or add --format lines"
+            return
+                "\(start): add a first line with the word token, or "
+                + TokenListFormat.lines.advice(hasOption: hasFormatOption)
         }
         let names = columns.indices.map { $0 == tokenIndex ? "token" : "column\($0 + 1)" }
         return
@@ -227,14 +233,18 @@ struct ListHeader {
     }
 
     /// Returns advice for a header with one column whose name contains another separator.
-    private static func separatorAdvice(_ columns: [String]) -> String? {
+    private func separatorAdvice(_ columns: [String]) -> String? {
         guard columns.count == 1 else { return nil }
-        if columns[0].contains("\t") { return ", with tabs between them: add --format tsv" }
+        if columns[0].contains("\t") {
+            let advice = TokenListFormat.tsv.advice(hasOption: hasFormatOption)
+            return ", with tabs between them: \(advice)"
+        }
         if columns[0].contains("|") {
             return ", with '|' between them: \(ForeignToken.tableAdvice)"
         }
         let isCSV = columns[0].contains(",") || columns[0].contains(";")
-        return isCSV ? ", which are not tabs: add --format csv" : nil
+        let advice = TokenListFormat.csv.advice(hasOption: hasFormatOption)
+        return isCSV ? ", which are not tabs: \(advice)" : nil
     }
 
     /// Returns the text of the header; nil if the list ends before it.

@@ -86,9 +86,9 @@ extension TokenList {
     /// strings, and not objects.
     private func refusal(ofLines kind: ForeignToken, firstLine: UInt64) -> BroadsideError {
         let option =
-            name.isOf(option: "suppress")
-            ? "let the name of a file with one token per line end in .txt"
-            : "a list with one token per line needs --format lines"
+            hasFormatOption
+            ? "a list with one token per line needs --format lines"
+            : "let the name of a file with one token per line end in .txt"
         return .request(
             name,
             " holds \(kind.name), the first on line \(firstLine), but each line of JSON Lines must "

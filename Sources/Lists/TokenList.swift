@@ -16,6 +16,8 @@ package final class TokenList: Sendable {
     package let command: ListCommand
     /// Whether a warning has named the signs of missing rows.
     let isDamageNamed = Atomic<Bool>(false)
+    /// Whether the option `--format` of the command applies to the list.
+    let hasFormatOption: Bool
 
     package var format: ListFormat { layout.format }
 
@@ -35,6 +37,8 @@ package final class TokenList: Sendable {
     ///   - optional: The columns of `wanted` that a row may lack. For a single token, their fields
     ///     are empty, so that defaults apply.
     ///   - option: Long name of the option that names the list, without dashes; for messages.
+    ///   - hasFormatOption: Whether the command has the option `--format`. It applies to the list
+    ///     that `--tokens` names; for messages.
     ///   - isReadAgain: Whether the list has to be read more than once.
     ///   - isSpooled: Whether the list is a ledger's copy of standard input.
     ///   - isInspected: Whether to refuse a list without device tokens; false for a list that was
@@ -42,9 +46,8 @@ package final class TokenList: Sendable {
     package convenience init(
         _ tokens: TokenSource, format: TokenListFormat?, tokenColumn: String?,
         otherColumns: [String] = [], wanted: [(name: String, location: String)] = [],
-        optional: Set<String> = [], option: String = "tokens", isReadAgain: Bool = false,
-        isSpooled: Bool = false,
-        isInspected: Bool = true
+        optional: Set<String> = [], option: String = "tokens", hasFormatOption: Bool = true,
+        isReadAgain: Bool = false, isSpooled: Bool = false, isInspected: Bool = true
     ) throws(BroadsideError) {
         let token = tokenColumn ?? Self.defaultTokenColumn
         let allColumns = otherColumns + wanted.map(\.name).filter { $0 != token }
@@ -72,7 +75,8 @@ package final class TokenList: Sendable {
             let header = ListHeader(
                 // A spooled list has no name of its own.
                 fileName: isSpooled || isAside ? "" : file, bytes: bytes, isSpooled: isSpooled,
-                lineEnds: lineEnds, tokenColumn: tokenColumn, wanted: wanted)
+                lineEnds: lineEnds, tokenColumn: tokenColumn,
+                hasFormatOption: hasFormatOption && option == "tokens", wanted: wanted)
             let layout = try header.layout(format: format, otherColumns: allColumns)
             if let other = otherColumns.first(where: { layout.field(named: $0) == 0 }) {
                 throw .request(
@@ -80,7 +84,7 @@ package final class TokenList: Sendable {
             }
             self.init(
                 bytes: bytes, lineEnds: lineEnds, layout: layout, isSpooled: isSpooled || isAside,
-                command: header.command)
+                command: header.command, hasFormatOption: header.hasFormatOption)
             if isInspected { try inspect() }
         }
     }
@@ -114,14 +118,16 @@ package final class TokenList: Sendable {
     convenience init(linesOf header: ListHeader) {
         self.init(
             bytes: header.bytes, lineEnds: header.lineEnds, layout: .lines,
-            isSpooled: header.isSpooled, command: header.command)
+            isSpooled: header.isSpooled, command: header.command,
+            hasFormatOption: header.hasFormatOption)
     }
 
     private init(
         bytes: ListBytes, lineEnds: LineEnds, layout: RowLayout, isSpooled: Bool,
-        command: ListCommand
+        command: ListCommand, hasFormatOption: Bool = true
     ) {
         self.command = command
+        self.hasFormatOption = hasFormatOption
         self.bytes = bytes
         self.lineEnds = lineEnds
         self.layout = layout

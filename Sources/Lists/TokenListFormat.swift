@@ -41,4 +41,14 @@ public struct TokenListFormat: RawRepresentable, Sendable, Hashable, CaseIterabl
     }
 
     private init(_ format: ListFormat) { self.format = format }
+
+    /// Returns advice on how a list gets this format.
+    ///
+    /// - Parameter hasOption: Whether the option `--format` applies to the list. Otherwise, its
+    ///   name decides.
+    func advice(hasOption: Bool) -> String {
+        hasOption
+            ? "add --format \(rawValue)"
+            : "let the file's name end in .\(self == .lines ? "txt" : rawValue)"
+    }
 }

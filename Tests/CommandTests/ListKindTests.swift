@@ -76,7 +76,10 @@ struct ListKindTests {
             ["column names on line 2 (id, device)", "--token-column", "tail -n +2"]
         ),
         ("headless.csv", Array("7,\(token)\n8,\(token)\n".utf8), ["no header", "column1,token"]),
-        ("single.csv", Array("\(token)\n".utf8), ["no header", "--format lines"]),
+        (
+            "single.csv", Array("\(token)\n".utf8),
+            ["no header", "add a first line with the word token, or "]
+        ),
         ("twice.csv", Array("token,name,name\n\(token),a,b\n".utf8), ["two columns named 'name'"]),
         ("spoiled.csv", Array("token,\"a\"b\n\(token),x\n".utf8), ["header is malformed"]),
         (

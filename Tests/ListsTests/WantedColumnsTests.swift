@@ -49,6 +49,50 @@ import Testing
         }
     }
 
+    /// `send --suppress`, `ledger forget --tokens` and `report --receipts` have no option for a format.
+    @Test(arguments: [
+        ("a.csv", "token\tname\nT\tAnn\n", ", with tabs between them: ", "tsv", "tsv"),
+        ("a.tsv", "token,name\nT,Ann\n", ", which are not tabs: ", "csv", "csv"),
+        ("b.csv", "T\nT\n", ": add a first line with the word token, or ", "lines", "txt"),
+        ("c.csv", "{\"token\":\"T\"}\n", ", not the names of columns: ", "jsonl", "jsonl"),
+    ])
+    func `Advice about a format names the option only of a list that has it`(
+        name: String, content: String, beginning: String, format: String, ending: String
+    ) throws {
+        let path = try directory.write(content.replacing("T", with: token), to: name)
+        for (option, hasFormatOption) in [
+            ("tokens", true), ("tokens", false), ("suppress", true), ("receipts", true),
+        ] {
+            // Receipts need a second column.
+            if option == "receipts", format == "lines" { continue }
+            let failure = #expect(throws: BroadsideError.self) {
+                _ = try TokenList(
+                    .file(path), format: nil, tokenColumn: nil, option: option,
+                    hasFormatOption: hasFormatOption)
+            }
+            let advice =
+                option == "tokens" && hasFormatOption
+                ? "add --format \(format)" : "let the file's name end in .\(ending)"
+            #expect(failure?.message.hasSuffix(beginning + advice) == true, "\(option)")
+        }
+    }
+
+    @Test func `Lines that are not objects get advice without an option that forget lacks`()
+        throws
+    {
+        let path = try directory.write("\"\(token)\"\n\"\(token)\"\n", to: "strings.jsonl")
+        for (hasFormatOption, advice) in [
+            (true, "a list with one token per line needs --format lines"),
+            (false, "let the name of a file with one token per line end in .txt"),
+        ] {
+            let failure = #expect(throws: BroadsideError.self) {
+                _ = try TokenList(
+                    .file(path), format: nil, tokenColumn: nil, hasFormatOption: hasFormatOption)
+            }
+            #expect(failure?.message.hasSuffix("; \(advice)") == true)
+        }
+    }
+
     @Test func `A table or tokens in base64 are named before the missing column`() throws {
         let table = "token|name\n\(token)|Ann\n\(token)|Bo\n(2 rows)\n"
         #expect(
