@@ -36,12 +36,12 @@ extension PayloadRenderer {
     }
 
     /// Whether a field is missing, empty or blank. In a table, an empty field represents a missing
-    /// value, and some databases fill such a field with blanks.
+    /// value, and some databases fill such a field with blanks. Characters that cannot be seen count
+    /// as blanks.
     static func isBlank(_ field: RowReader.Field, _ reader: borrowing RowReader) -> Bool {
         if field.form == .missing { return true }
         guard field.isText else { return false }
-        let text = reader.text(field)
-        return (0..<text.byteCount).allSatisfy { text.byte(at: $0) <= 0x20 }
+        return HiddenCharacters.areAll(of: reader.text(field))
     }
 
     mutating func appendConstant(_ range: Range<Int32>) -> Bool {

@@ -12,6 +12,7 @@ import json
 import os
 import random
 import sys
+import unicodedata
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from faulty_trial import FaultyTrial  # noqa: E402
@@ -96,7 +97,10 @@ class Trial(FaultyTrial):
         value = self.reading.field(row, "name")
         if value is Unusable:
             return None, "BadValue"
-        text = "friend" if not value else value.decode("utf-8", "surrogatepass")
+        text = value.decode("utf-8", "surrogatepass") if value else ""
+        # The default replaces a text of which nothing can be seen.
+        if all(c <= " " or unicodedata.category(c) in ("Zs", "Cf") for c in text):
+            text = "friend"
         if len(text.encode()) > 5000:
             return None, "PayloadTooLarge"
         return "Hi " + text, None

@@ -98,6 +98,19 @@ import Testing
             try rendered("{}", csv: "x,y\n ,1\nb,1\n", collapse: "{{x|a}}") == ["{}a", "{}b"])
     }
 
+    @Test func `Characters that cannot be seen are a missing value where there is a default`()
+        throws
+    {
+        #expect(
+            try rendered(
+                #"{"a":"{{x|z}}","b":"{{y:int|5}}"}"#,
+                csv: "x,y\n\u{a0},\u{200b}\n \u{feff} ,7\n\u{a0}v\u{2060},1\n👩\u{200d}👧,1\n")
+                == [
+                    #"{"a":"z","b":5}"#, #"{"a":"z","b":7}"#, "{\"a\":\"\u{a0}v\u{2060}\",\"b\":1}",
+                    "{\"a\":\"👩\u{200d}👧\",\"b\":1}",
+                ])
+    }
+
     @Test func `Integers are written with all of their digits`() throws {
         var random = SeededRandom(seed: 1)
         let values =

@@ -21,11 +21,14 @@ import Testing
         text: String, expected: String
     ) {
         #expect(Array(trimmed(text).utf8) == Array(expected.utf8))
+        #expect(HiddenCharacters.areAll(of: Array(text.utf8).rawSpan) == expected.isEmpty)
     }
 
     @Test func `Bytes that are not UTF-8 are kept`() {
         for bytes: [UInt8] in [[0xa0], [0x74, 0xa0], [0xe2, 0x80], [0xc2], [0x80, 0xbf]] {
             #expect([UInt8](HiddenCharacters.trimmed(bytes.rawSpan)) == bytes)
+            let isHidden = HiddenCharacters.areAll(of: bytes.rawSpan)
+            #expect(!isHidden)
         }
     }
 

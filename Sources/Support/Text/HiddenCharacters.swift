@@ -19,6 +19,17 @@ package enum HiddenCharacters {
         return text.extracting(start..<end)
     }
 
+    /// Returns whether a text has only hidden characters and ASCII blanks, or is empty.
+    package static func areAll(of text: RawSpan) -> Bool {
+        var offset = 0
+        while offset < text.byteCount {
+            let length = count(in: text, at: offset)
+            guard length > 0 else { return false }
+            offset += length
+        }
+        return true
+    }
+
     /// Number of bytes of the hidden character, or ASCII blank, that ends before an offset; 0 if
     /// there is none.
     private static func countBefore(_ end: Int, in text: RawSpan) -> Int {
