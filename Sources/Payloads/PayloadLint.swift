@@ -161,11 +161,21 @@ public struct PayloadLint {
         return key.kinds.contains(.boolean) ? ": write {{column:bool}}" : ""
     }
 
+    /// Names of Apple's keys that do nothing beside `aps`.
+    private var namesInside: [String] {
+        switch pushType {
+        // The app gets the whole payload, and shows what it wants (PushKit, Push to Talk).
+        case .voip, .complication, .pushToTalk: []
+        // The keys of an accessory are plausible names of a sender's own keys.
+        default:
+            PayloadKey.aps.filter { $0.pushType != .accessory || pushType == .accessory }
+                .map(\.name).filter { $0 != "event" && $0 != "category" }
+        }
+    }
+
     /// Checks the keys next to `aps`. They are the sender's own, unless they look like Apple's.
     private mutating func checkOutside() {
-        // The keys of an accessory are plausible names of a sender's own keys.
-        let names = PayloadKey.aps.filter { $0.pushType != .accessory || pushType == .accessory }
-            .map(\.name).filter { $0 != "event" && $0 != "category" }
+        let names = namesInside
         let hasAPS = document.member([], "aps") != nil
         for member in document.members(of: []) where member.key != "aps" {
             if !hasAPS, nearestName(to: member.key, among: ["aps"]) != nil, member.kind == .object {

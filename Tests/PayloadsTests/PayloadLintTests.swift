@@ -71,6 +71,9 @@ import Testing
         // Keys of the sender's own.
         (#"{"aps":{"alert":"x"},"title":"t","body":"b"}"#, .alert),
         (#"{"aps":{"badge":3},"title":"t","body":"b"}"#, .alert),
+        // With these push types, the app reads the whole payload.
+        (#"{"aps":{},"alert":"Call from Ann","sound":"ring"}"#, .voip),
+        (#"{"aps":{},"alert":"x","badge":1}"#, .pushToTalk),
         // Rows fill these in: they may be anything, or what their defaults are.
         (#"{"aps":{"alert":"{{a}}","interruption-level":"{{level}}"}}"#, .alert),
         (#"{"aps":{"alert":"x","interruption-level":"{{level|active}}"}}"#, .alert),
@@ -218,6 +221,8 @@ import Testing
         ),
         .init(
             #"{"aps":{"content-available":1,"badge":1}}"#, .background, says: "can't have 'badge'"),
+        .init(
+            #"{"aps":{},"alert":"x"}"#, .location, isError: false, says: "'alert' is beside aps"),
         .init(#"{"a":1}"#, .voip, isError: false, says: "Apple requires in every payload"),
         .init(#"{"to":"x"}"#, at: (1, 2), says: "'to', as Firebase's messages do"),
         .init(#"{"data":{"notification":1}}"#, .background, says: "'data', as Firebase's"),
