@@ -48,6 +48,18 @@ final class ClaimFolder {
         return ".broadside-\(manifest.campaign)\(suffix)."
     }
 
+    /// Returns whether a file's name is that of a claim on any ledger.
+    static func isClaimName(_ name: Substring) -> Bool {
+        guard name.hasPrefix(".broadside-"),
+            let (start, digits) = String(name.dropFirst(".broadside-".count)).parts(atLast: "."),
+            number(digits).map({ $0 > 0 }) ?? false
+        else { return false }
+        let words = start.split(separator: "-", omittingEmptySubsequences: false)
+        let isPart = words.count == 3 && CampaignPart("\(words[1])/\(words[2])") != nil
+        return words[0].utf8.count == 16 && words[0].allSatisfy(\.isHexDigit)
+            && (words.count == 1 || isPart)
+    }
+
     /// Returns whether two values describe the same folder. Their paths may differ.
     func isSame(as other: ClaimFolder) -> Bool {
         guard let own = SystemCall.status(of: descriptor),

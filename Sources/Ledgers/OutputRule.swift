@@ -4,8 +4,8 @@ internal import Glibc
 
 /// Rule for the destinations of all outputs of all commands.
 ///
-/// An output must not replace a symbolic link, a file that the command reads, or a file of a
-/// ledger. It does not matter which path leads to the file. The rule is checked before anything is
+/// An output must not replace a symbolic link, a file that the command reads, a file of a ledger, a
+/// claim on a ledger, or the notes about nights. It does not matter which path leads to the file. The rule is checked before anything is
 /// sent.
 public struct OutputRule {
     /// An input of a command.
@@ -59,8 +59,8 @@ public struct OutputRule {
         try LedgerDirectory.isLedger(path)
     }
 
-    /// Checks the part of the rule that needs no other option: the output is neither a symbolic
-    /// link nor in a ledger's directory.
+    /// Checks the part of the rule that needs no other option: the output is not a symbolic link,
+    /// not in a ledger's directory, not a claim, and not the notes about nights.
     ///
     /// A link to a device or a pipe (`/dev/stdout`, a shell's `>(...)`) is allowed, because nothing
     /// can be lost there.
@@ -78,6 +78,30 @@ public struct OutputRule {
                 "\(path) is in the ledger \(directory), whose files are never "
                     + "overwritten: choose another place")
         }
+        guard !ClaimFolder.isClaimName(path.parts(atLast: "/")?.behind ?? path[...]) else {
+            throw .usage(
+                option, "\(path) has the name of a claim on a ledger: choose another name")
+        }
+        guard !isNightNotes(path) else {
+            throw .usage(
+                option,
+                "\(path) is the file that records which nights were started: choose another")
+        }
+    }
+
+    /// Beginning of the file in which `night` notes which nights have begun. The number of the
+    /// file's format follows.
+    package static let nightNotesMark = "broadside nights "
+
+    /// Whether a file has notes about nights, under any name. If they were overwritten, a night
+    /// could be sent twice.
+    private static func isNightNotes(_ path: String) -> Bool {
+        let mark = Array(nightNotesMark.utf8)
+        let file = SystemCall.open(path, O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC)
+        guard file >= 0 else { return false }
+        defer { close(file) }
+        var bytes = [UInt8](repeating: 0, count: mark.count)
+        return SystemCall.read(file, &bytes) == mark.count && bytes == mark
     }
 
     private static func leadsToDevice(_ path: String) -> Bool {

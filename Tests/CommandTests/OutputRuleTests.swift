@@ -57,6 +57,7 @@ struct OutputRuleTests {
         "ledger/../ledger/./manifest.json", "merged/shard-0001/manifest.json",
         "merged/shard-0001/@segment", "other/manifest.json", "damaged/@segment",
         "damaged/new-name", "link", "dangling", "link-to-folder/manifest.json",
+        "evening/nights", ".broadside-0123456789abcdef.1",
     ]
 
     @Test(arguments: outputs)
@@ -215,6 +216,8 @@ final class OutputFixture: Sendable {
         try directory.write(Campaign.payload, to: "texts/pt.json")
         try directory.write("aabb\n", to: "suppress.txt")
         try directory.write("precious\n", to: "precious")
+        try manager.createDirectory(atPath: "\(path)/evening", withIntermediateDirectories: false)
+        try directory.write("broadside nights 1\n", to: "evening/nights")
         try directory.write(
             """
             {payload: 'payload.json', 'payload-by': 'token=texts', topic: '\(Campaign.topic)',

@@ -1,3 +1,4 @@
+import BroadsideSupport
 import BroadsideTestSupport
 import Foundation
 import Testing
@@ -39,6 +40,49 @@ struct OutputFileTests {
         for piece in 0..<pieces {
             #expect(written[piece << 20] == UInt8(piece))
             #expect(written[(piece + 1) << 20 - 1] == UInt8(piece))
+        }
+    }
+
+    @Test func `Notes about nights and claims are never overwritten, and similar files may be`()
+        throws
+    {
+        let directory = try TemporaryDirectory()
+        let protected = [
+            "nights": "broadside nights 1\n2026-11-25 begun 8\n",
+            "notes of a newer version": "broadside nights 2\n",
+            "another name": "broadside nights 1\n",
+            ".broadside-0123456789abcdef.1": "nonce /ledger\n",
+            ".broadside-0123456789abcdef.12": "",
+            ".broadside-0123456789abcdef-3-16.2": "nonce /ledger\n",
+        ]
+        for (name, text) in protected { try directory.write(text, to: name) }
+        let names =
+            Array(protected.keys) + [
+                ".broadside-fedcba9876543210.1", "./nights", "./.broadside-0123456789abcdef.1",
+            ]
+        for name in names {
+            let failure = #expect(throws: BroadsideError.self, "\(name)") {
+                try OutputFile("\(directory.path)/\(name)", option: "report")
+            }
+            #expect(failure?.exitCode == 2 && failure?.option == "report", "\(name)")
+        }
+        for (name, text) in protected {
+            let now = try String(contentsOfFile: "\(directory.path)/\(name)", encoding: .utf8)
+            #expect(now == text)
+        }
+        let others = [
+            "Nights": "what I did at night\n", "broadside nights": "broadside night",
+            ".broadside-0123456789abcdef": "", ".broadside-0123456789abcdef.csv": "",
+            ".broadside-0123456789abcdef.01": "", ".broadside-evening.1": "",
+            ".broadside-0123456789abcdef-4-3.1": "", "broadside-0123456789abcdef.1": "",
+        ]
+        for (name, text) in others {
+            try directory.write(text, to: name)
+            let output = try OutputFile("\(directory.path)/\(name)")
+            try output.write(Array("new\n".utf8))
+            try output.finish()
+            let now = try String(contentsOfFile: "\(directory.path)/\(name)", encoding: .utf8)
+            #expect(now == "new\n")
         }
     }
 

@@ -1,3 +1,4 @@
+internal import BroadsideLedgers
 import BroadsideSupport
 
 /// Nights of a campaign and their states, from the notes about them.
@@ -211,7 +212,7 @@ struct NightHistory: Sendable {
 
 extension NightHistory {
     /// First line of the notes file.
-    static let header = "broadside nights 1\n"
+    static let header = "\(OutputRule.nightNotesMark)1\n"
     /// The last millisecond of the year 9999.
     static let latestTime: UInt64 = 253_402_300_799_999
 

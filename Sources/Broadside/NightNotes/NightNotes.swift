@@ -1,3 +1,4 @@
+internal import BroadsideLedgers
 import BroadsideSupport
 internal import Glibc
 internal import Synchronization
@@ -33,7 +34,7 @@ final class NightNotes: Sendable {
         self.folder = folder
         path = "\(folder)/\(Self.name)"
         let isNew = try !fileExists(path)
-        descriptor = try Self.openLocked(path)
+        descriptor = try Self.openLocked(path, folder: folder)
         do throws(BroadsideError) {
             content = Mutex(try Self.read(descriptor, path, folder: folder, isNew: isNew))
         } catch {
@@ -55,7 +56,7 @@ final class NightNotes: Sendable {
         guard try fileExists(path) else { return nil }
         let bytes = try readFile(path, shownAs: InputName(path), limit: byteLimit)
         if isBegun(bytes) { try refuseLostNotes(path, folder: folder) }
-        return try parse(bytes, path).history
+        return try parse(bytes, path, folder: folder).history
     }
 
     /// Adds a note durably.
@@ -107,7 +108,9 @@ final class NightNotes: Sendable {
                 + "it if each date's ledger is still in the folder", exitCode: ExitCode.disk)
     }
 
-    private static func openLocked(_ path: String) throws(BroadsideError) -> Int32 {
+    private static func openLocked(
+        _ path: String, folder: String
+    ) throws(BroadsideError) -> Int32 {
         for _ in 0..<openingsLimit {
             let descriptor = SystemCall.open(
                 path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC, 0o600)
@@ -121,7 +124,7 @@ final class NightNotes: Sendable {
                 let words = FileLocking.advice(
                     errno: code, fileSystem: fileSystemType(of: descriptor))
                 close(descriptor)
-                if code == EWOULDBLOCK { throw try inUse(path) }
+                if code == EWOULDBLOCK { throw try inUse(path, folder: folder) }
                 throw BroadsideError(
                     option: "ledgers", "\(path): \(words ?? describe(errno: code))",
                     exitCode: ExitCode.disk)
@@ -144,9 +147,13 @@ final class NightNotes: Sendable {
         return nil
     }
 
-    private static func inUse(_ path: String) throws(BroadsideError) -> BroadsideError {
+    private static func inUse(_ path: String, folder: String) throws(BroadsideError)
+        -> BroadsideError
+    {
         let bytes = try readFile(path, shownAs: InputName(path), limit: byteLimit)
-        let night = (try? parse(bytes, path).history.latest).map { "the night of \($0)" }
+        let night = (try? parse(bytes, path, folder: folder).history.latest).map {
+            "the night of \($0)"
+        }
         return BroadsideError(
             option: "ledgers",
             "\(path): another process is at work on \(night ?? "this campaign"): wait until it ends",
@@ -171,7 +178,7 @@ final class NightNotes: Sendable {
             else { throw failure(path, errno) }
             return Content(history: NightHistory(), byteCount: header.count)
         }
-        let content = try parse(bytes, path)
+        let content = try parse(bytes, path, folder: folder)
         assert(content.byteCount <= bytes.count, "complete notes are in the file")
         if content.byteCount < bytes.count {
             guard ftruncate(descriptor, off_t(content.byteCount)) == 0, fsync(descriptor) == 0
@@ -181,21 +188,45 @@ final class NightNotes: Sendable {
     }
 
     /// Parses complete lines.
-    private static func parse(_ bytes: [UInt8], _ path: String) throws(BroadsideError) -> Content {
+    private static func parse(
+        _ bytes: [UInt8], _ path: String, folder: String
+    ) throws(BroadsideError) -> Content {
         let header = Array(NightHistory.header.utf8)
         guard bytes.starts(with: header) else {
             if isBegun(bytes) {
                 return Content(history: NightHistory(), byteCount: 0)
             }
-            throw .usage(
-                "ledgers",
-                "\(path) belongs to another program: name another folder for the ledgers")
+            throw foreign(bytes, path, folder: folder)
         }
         let end = (bytes.lastIndex(of: UInt8(ascii: "\n")) ?? 0) + 1
         assert(end >= header.count, "the header ends with a line feed")
         let text = String(decoding: bytes[header.count..<end], as: UTF8.self)
         return Content(
             history: try NightHistory(Substring(text), path: path), byteCount: end)
+    }
+
+    /// Error for a file that does not begin as notes do. Something may have overwritten the notes,
+    /// and in another folder, the nights that were sent would be sent again.
+    private static func foreign(
+        _ bytes: [UInt8], _ path: String, folder: String
+    ) -> BroadsideError {
+        guard !bytes.starts(with: Array(OutputRule.nightNotesMark.utf8)) else {
+            return .usage(
+                "ledgers",
+                "\(path) is in a newer format: use the version of broadside that wrote it")
+        }
+        let dates = (SystemCall.names(inDirectory: folder) ?? []).compactMap { NightDate($0) }
+        guard let latest = dates.max() else {
+            return .usage(
+                "ledgers",
+                "\(path) was not written by broadside night: restore it from a backup if nights "
+                    + "of this campaign were sent; otherwise, remove it or name another folder")
+        }
+        return .usage(
+            "ledgers",
+            "\(path) was not written by broadside night, although \(folder) has nights, the latest "
+                + "of \(latest): restore the file from a backup, or remove it if each date's ledger "
+                + "is still in the folder")
     }
 
     private static func failure(_ path: String, _ number: Int32) -> BroadsideError {

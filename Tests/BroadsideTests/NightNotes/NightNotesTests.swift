@@ -17,6 +17,25 @@ import Testing
         try NightNotes(folder: directory.path).add(note, of: date, at: 7, campaign: "\"/c.json5\"")
     }
 
+    @Test func `A folder that has nights is never to be replaced by another folder`() throws {
+        try directory.write("<!DOCTYPE html>\n", to: "nights")
+        for date in ["2026-11-24", "2026-11-25"] {
+            try FileManager.default.createDirectory(
+                atPath: "\(directory.path)/\(date)", withIntermediateDirectories: false)
+        }
+        for read in [
+            { _ = try NightNotes(folder: $0) }, { _ = try NightNotes.history(folder: $0) },
+        ]
+            as [(String) throws -> Void]
+        {
+            let failure = #expect(throws: BroadsideError.self) { try read(directory.path) }
+            #expect(failure?.exitCode == 2)
+            let message = failure?.message ?? ""
+            #expect(message.contains("the latest of 2026-11-25"), "\(message)")
+            #expect(!message.contains("another folder"), "\(message)")
+        }
+    }
+
     @Test func `Notes are there for the next start, and a second one at a time is exit 7`() throws {
         try add(.intended)
         do {
@@ -73,15 +92,17 @@ import Testing
     @Test func `A file of another program is left alone with exit 2, and a damaged one with 5`()
         throws
     {
-        for (text, code) in [
-            ("what I did at night\n", Int32(2)), ("broadside nights 2\n", 2),
-            ("broadside nights 1\nbegun\n", 5),
+        for (text, code, advice) in [
+            ("what I did at night\n", Int32(2), "otherwise, remove it or name another folder"),
+            ("broadside nights 2\n", 2, "newer format"),
+            ("broadside nights 1\nbegun\n", 5, "backup"),
         ] {
             try directory.write(text, to: "nights")
             let failure = #expect(throws: BroadsideError.self) {
                 try NightNotes(folder: directory.path)
             }
             #expect(failure?.exitCode == code, "\(text)")
+            #expect(failure?.message.contains(advice) == true, "\(failure?.message ?? "")")
             #expect(try String(contentsOfFile: file, encoding: .utf8) == text)
         }
         try FileManager.default.removeItem(atPath: file)
