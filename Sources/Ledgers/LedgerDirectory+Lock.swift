@@ -67,7 +67,7 @@ extension LedgerDirectory {
                 usleep(openingPauseMicroseconds)
                 continue
             }
-            if try directory.takeLock() { return directory }
+            if try directory.takeLock(begins: mayBegin) { return directory }
         }
         throw refusal ?? LedgerDirectory(path: path).inUse
     }
@@ -94,12 +94,17 @@ extension LedgerDirectory {
 
     /// Locks the directory.
     ///
+    /// - Parameters:
+    ///   - forWriting: Whether files will be created in the directory.
+    ///   - begins: Whether a run begins if the directory is empty.
     /// - Returns: false if the directory or its lock was removed meanwhile.
-    private func takeLock(forWriting: Bool = true) throws(BroadsideError) -> Bool {
+    private func takeLock(
+        forWriting: Bool = true, begins: Bool = false
+    ) throws(BroadsideError) -> Bool {
         assert(lockDescriptor < 0, "a ledger is locked once")
         if folder < 0 { folder = SystemCall.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
         if folder < 0, errno == ENOENT { return false }
-        try openFolder(mustBeOwn: forWriting)
+        try openFolder(mustBeOwn: forWriting, begins: begins)
         lockDescriptor = SystemCall.open(
             Self.lockName, in: folder, O_RDWR | O_CREAT | O_NOFOLLOW | O_CLOEXEC, 0o600)
         if lockDescriptor < 0, errno == EROFS || errno == EACCES, !forWriting {

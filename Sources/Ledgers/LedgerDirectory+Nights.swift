@@ -16,22 +16,22 @@ extension LedgerDirectory {
         try directory.replace(pageName, with: bytes)
     }
 
-    /// Removes the group's write permission from a ledger's directory if it has the setgid bit.
-    /// Kubernetes sets this bit and the group of each directory of a volume when a pod starts
-    /// (`fsGroup`).
+    /// Removes the permissions of group and others from a ledger's directory if it has the setgid bit.
+    /// Kubernetes sets this bit and gives the group access to each directory of a volume when a pod
+    /// starts (`fsGroup`).
     ///
-    /// - Returns: Whether the permission was removed.
+    /// - Returns: Whether permissions were removed.
     package static func closeToGroup(_ path: String) throws(BroadsideError) -> Bool {
         let folder = SystemCall.open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         guard folder >= 0 else { return false }
         defer { close(folder) }
         guard let information = SystemCall.status(of: folder), information.st_uid == geteuid(),
             information.st_mode & S_ISGID != 0, information.st_mode & S_IWOTH == 0,
-            information.st_mode & S_IWGRP != 0
+            information.st_mode & othersAccess != 0
         else { return false }
-        guard fchmod(folder, information.st_mode & 0o7777 & ~S_IWGRP) == 0 else {
+        guard fchmod(folder, information.st_mode & 0o7777 & ~othersAccess) == 0 else {
             throw BroadsideError(
-                "\(path) can be written to by its group, and that can't be changed: "
+                "\(path) is open to its group, and that can't be changed: "
                     + describe(errno: errno), exitCode: ExitCode.disk)
         }
         return true
@@ -71,6 +71,7 @@ extension LedgerDirectory {
         guard manifest.isWholeListFinished else { return .unfinished }
         if let name = try directory.names().first(where: { !isOwn($0) }) { return .holds(name) }
         do throws(BroadsideError) {
+            _ = try closeToGroup(path)
             try directory.lock()
         } catch {
             if error.exitCode == ExitCode.inUse { return .inUse }

@@ -5,10 +5,12 @@ internal import Glibc
 // Creation of files in a ledger's directory, through its descriptor.
 
 extension LedgerDirectory {
-    /// Opens the directory itself. Only its owner may have write access. Anyone else with write
-    /// access could make a run replace files of the run's user, or could learn the tokens to which
-    /// notifications were sent.
-    func openFolder(mustBeOwn: Bool) throws(BroadsideError) {
+    /// Opens the directory itself. If it must be the user's own, it must have mode 0700. Anyone else
+    /// with write access could make a run replace files of the run's user. With read access, others
+    /// could learn from sizes and times what was sent.
+    ///
+    /// - Parameter begins: Whether a run begins in the directory. If so, an empty one gets mode 0700.
+    func openFolder(mustBeOwn: Bool, begins: Bool = false) throws(BroadsideError) {
         if folder < 0 { folder = SystemCall.open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) }
         guard folder >= 0, let information = SystemCall.status(of: folder) else {
             throw .file(option: "ledger", path, errno: errno, "it must be readable")
@@ -21,14 +23,27 @@ extension LedgerDirectory {
                     + "\(geteuid()): run as its owner, or copy it to a directory of "
                     + "your own")
         }
-        guard information.st_mode & (S_IWGRP | S_IWOTH) == 0 else {
-            throw .usage(
-                "ledger",
-                "\(path) can be written to by others (mode "
-                    + "\(String(information.st_mode & 0o7777, radix: 8))): chmod go-w "
-                    + "\(shellWord(path)), after checking what is in it")
-        }
+        try checkMode(information.st_mode, begins: begins)
     }
+
+    private func checkMode(_ mode: mode_t, begins: Bool) throws(BroadsideError) {
+        guard mode & Self.othersAccess != 0 else { return }
+        let isEmpty = if begins { try names().isEmpty } else { isNew }
+        if isEmpty { fchmod(folder, mode & 0o7777 & ~Self.othersAccess | S_IRWXU) }
+        // Another start may have begun in the directory, and closed it, since its mode was read.
+        if let now = SystemCall.status(of: folder)?.st_mode, now & Self.othersAccess == 0 { return }
+        let advice =
+            isEmpty
+            ? "the file system does not allow mode 0700: mount it so that directories have this mode, "
+                + "or name a ledger on another file system"
+            : "chmod 0700 \(shellWord(path)), after checking what is in it"
+        throw .usage(
+            "ledger",
+            "\(path) is open to other users (mode \(String(mode & 0o7777, radix: 8))): \(advice)")
+    }
+
+    /// Permissions that a ledger's directory must not give.
+    static let othersAccess = S_IRWXG | S_IRWXO
 
     /// Creates a file in the directory, or replaces a file of an earlier run. Never follows a link.
     private func makeFile(_ name: String, _ access: Int32) throws(BroadsideError) -> Int32 {

@@ -17,15 +17,17 @@ import Testing
         try campaign.send(to: server.endpoint, ["--resume"])
     }
 
-    @Test(arguments: [0o777, 0o720, 0o702] as [mode_t])
-    func `A ledger directory that others can write to is refused`(mode: mode_t) throws {
+    @Test(arguments: [0o777, 0o755, 0o2750, 0o701] as [mode_t])
+    func `A ledger directory that is open to others is refused`(mode: mode_t) throws {
         let server = try RecordingServer()
         let campaign = try interrupted(server)
         #expect(chmod(campaign.ledger, mode) == 0)
         let refused = try retried(campaign, server)
         #expect(refused.exitCode == 2, "\(refused.errors)")
-        #expect(refused.errors.contains("chmod go-w "), "\(refused.errors)")
-        #expect(chmod(campaign.ledger, 0o755) == 0)
+        #expect(refused.errorLines.count == 1, "\(refused.errors)")
+        #expect(refused.errors.contains("chmod 0700 \(campaign.ledger)"), "\(refused.errors)")
+        #expect(try campaign.ledger("verify").exitCode == 0)
+        #expect(chmod(campaign.ledger, 0o700) == 0)
         #expect(try retried(campaign, server).exitCode == 0)
     }
 

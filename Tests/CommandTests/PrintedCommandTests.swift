@@ -131,10 +131,10 @@ struct PrintedCommandTests {
         let ledger = ["--ledger", "\(directory.path)/Bo's ledger"]
         let first = try campaign.send(to: server.endpoint, ["--limit", "1"] + ledger)
         try #require(first.exitCode == 0, "\(first.errors)")
-        #expect(chmod(ledger[1], 0o777) == 0)
+        #expect(chmod(ledger[1], 0o755) == 0)
         let refused = try campaign.send(to: server.endpoint, ["--resume"] + ledger)
         #expect(refused.exitCode == 2)
-        try run(refused.errors, from: "chmod go-w", to: ", after")
+        try run(refused.errors, from: "chmod 0700", to: ", after")
         let resumed = try campaign.send(to: server.endpoint, ["--resume"] + ledger)
         #expect(resumed.exitCode == 0, "\(resumed.errors)")
         #expect(try server.finish().count == 3)

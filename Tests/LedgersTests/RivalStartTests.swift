@@ -134,6 +134,42 @@ struct RivalStartTests {
         withExtendedLifetime((first, second)) {}
     }
 
+    @Test func `A run that begins in an empty directory closes it to others`() throws {
+        func mode(_ path: String) -> mode_t? {
+            var information = stat()
+            return stat(path, &information) == 0 ? information.st_mode & 0o777 : nil
+        }
+        for open in [0o777, 0o755, 0o701, 0o700] as [mode_t] {
+            let path = directory.fresh("empty")
+            try FileManager.default.createDirectory(
+                atPath: path, withIntermediateDirectories: false)
+            #expect(chmod(path, open) == 0)
+            // It holds no ledger that could be resumed.
+            let nothing = #expect(throws: BroadsideError.self) {
+                try LedgerDirectory.openForRun(path, resumes: true, begins: false)
+            }
+            #expect(nothing?.exitCode == 2 && mode(path) == open)
+            let begun = try LedgerDirectory.openForRun(path, resumes: true)
+            #expect(mode(path) == 0o700)
+            begun.discardUnlessBegun()
+        }
+    }
+
+    @Test(arguments: [0o777, 0o755, 0o710, 0o701, 0o704] as [mode_t])
+    func `A ledger that is open to others is refused for writing only`(mode: mode_t) throws {
+        let path = "\(directory.path)/ledger"
+        withExtendedLifetime(try LedgerDirectory.openForRun(path, resumes: true)) {}
+        #expect(chmod(path, mode) == 0)
+        let refusal = #expect(throws: BroadsideError.self) {
+            try LedgerDirectory.openForRun(path, resumes: true)
+        }
+        #expect(refusal?.exitCode == 2)
+        #expect(refusal?.message.contains("chmod 0700 \(path)") == true)
+        #expect(try LedgerDirectory.openToRead(path).names() == ["lock"])
+        #expect(chmod(path, 0o700) == 0)
+        withExtendedLifetime(try LedgerDirectory.openForRun(path, resumes: true)) {}
+    }
+
     @Test func `A directory with other files is neither locked nor filled`() throws {
         let path = "\(directory.path)/mine"
         try FileManager.default.createDirectory(

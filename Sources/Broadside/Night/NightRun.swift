@@ -247,8 +247,7 @@ struct NightCall {
         try folder.checkOthers(than: date, options.send, at: now)
         if try fileExists(ledger), try LedgerDirectory.closeToGroup(ledger) {
             standardErrorLine(
-                "broadside: warning: the group could write to \(ledger): this "
-                    + "permission is removed"
+                "broadside: warning: \(ledger) was open to its group: these permissions are removed"
             )
         }
         if let code = try finished(ledger, date, history) {
