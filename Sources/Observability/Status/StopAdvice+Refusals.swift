@@ -186,6 +186,16 @@ extension StopAdvice {
     mutating func afterStrangeTokens(_ refusal: StopCause.Refusal, of rows: StrangeRows) {
         let reasons = circumstances.foreignReasons.map(\.text).joined(separator: ", ")
         let finding = rows == .canary ? "APNs accepted none of them (\(reasons)); " : ""
+        // The guard counts per start, because the endpoint and the credential may have changed.
+        if rows == .firstRows, circumstances.accepted > 0 {
+            export(
+                "they are the first of this start, and other rows of this campaign were accepted "
+                    + "(\(grouped(circumstances.accepted))): check whether --endpoint or the "
+                    + "credential has changed; if not, \(again) continues (with a higher "
+                    + "--abort-after if many rows are wrong); see which rows were refused",
+                ["--state", "rejected"])
+            return
+        }
         guard refusal.reason == .badDeviceToken else {
             export(
                 "\(finding)these are tokens of another app: check --topic against the list, and begin "

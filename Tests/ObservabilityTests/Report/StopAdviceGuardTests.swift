@@ -86,6 +86,27 @@ import Testing
         #expect(steps[0].text == "use a --certificate for this app and this gateway")
     }
 
+    @Test(
+        arguments: [.badDeviceToken, .deviceTokenNotForTopic] as [Reason], [0, 1_282] as [UInt64])
+    func `Bad tokens of a later start are not blamed on what earlier starts had too`(
+        reason: Reason, accepted: UInt64
+    ) {
+        var summary = Summary(campaign: 1, outcome: .aborted)
+        summary.counts[.accepted] = accepted
+        summary.counts[.rejected] = 50
+        summary.remaining = 10
+        var circumstances = StopAdvice.Circumstances(
+            wasAnswered: true, hasEndpoint: true, environment: "production", isBinary: false,
+            ledger: "tonight", command: StopAdviceTests.command)
+        circumstances.take(summary)
+        let cause = StopCause.onlyBadTokens(
+            StopAdviceTests.refusal(reason, 400, isCredential: false))
+        let text = StopAdvice(cause, circumstances).steps[0].text
+        #expect(text.contains("begin a new ledger") == (accepted == 0), "\(text)")
+        #expect(text.contains("--resume continues (with a higher") || accepted == 0, "\(text)")
+        #expect(text.contains("were accepted (1,282)") == (accepted > 0), "\(text)")
+    }
+
     @Test(arguments: [false, true])
     func `A wrong list whose rows are all settled is recorded as complete, not continued`(
         hasRemaining: Bool
