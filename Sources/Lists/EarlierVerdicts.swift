@@ -239,8 +239,8 @@ package final class EarlierVerdicts {
             : "\(grouped(unreadableRows)) rows with dead tokens are sent, because their "
                 + "'\(shownColumn(column))', the first on line \(line), is"
         standardErrorLine(
-            "broadside: warning: \(list.name): \(rows) not a readable time: write it as Unix seconds "
-                + "or as 2026-01-31T12:00:00Z")
+            "broadside: warning: \(list.name): \(rows) not a readable time from 2009 to tomorrow: "
+                + "write it as Unix seconds or as 2026-01-31T12:00:00Z")
     }
 
     /// Calls `visit` with the fingerprint of each token that reached the cap.
