@@ -220,6 +220,7 @@ struct NightsReportTests {
             (["--all", campaign.list], "is not a directory: name a directory of ledgers"),
             (["--all"], "--all names no directory: write --all DIR..."),
             (["--all", ""], "is a variable of the script unset?"),
+            (["--all=", nights], "is a variable of the script unset?"),
             (["--all", nights, "--ledger", nights], "--all and --ledger exclude each other"),
             ([], "--ledger is missing: add --ledger DIR, or --all DIR..."),
             ([nights], "report takes no word"),
@@ -232,6 +233,11 @@ struct NightsReportTests {
             #expect(finished.errors.split(separator: "\n").count == 1, "\(finished.errors)")
         }
         #expect(!FileManager.default.fileExists(atPath: page))
+        for forms in [["--all=\(nights)"], ["--all", nights, "--all=\(nights)/monday"]] {
+            let one = try Broadside.run(["report", "--json"] + forms, in: campaign.directory)
+            #expect(one.exitCode == 0, "\(one.errors)")
+            #expect(one.output.split(separator: "\n").count == 1, "\(one.output)")
+        }
         for target in [
             "\(nights)/monday/manifest.json", "\(nights)/monday/new.html", campaign.list,
         ] {

@@ -42,7 +42,9 @@ enum ReportCommand: Command {
                 title: "Options",
                 options: [
                     .init("ledger", .file(.ledger), "DIR", "the ledger's directory"),
-                    .init("all", .flag, nil, "one page about the ledgers of all DIRs that follow"),
+                    .init(
+                        "all", .flag, nil, "one page about the ledgers of all DIRs that follow",
+                        isBeforeOperands: true),
                     .init(
                         "json", .flag, nil,
                         "with --all: one line of JSON per night; with --receipts: the figures as JSON; no page"

@@ -10,10 +10,13 @@ struct OptionDescription: Sendable {
     let help: String
     /// Whether the option may be repeated.
     var isRepeatable = false
+    /// Whether the words of the command are the option's values, as in `--all DIR...`. Such a flag
+    /// may be repeated, and its first word may follow an equals sign.
+    var isBeforeOperands = false
 
     init(
         _ name: String, _ kind: OptionKind, _ placeholder: String?, _ help: String,
-        isRepeatable: Bool = false
+        isRepeatable: Bool = false, isBeforeOperands: Bool = false
     ) {
         assert(
             name.utf8.allSatisfy { (0x61...0x7A).contains($0) || $0 == 0x2D || $0 <= 0x39 },
@@ -25,6 +28,7 @@ struct OptionDescription: Sendable {
         self.placeholder = placeholder
         self.help = help
         self.isRepeatable = isRepeatable
+        self.isBeforeOperands = isBeforeOperands
     }
 
     /// Option with its placeholder, such as `--ledger DIR`.

@@ -67,6 +67,11 @@ struct ParsedArguments {
             guard let option = command.options.first(where: { $0.name == name }) else {
                 throw .request(Self.unknown(name, in: command, words, among: commands()))
             }
+            if option.isBeforeOperands {
+                if let attached { words.append(attached) }
+                values[name] = [""]
+                continue
+            }
             if !option.isRepeatable, values[name] != nil {
                 throw .usage(name, "is given twice: give it once")
             }
