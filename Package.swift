@@ -255,7 +255,7 @@ let package = Package(
         tests(
             "ListsTests",
             [
-                "Lists", "LedgerFormat", "Rows", "Support", "TestSupport",
+                "Lists", "Hygiene", "LedgerFormat", "Rows", "Support", "TestSupport",
             ]),
         tests(
             "LedgersTests",

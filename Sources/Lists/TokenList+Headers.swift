@@ -18,10 +18,23 @@ extension TokenList {
                 + "same order\(other.isJoined ? ", and end each with a line break" : "")")
     }
 
-    /// Warns about rows that are headers, unless `refusal` names one of them.
+    /// Warns about rows that are headers, unless `refusal` names one of them, and about lines with
+    /// several JSON objects.
     ///
     /// - Parameter isBegun: Whether the campaign has begun.
     package func warn(of headers: RepeatedHeaders, isBegun: Bool = false) {
+        if let line = headers.firstJoinedLine {
+            let lines =
+                headers.joinedLineCount == 1
+                ? "line \(line) has several JSON objects, so it is invalid"
+                : "\(grouped(headers.joinedLineCount)) lines have several JSON objects, the first is "
+                    + "line \(line), so they are invalid"
+            // The list of a campaign that has begun can't be corrected.
+            standardErrorLine(
+                "broadside: warning: \(name): \(lines): were files joined without a line break "
+                    + "between them?"
+                    + (isBegun ? "" : " Write one object per line, as jq -c . does"))
+        }
         if let other = headers.other {
             guard isBegun else { return }
             return standardErrorLine(

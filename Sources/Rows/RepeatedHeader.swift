@@ -1,3 +1,4 @@
+import BroadsidePrimitives
 import BroadsideSupport
 
 /// A row that names columns, because lists were joined with their headers.
@@ -13,7 +14,7 @@ public struct RepeatedHeader: Sendable, Equatable {
     public var isJoined = false
 }
 
-/// Headers among the rows of a list.
+/// Headers among the rows of a list, and other signs of lists that were joined.
 public struct RepeatedHeaders: Sendable, Equatable {
     /// Number of headers.
     public private(set) var count: UInt64 = 0
@@ -21,12 +22,22 @@ public struct RepeatedHeaders: Sendable, Equatable {
     public private(set) var first: RepeatedHeader?
     /// The first header whose columns differ from those of the list's header; nil if there is none.
     public private(set) var other: RepeatedHeader?
+    /// Number of lines with several JSON objects, because files were joined without a line break.
+    public private(set) var joinedLineCount: UInt64 = 0
+    /// The first line with several JSON objects; nil if there is none.
+    public private(set) var firstJoinedLine: UInt64?
 
     /// Creates a count of no headers.
     public init() {}
 
-    /// If the last row of `reader` is a header, counts it. This row must have no token.
+    /// If the last row of `reader` is a header, or several JSON objects, counts it. This row must
+    /// have no token.
     public mutating func take(_ reader: borrowing RowReader) {
+        if let line = reader.joinedLine {
+            joinedLineCount += 1
+            firstJoinedLine = firstJoinedLine ?? line
+            return
+        }
         guard let header = reader.repeatedHeader else { return }
         count += 1
         first = first ?? header
@@ -50,6 +61,24 @@ extension RowReader {
         if token.form == .malformed { return joinedHeader(text(token)) }
         guard token.form == .plain, columns.mayBeHeader(text(token)) else { return nil }
         return header(at: token)
+    }
+
+    /// The line of the row that was read last, if it has several JSON objects; nil for any other
+    /// row.
+    fileprivate var joinedLine: UInt64? {
+        let row = field(0)
+        guard columns.format == .jsonl, row.form == .unusable else { return nil }
+        let text = self.text(row)
+        var tokenizer = JSONTokenizer()
+        do throws(JSONError) {
+            guard try tokenizer.next(in: text)?.kind == .objectStart else { return nil }
+            while try tokenizer.next(in: text) != nil {}
+            return nil
+        } catch {
+            let isNext =
+                error.code == .trailingText && text.byte(at: error.offset) == UInt8(ascii: "{")
+            return isNext ? line - 1 : nil
+        }
     }
 
     /// The header on the line that contains a field; nil if this line is not a header.

@@ -1,3 +1,4 @@
+import BroadsideHygiene
 import BroadsideRows
 import BroadsideSupport
 import BroadsideTestSupport
@@ -203,6 +204,32 @@ import Testing
         #expect(
             two.refusal?.message.contains("2 rows, the first on line 7, contain zero bytes") == true
         )
+    }
+
+    @Test func `Lines with several JSON objects are a warning`() throws {
+        let row = "{\"token\":\"\(String(repeating: "ab", count: 32))\"}"
+        func warnings(_ rows: [String], isBegun: Bool = false) throws -> [String] {
+            let list = try TokenList(
+                lines: Array(rows.joined(separator: "\n").utf8),
+                layout: RowLayout(format: .jsonl, names: ["token"]))
+            let headers = try list.survey().headers
+            let lines = Mutex<[String]>([])
+            let host = HostedRun { line in lines.withLock { $0.append(line) } }
+            HostedRun.$current.withValue(host) { list.warn(of: headers, isBegun: isBegun) }
+            return lines.withLock { $0 }
+        }
+        #expect(try warnings([row, "\(row)x", row]) == [])
+        let one = try warnings([row, row + row])
+        #expect(
+            one.count == 1
+                && one[0].contains("line 2 has several JSON objects, so it is invalid: were files"),
+            "\(one)")
+        #expect(one.first?.contains("Write one object per line") == true)
+        let begun = try warnings([row + row, row, row + row], isBegun: true)
+        #expect(
+            begun.count == 1 && begun[0].contains("2 lines have several")
+                && begun[0].contains("the first is line 1") && !begun[0].contains("Write one"),
+            "\(begun)")
     }
 
     @Test func `Erased tokens that are joined or too short are warnings, also in a short list`() {

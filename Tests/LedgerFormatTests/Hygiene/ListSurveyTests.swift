@@ -39,6 +39,19 @@ import Testing
 
     private let digits = String(repeating: "0a1b9f", count: 10) + "cdef"
 
+    @Test func `Lines with several JSON objects are counted, and their first line`() throws {
+        let row = "{\"token\":\"\(digits)\"}"
+        let text = [
+            row, "{\"token\":{\"a\":{}}}", "\(row)x", "[\(row)]\(row)", "\(row),\(row)", "{\(row)",
+            "\(row)\(row)", row, "\(row) \(row)\(row)",
+        ].joined(separator: "\n")
+        let counts = try survey(text, format: .jsonl).counts
+        #expect(counts.headers.joinedLineCount == 2 && counts.headers.firstJoinedLine == 7)
+        #expect(counts.headers.count == 0 && counts.valid == 2 && counts.invalid == 7)
+        let plain = try survey("\(row)\(row)", format: .lines).counts
+        #expect(plain.headers.firstJoinedLine == nil && plain.invalid == 1)
+    }
+
     @Test func `Tokens are counted by kind and form`() throws {
         let short = String(digits.prefix(62))
         let long = digits + "ab"
