@@ -12,6 +12,7 @@
 #include <openssl/provider.h>
 #include <openssl/rand.h>
 #include <openssl/conf.h>
+#include <openssl/core_names.h>
 #if !defined(OPENSSL_NO_ENGINE) && OPENSSL_VERSION_MAJOR < 4
 #include <openssl/engine.h>
 #endif
@@ -56,6 +57,14 @@ static inline void openssl_wait_for_read(BIO *bio) { BIO_set_retry_read(bio); }
 static inline void openssl_wait_for_write(BIO *bio) { BIO_set_retry_write(bio); }
 static inline void openssl_clear_retry(BIO *bio) { BIO_clear_retry_flags(bio); }
 static inline EVP_PKEY *openssl_generate_key(const char *curve) { return EVP_EC_gen(curve); }
+// Makes an elliptic curve key be written in the form of Apple's keys: with the curve's name, and with
+// the public key as an uncompressed point. Returns 0 if the key has no such form.
+static inline int openssl_use_common_form(EVP_PKEY *key) {
+    return EVP_PKEY_set_utf8_string_param(key, OSSL_PKEY_PARAM_EC_ENCODING, "named_curve") == 1
+        && EVP_PKEY_set_utf8_string_param(
+               key, OSSL_PKEY_PARAM_EC_POINT_CONVERSION_FORMAT, "uncompressed") == 1
+        && EVP_PKEY_set_int_param(key, OSSL_PKEY_PARAM_EC_INCLUDE_PUBLIC, 1) == 1;
+}
 static inline long openssl_memory(BIO *bio, char **bytes) { return BIO_get_mem_data(bio, bytes); }
 // Returns the flags for writing a name in the form of RFC 2253, in UTF-8.
 static inline unsigned long openssl_name_flags(void) {

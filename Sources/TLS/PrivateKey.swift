@@ -95,6 +95,19 @@ internal import CBroadsideOpenSSL
         return key
     }
 
+    /// Copies an elliptic curve key. The copy is written with the curve's name, and with the public
+    /// key as an uncompressed point, also if the key was read from a file that has neither.
+    func inCommonForm() throws(TLSError) -> PrivateKey {
+        ErrorQueue.clear()
+        defer { ErrorQueue.clear() }
+        // SAFETY: EVP_PKEY_dup creates a new key, of which the object takes ownership. Nothing else
+        // has the copy yet when its form is set.
+        guard let copy = unsafe PrivateKey(owningIfAny: EVP_PKEY_dup(pointer)),
+            unsafe openssl_use_common_form(copy.pointer) == 1
+        else { throw ErrorQueue.error("copy the key") }
+        return copy
+    }
+
     /// The key as unencrypted PKCS#8 PEM, the form of Apple's `.p8` files.
     var pem: [UInt8] {
         PEMText.write {

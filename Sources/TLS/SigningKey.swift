@@ -18,7 +18,8 @@ public struct SigningKey: Sendable {
     /// Creates a signing key from a private key, which must be a P-256 key.
     public init(_ key: PrivateKey) throws(TLSError) {
         try KeyKind.requireP256(key)
-        self.key = key
+        // GnuTLS reads only this form.
+        self.key = try key.inCommonForm()
         token = nil
     }
 
@@ -46,6 +47,13 @@ public struct SigningKey: Sendable {
 
     /// The key as unencrypted PKCS#8 PEM.
     public var pem: [UInt8] { key.pem }
+
+    /// Checks that this machine's libraries can sign with the key. A key in a PKCS#11 token is not
+    /// tried, because the token may ask a person for each signature.
+    public func checkThatItSigns() throws(TLSError) {
+        guard token == nil else { return }
+        _ = try signES256([])
+    }
 
     /// Signs a message with SHA-256 and ECDSA. Returns 64 bytes: R and S, 32 bytes each,
     /// big-endian.

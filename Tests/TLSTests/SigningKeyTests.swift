@@ -165,6 +165,32 @@ import Testing
         #expect(try SigningKey(pem: sec1).pem == SigningKey(pem: Self.examplePEM).pem)
     }
 
+    /// Java writes keys without the public key; `openssl ec` writes all of these forms.
+    @Test(arguments: [
+        ["-no_public"], ["-conv_form", "compressed"], ["-conv_form", "hybrid"],
+        ["-param_enc", "explicit"],
+        ["-no_public", "-conv_form", "compressed", "-param_enc", "explicit"],
+    ])
+    func `A key without its public key, or in another form, signs like the common form`(
+        form: [String]
+    ) throws {
+        let folder = Folder()
+        let file = try folder.file("key.pem", Self.examplePEM)
+        let sec1 = try command(["ec", "-in", file] + form)
+        let pkcs8 = try command([
+            "pkcs8", "-topk8", "-nocrypt", "-in", try folder.file("sec1.pem", sec1),
+        ])
+        let common = try SigningKey(pem: Self.examplePEM)
+        for text in [sec1, pkcs8] {
+            let key = try SigningKey(pem: text)
+            #expect(key.pem == common.pem)
+            #expect(key.signWithGnuTLS(Self.input) == common.signWithGnuTLS(Self.input))
+            #expect(try key.signES256(Self.input) == common.signES256(Self.input))
+            #expect(try key.verifyingKey.verifies(Self.raw, over: Self.input))
+            try key.checkThatItSigns()
+        }
+    }
+
     @Test func `A public key is read, and other text is refused`() throws {
         let key = try SigningKey(pem: Self.examplePEM).verifyingKey
         #expect(try VerifyingKey(pem: key.pem).verifies(Self.raw, over: Self.input))

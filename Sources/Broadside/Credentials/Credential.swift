@@ -96,7 +96,10 @@ package enum Credential: Sendable {
                 name,
                 "'\(wordExcerpt(value))' is not 10 capital letters and digits: copy it from Apple")
         }
-        if let key = options.heldKey { return .key(key, keyID: keyID, teamID: teamID) }
+        if let key = options.heldKey {
+            try checkThatItSigns(key, option: "auth-key")
+            return .key(key, keyID: keyID, teamID: teamID)
+        }
         guard let source = KeySource(options) else {
             preconditionFailure("the caller has seen a key's option")
         }
@@ -117,8 +120,19 @@ package enum Credential: Sendable {
                 "by its file name, --auth-key \(path) is a key for \(use), which APNs refuses: name an "
                     + "APNs key, AuthKey_XXXXXXXXXX.p8")
         }
-        return .key(
-            try readKey(source, printed, &warnings), keyID: keyID, teamID: teamID)
+        let key = try readKey(source, printed, &warnings)
+        try checkThatItSigns(key, option: source.option)
+        return .key(key, keyID: keyID, teamID: teamID)
+    }
+
+    private static func checkThatItSigns(
+        _ key: SigningKey, option: String
+    ) throws(BroadsideError) {
+        do throws(TLSError) {
+            try key.checkThatItSigns()
+        } catch {
+            throw ProviderTokenSigner.refusal(error, option: option)
+        }
     }
 
     /// Warning about one ID that was copied twice; nil if the IDs differ. Another server than Apple's

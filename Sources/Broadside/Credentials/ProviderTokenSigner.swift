@@ -41,12 +41,19 @@ struct ProviderTokenSigner: Sendable {
             return .init(
                 value: try authorization(issuedAtSeconds: issuedAt), issuedAt: issuedAt)
         } catch {
-            throw .usage(
-                "auth-key",
-                error.code == .noSigner
-                    ? "can't sign: \(error.message)"
-                    : "can't sign: use the .p8 file that you got from Apple")
+            throw Self.refusal(error, option: "auth-key")
         }
+    }
+
+    /// The error for a key that can't sign.
+    ///
+    /// - Parameter option: The option that names the key.
+    static func refusal(_ error: TLSError, option: String) -> BroadsideError {
+        .usage(
+            option,
+            error.code == .noSigner
+                ? "can't sign: \(error.message)"
+                : "can't sign: use the .p8 file that you got from Apple")
     }
 }
 

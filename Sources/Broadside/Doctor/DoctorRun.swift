@@ -50,7 +50,7 @@ public enum DoctorRun {
     /// Performs the checks and prints their results.
     ///
     /// - Returns: 0 if no check failed, 1 if APNs can't be reached or this machine can't run a
-    ///   campaign, 4 if APNs refuses the credential or the topic.
+    ///   campaign, 2 if the key can't sign, 4 if APNs refuses the credential or the topic.
     /// - Throws: An error in the options. The results so far are printed even then.
     public static func run(_ options: SendOptions, asJSON: Bool) throws(BroadsideError) -> Int32 {
         let (host, port) = try Plan.endpoint(options)
@@ -118,8 +118,11 @@ public enum DoctorRun {
             }
             report.add(
                 failure, connection, legacyHint: Plan.legacyHint(port: subject.route.port))
+        } catch let error as BroadsideError {
+            report.add("credential", .failed, error.message)
+            return error.exitCode
         } catch {
-            report.add("credential", .failed, "\(error)")
+            report.add("connection", .failed, "the check failed: try again")
         }
         return 1
     }
