@@ -195,6 +195,26 @@ struct PreviewTests {
         }
     }
 
+    @Test(arguments: [
+        ("com.example.app.push-type.widgets", 2, "push type widgets, whose tokens can't be probed"),
+        ("com.example.app.voip", 0, "push type voip, whose tokens can't be probed"),
+        ("com.apple.mgmt.External.x", 2, "device management, whose tokens can't be probed"),
+    ])
+    func `A probe with a topic of another push type says that its tokens can't be probed`(
+        topic: String, code: Int32, says: String
+    ) throws {
+        let server = try LocalAPNs()
+        let campaign = try Campaign(rows: 1)
+        #expect(try campaign.send(to: server.endpoint).exitCode == 0)
+        var arguments = campaign.arguments(
+            to: "localhost:1", ["--dry-run", "--topic", topic],
+            without: ["payload", "ledger", "topic"])
+        arguments[0] = "probe"
+        let shown = try Broadside.run(arguments, in: campaign.directory)
+        #expect(shown.exitCode == code && shown.errors.contains(says), "\(shown.errors)")
+        #expect(!shown.errors.contains("--push-type"))
+    }
+
     @Test
     func `A preview refuses an invalid list and skips suppressed rows and other shards`() throws {
         let campaign = try Campaign(rows: 4)

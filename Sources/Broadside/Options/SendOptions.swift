@@ -248,6 +248,8 @@ public struct SendOptions: Sendable {
     package var host: RunHost?
     /// Signing key that the program supplies; nil: the key is read from its source.
     package var heldKey: SigningKey?
+    /// Whether the notification is that of `broadside probe`, whose push type can't be chosen.
+    package var isProbe = false
 
     /// Creates options with the documented defaults.
     public init() {}

@@ -61,6 +61,27 @@ extension NotificationHeaders.Problem {
 
     /// The problem as an error of its option.
     package var asError: BroadsideError { .usage(field.option, message) }
+
+    /// The problem as an error of an option of the command that has the options.
+    func asError(of options: SendOptions) -> BroadsideError {
+        guard options.isProbe else { return asError }
+        return switch kind {
+        case .topicOfOtherType(let topic, let type):
+            .usage(
+                field.option,
+                "'\(topic)' has the suffix of push type \(type.rawValue), whose tokens can't be "
+                    + "probed: \(Self.probeAdvice)")
+        case .topicIsForManagement(let topic):
+            .usage(
+                field.option,
+                "'\(topic)' is for device management, whose tokens can't be probed: "
+                    + Self.probeAdvice)
+        default: asError
+        }
+    }
+
+    private static let probeAdvice =
+        "name the app's bundle ID, and a list of tokens for ordinary notifications"
 }
 
 extension CertificateScope.TopicProblem {

@@ -60,8 +60,9 @@ struct Plan {
             if namesTopics { try Self.checkRowTopics(options, credential) }
             for problem in headers.validate(credential: credential.kind) {
                 if problem.kind == .topicMissing, namesTopics { continue }
-                if problem.isError { throw problem.asError }
-                warnings.append(problem.asError.message)
+                let error = problem.asError(of: options)
+                if problem.isError { throw error }
+                warnings.append(error.message)
             }
             warnings += try headers.checkArms(options, credential: credential.kind)
             try credential.check(headers, options)
@@ -93,7 +94,7 @@ struct Plan {
         }
         assert(problems.allSatisfy { !$0.isError }, "a row with a wrong topic is invalid")
         for problem in problems.prefix(Self.topicWarningLimit) {
-            standardErrorLine("broadside: warning: \(problem.asError.message)")
+            standardErrorLine("broadside: warning: \(problem.asError(of: options).message)")
         }
     }
 

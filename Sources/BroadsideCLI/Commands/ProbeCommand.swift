@@ -113,6 +113,7 @@ enum ProbeCommand: Command {
         var options = SendOptions()
         _ = try arguments.required("tokens", "FILE")
         options.payloadBytes = Array(payload.utf8)
+        options.isProbe = true
         options.pushType = .background
         options.priority = .normal
         options.expiration = .at(0)
