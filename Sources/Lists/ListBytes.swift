@@ -33,6 +33,9 @@ package final class ListBytes: Sendable {
     package init(opening file: String, option: String) throws(BroadsideError) {
         let isInput = file == Self.standardInput
         name = isInput ? .standardInput : InputName(file, option: option)
+        if file.lowercased().hasPrefix("file://") {
+            throw .request(name, " is a URL: write the file's path, without file://")
+        }
         if let advice = Self.remoteAdvice(file, option: option) {
             throw .request(name, " is not a local file: \(advice)")
         }

@@ -30,13 +30,20 @@ extension TokenList {
     /// Refuses a list whose tokens are not device tokens, before a command uses it.
     ///
     /// - Throws: Exit code 2 if none of the first rows has a device token, and one of two
-    ///   conditions holds. Either the list is in another known JSON format. Or at least half of the
+    ///   conditions holds. Either the list is in another known JSON format, or has several objects
+    ///   on its first line. Or at least half of the
     ///   first rows have the same known kind of foreign token, and no later row has a device token.
     func inspect() throws(BroadsideError) {
         let counts = try survey()
         guard counts.valid == 0, let first = counts.firstBadRows.first else { return }
         if format == .jsonl {
             let beginning = try bytes.readBeginning()
+            if ForeignJSON.areObjectsOnOneLine(beginning) {
+                throw .request(
+                    name,
+                    " has several JSON objects on the first line: write one per line, such as "
+                        + command.filter(ListCommand.oneObjectPerLine, to: "jsonl"))
+            }
             if let json = ForeignJSON.detect(beginning), json != .other {
                 throw refusal(json, beginning)
             }

@@ -44,8 +44,29 @@ public enum ForeignJSON: Sendable, Equatable {
         guard let next = text[line.endIndex...].first(where: { $0 > 0x20 }),
             next == UInt8(ascii: "{") || next == UInt8(ascii: "[")
         else { return false }
+        return endOfDocument(line, isFirst: false) != nil
+    }
+
+    /// Whether a text begins with several JSON objects on one line, as Amazon Data Firehose writes
+    /// them.
+    ///
+    /// - Parameter firstBytes: Beginning of the text, decompressed. Two objects suffice, the second
+    ///   with its first character.
+    public static func areObjectsOnOneLine(_ firstBytes: [UInt8]) -> Bool {
+        let text = firstBytes.drop { $0 <= 0x20 || ListFormat.byteOrderMark.contains($0) }
+        let line = text.prefix { $0 != UInt8(ascii: "\n") }
+        guard line.first == UInt8(ascii: "{"), let end = endOfDocument(line, isFirst: true)
+        else { return false }
+        return line[end...].first { $0 > 0x20 } == UInt8(ascii: "{")
+    }
+
+    /// Returns the index after a JSON array or object at which no array or object is open; nil if
+    /// the text ends within one.
+    ///
+    /// - Parameter isFirst: Whether the first such index is meant, not the end of the text.
+    private static func endOfDocument(_ text: ArraySlice<UInt8>, isFirst: Bool) -> Int? {
         var (depth, isQuoted, isEscaped) = (0, false, false)
-        for byte in line {
+        for (index, byte) in zip(text.indices, text) {
             if isEscaped {
                 isEscaped = false
             } else if isQuoted {
@@ -57,9 +78,10 @@ public enum ForeignJSON: Sendable, Equatable {
                 depth += 1
             } else if byte == UInt8(ascii: "}") || byte == UInt8(ascii: "]") {
                 depth -= 1
+                if depth == 0, isFirst { return index + 1 }
             }
         }
-        return depth == 0
+        return depth == 0 ? text.endIndex : nil
     }
 
     /// Finds the rows of a document by the paths of its device tokens. Without device tokens, a

@@ -15,6 +15,11 @@ public struct ListCommand: Sendable {
     /// Command that removes the quotes around each line, and one of each two quotes within it.
     public static let withoutOuterQuotes = #"sed -E 's/^"(.*)"(\r?)$/\1\2/; s/""/"/g'"#
 
+    /// Command that writes each JSON object of a line on a line of its own. Braces within strings
+    /// stay as they are. (jq 1.6 and earlier versions would change large numbers.)
+    public static let oneObjectPerLine =
+        #"perl -pe 's/("(?:[^"\\]|\\.)*")|\}[ \t]*\{/$1||"}\n{"/ge'"#
+
     /// Creates commands for a list.
     ///
     /// - Parameters:

@@ -48,6 +48,10 @@ struct ListKindTests {
             "quoted.jsonl", Array("{\"token\":\"'\(token)'\"}\n".utf8),
             ["in quotes in column 'token'", "from that column"]
         ),
+        (
+            "firehose.jsonl", Array("{\"token\":\"\(token)\"}{\"token\":\"\(token)\"}".utf8),
+            ["several JSON objects on the first line: write one per line, such as perl"]
+        ),
         ("prefix.txt", Array("0x\(token)\n".utf8), ["0x"]),
         ("uuid.txt", Array("123E4567-E89B-12D3-A456-426614174000\n".utf8), ["UUID"]),
         (
@@ -144,6 +148,22 @@ struct ListKindTests {
         #expect(converted.output == "\(token)\n\(token)\n", "\(command)")
     }
 
+    @Test func `The printed command for objects on one line keeps strings and large numbers`()
+        throws
+    {
+        let campaign = try Campaign(rows: 1)
+        let first = #"{"token":"aa","name":"}{ \"} {","id":1234567890123456789}"#
+        let second = #"{"token":"bb","more":{"a":{}}}"#
+        let file = try campaign.directory.write("\(first)\(second) \(first)", to: "f.jsonl")
+        let refused = try Broadside.run(
+            ["tokens", "check", "--tokens", file], in: campaign.directory)
+        let command = try #require(refused.errors.split(separator: ", such as ").last)
+        let converted = try Subprocess.run(
+            "bash", ["-c", "cd '\(campaign.directory.path)' && \(command)\ncat f.fixed.jsonl"],
+            in: campaign.directory)
+        #expect(converted.output == "\(first)\n\(second)\n\(first)", "\(command)")
+    }
+
     @Test func `A URL as list is refused with the pipe that reads it`() throws {
         let campaign = try Campaign(rows: 1)
         for (address, says) in [
@@ -151,6 +171,7 @@ struct ListKindTests {
             ("https://host/list?a=1&b", "curl -fsS 'https://host/list?a=1&b' |"),
             ("gs://bucket/list", "gcloud storage cat gs://bucket/list |"),
             ("hdfs://x/y", "copy it here first"),
+            ("file:///tmp/list.csv", "is a URL: write the file's path, without file://"),
         ] {
             for arguments in Self.calls(campaign, address).dropLast() {
                 let finished = try Broadside.run(arguments, in: campaign.directory, limit: 120)

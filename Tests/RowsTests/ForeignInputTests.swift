@@ -326,6 +326,17 @@ import Testing
         #expect(ForeignJSON.isOnePerLine(Array(text.utf8)) == isOnePerLine, "\(text)")
     }
 
+    @Test(arguments: [
+        ("{\"a\":1}{\"a\":2}", true), ("{\"a\":{}} {\"a\":{}}\n", true), ("\u{feff}{}{", true),
+        ("{\"a\":\"}{\"}\n{}", false), ("{\"a\":{}}\n{\"a\":{}}", false), ("[{}]{}", false),
+        ("{\"a\":[{},{}]}", false), ("{\"a\":1", false), ("{\"a\":1},{}", false), ("", false),
+    ])
+    func `Several objects on the first line are told from one on each line`(
+        text: String, areOnOne: Bool
+    ) {
+        #expect(ForeignJSON.areObjectsOnOneLine(Array(text.utf8)) == areOnOne, "\(text)")
+    }
+
     @Test func `The printed program reads one document or one on each line`() {
         let command = ListCommand(file: "x.json")
         for (json, whole, eachLine) in [
