@@ -78,6 +78,12 @@ extension KeyForm {
                     + "certificate or a key from Apple")
         }
         let found = labels(text)
+        if found.contains("PKCS7") { return certificateBundle("") }
+        if found.contains("TRUSTED CERTIFICATE") {
+            return error(
+                "the certificate is in OpenSSL's own form (TRUSTED CERTIFICATE): convert it with "
+                    + "'openssl x509 -in FILE -out NEWFILE' and name NEWFILE")
+        }
         if found.contains(where: { $0.hasSuffix("PRIVATE KEY") }) {
             return error(
                 "the file contains a private key and no certificate: name the "
@@ -89,6 +95,23 @@ extension KeyForm {
         }
         return found.contains { $0.hasSuffix("PUBLIC KEY") }
             ? error("this is a public key: name the certificate's file") : nil
+    }
+
+    /// The error for a PKCS#7 file (.p7b).
+    ///
+    /// - Parameter options: Options of `openssl pkcs7` that the file needs; each begins with a blank.
+    static func certificateBundle(_ options: String) -> TLSError {
+        TLSError(
+            .certificateUnreadable,
+            "this is a PKCS#7 file: convert it with 'openssl pkcs7 -print_certs\(options) -in FILE "
+                + "-out NEWFILE' and name NEWFILE")
+    }
+
+    /// Returns whether a file appears to be PKCS#7 in DER, judged by its type (signedData).
+    static func isPKCS7(_ file: [UInt8]) -> Bool {
+        isDER(file)
+            && file.prefix(16).contains(
+                sequence: [0x06, 0x09, 0x2a, 0x86, 0x48, 0x86, 0xf7, 0x0d, 0x01, 0x07, 0x02])
     }
 
     /// Returns whether a file appears to be PKCS#12 in DER, judged by its first elements.

@@ -96,6 +96,31 @@ enum KeyForm {
         return result
     }
 
+    /// Limit on the private keys of a file that are compared with the first one.
+    private static let furtherKeyCountMax = 7
+
+    /// Passes the private keys after the first one to `body`, each as a PEM text, which is
+    /// overwritten afterwards.
+    static func forEachFurtherKey(_ file: [UInt8], _ body: ([UInt8]) -> Void) {
+        guard var text = unwrapped(file) else { return }
+        defer { text.cleanse() }
+        var (offset, count) = (0, 0)
+        while count <= furtherKeyCountMax, let block = Block(text, from: offset) {
+            offset = block.bodyEnd
+            guard block.label.hasSuffix("PRIVATE KEY") else { continue }
+            count += 1
+            guard count > 1, var base64 = digits(text[block.bodyStart..<block.bodyEnd]) else {
+                continue
+            }
+            var key: [UInt8] = []
+            key.reserveCapacity(2 * base64.count + 256)
+            append(base64, label: block.label, to: &key)
+            base64.cleanse()
+            body(key)
+            key.cleanse()
+        }
+    }
+
     private static func append(_ digits: [UInt8], label: String, to result: inout [UInt8]) {
         result += "-----BEGIN \(label)-----\n".utf8
         // This loop takes no slice of `digits`. While a slice of an array exists, overwriting the

@@ -13,7 +13,23 @@ public struct SigningKey: Sendable {
     ///
     /// - Throws: `.keyUnreadable`, `.keyHasCertificate`, `.passphraseMissing`, `.keyNotEC` or
     ///   `.keyWrongCurve`.
-    public init(pem: [UInt8]) throws(TLSError) { try self.init(PrivateKey(pem: pem)) }
+    public init(pem: [UInt8]) throws(TLSError) {
+        try self.init(PrivateKey(pem: pem))
+        // APNs would refuse the provider tokens of the wrong key, without naming the cause.
+        let publicKey = key.publicPEM
+        var isOnlyKey = true
+        KeyForm.forEachFurtherKey(pem) { text in
+            guard let other = try? PrivateKey(pem: text), (try? KeyKind.requireP256(other)) != nil,
+                let common = try? other.inCommonForm()
+            else { return }
+            isOnlyKey = isOnlyKey && common.publicPEM == publicKey
+        }
+        guard isOnlyKey else {
+            throw TLSError(
+                .keyUnreadable,
+                "the file contains several private keys: leave only the key that --key-id names")
+        }
+    }
 
     /// Creates a signing key from a private key, which must be a P-256 key.
     public init(_ key: PrivateKey) throws(TLSError) {

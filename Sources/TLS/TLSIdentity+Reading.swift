@@ -36,6 +36,10 @@ extension TLSIdentity {
         }
         // Every relevant DER structure begins with SEQUENCE; no text does.
         if file.first == 0x30 {
+            guard !KeyForm.isPKCS7(file) else {
+                throw ReadingError(
+                    part: .certificate, error: KeyForm.certificateBundle(" -inform DER"))
+            }
             guard key == nil else {
                 throw ReadingError(
                     part: .privateKey,

@@ -78,6 +78,8 @@ extension MalformedRequest {
         // Names that other tools have.
         .init(["--passphrase", "x"], says: ["--passphrase-file FILE", "must not be an argument"]),
         .init(["--password", "x"], says: ["--passphrase-file FILE"]),
+        .init(
+            ["--auth-token", "x"], says: ["write --auth-token-file FILE, or --auth-token-command"]),
         .init(["--to-file", "x"], says: ["--tokens FILE"]),
         .init(["--badge", "3"], says: ["--payload FILE"]),
         .init(["--schedule", "19:00"], says: ["systemd-run --on-calendar=19:00"]),

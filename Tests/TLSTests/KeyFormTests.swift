@@ -234,6 +234,51 @@ import Testing
         }
     }
 
+    @Test
+    func `PKCS#7 and OpenSSL's trusted certificates are refused with a command that converts`()
+        throws
+    {
+        let folder = Folder()
+        let certificate = try folder.file("c", World.server.certificateChain)
+        for (arguments, convert) in [
+            (["crl2pkcs7", "-nocrl", "-certfile", certificate], ["pkcs7", "-print_certs"]),
+            (
+                ["crl2pkcs7", "-nocrl", "-certfile", certificate, "-outform", "DER"],
+                ["pkcs7", "-print_certs", "-inform", "DER"]
+            ), (["x509", "-trustout", "-in", certificate], ["x509"]),
+        ] {
+            let file = try Self.command(arguments)
+            let error = #expect(throws: TLSIdentity.ReadingError.self) {
+                _ = try TLSIdentity.read(
+                    certificate: file, key: World.server.privateKey, passphrase: nil)
+            }
+            let command = "'openssl \(convert.joined(separator: " ")) -in FILE -out NEWFILE'"
+            #expect(error?.part == .certificate)
+            #expect(error?.error.message.contains(command) == true, "\(error as Any)")
+            let converted = try Self.command(convert + ["-in", try folder.file("p", file)])
+            _ = try TLSIdentity.read(
+                certificate: converted, key: World.server.privateKey, passphrase: nil)
+        }
+    }
+
+    @Test func `Two different keys in a file are refused, and the same key twice is read`() throws {
+        let other = try SigningKey(PrivateKey.generate()).pem
+        let folder = Folder()
+        let sec1 = try Self.command(["ec", "-in", try folder.file("key.pem", Self.pem)])
+        for file in [Self.pem + other, other + sec1, Self.pem + Self.pem + other] {
+            #expect(Self.message(file).contains("several private keys"))
+            let oneLine = String(decoding: file, as: UTF8.self).replacing("\n", with: "\\n")
+            #expect(Self.message(Array(oneLine.utf8)).contains("several private keys"))
+        }
+        let expected = try SigningKey(pem: Self.pem).pem
+        let rsa = try Self.command([
+            "genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048",
+        ])
+        for file in [Self.pem + Self.pem, Self.pem + sec1, sec1 + Self.pem, Self.pem + rsa] {
+            #expect(try SigningKey(pem: file).pem == expected)
+        }
+    }
+
     private static func message(_ file: [UInt8]) -> String {
         let error = #expect(throws: TLSError.self) { _ = try SigningKey(pem: file) }
         return error?.message ?? ""

@@ -110,6 +110,10 @@ struct LikelyGuess {
         .init(
             "token-command jwt-command", "auth-token-command",
             "write --auth-token-command COMMAND"),
+        .init(
+            "auth-token", "auth-token-file",
+            "write --auth-token-file FILE, or --auth-token-command COMMAND: a secret must not be an argument"
+        ),
         .init("auth-key-env key-env", "auth-key", "write --auth-key env:NAME"),
         .init("no-tokens anonymous forget-tokens", "keep-tokens", "write --keep-tokens no"),
         .init(
