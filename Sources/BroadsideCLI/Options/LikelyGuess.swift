@@ -19,10 +19,14 @@ struct LikelyGuess {
 
     /// Returns advice for an unknown option; nil if there is no advice for its name.
     ///
-    /// - Parameter options: Options of the command and its subcommand.
-    static func advice(for name: String, among options: [String]) -> String? {
+    /// - Parameters:
+    ///   - options: Options of the command and its subcommand.
+    ///   - isOfAnyCommand: Whether to return also advice that is not about an option.
+    static func advice(
+        for name: String, among options: [String], isOfAnyCommand: Bool = true
+    ) -> String? {
         all.first { guess in
-            guess.guesses.contains(name) && guess.option.map(options.contains) ?? true
+            guess.guesses.contains(name) && guess.option.map(options.contains) ?? isOfAnyCommand
         }?.advice
     }
 

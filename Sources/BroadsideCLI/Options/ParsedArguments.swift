@@ -122,15 +122,24 @@ struct ParsedArguments {
         _ name: String, in command: CommandDescription, _ words: [String],
         among commands: [CommandDescription]
     ) -> String {
-        let options = command.options(after: words).map(\.name)
+        let described = command.options(after: words)
+        let options = described.map(\.name)
+        let paths = described.filter { $0.isPath("name") }.map(\.name)
         if let advice = LikelyGuess.advice(for: name, among: options) {
             return "unknown option --\(name): \(advice)"
+        }
+        let core = OptionName(name)
+        if core.core != name, !options.contains(core.core),
+            let advice = LikelyGuess.advice(
+                for: core.core, among: core.isPath ? paths : options, isOfAnyCommand: false)
+        {
+            return "unknown option --\(wordExcerpt(name)): \(advice)"
         }
         if name == "ledger", command.usage.contains("DIR...") {
             return "unknown option --ledger: write broadside \(command.name) DIR..."
         }
         let shown = wordExcerpt(name)
-        let nearest = nearestName(to: name, among: options)
+        let nearest = nearestOption(to: name, among: options, paths: paths)
         let others = commands.filter { other in
             other.options.contains { $0.name == name }
         }.map(\.name)
