@@ -36,6 +36,7 @@ extension StopAdvice.Circumstances {
         hasDoubt = summary.inDoubt > 0
         hasRemaining = summary.remaining != 0
         reachedCount = summary.reachedCount
+        acceptedCount = summary.accepted
         foreignReasons = summary.foreignReasons
         rejectedCount = summary.rejected
     }

@@ -187,10 +187,10 @@ extension StopAdvice {
         let reasons = circumstances.foreignReasons.map(\.text).joined(separator: ", ")
         let finding = rows == .canary ? "APNs accepted none of them (\(reasons)); " : ""
         // The guard counts per start, because the endpoint and the credential may have changed.
-        if rows == .firstRows, circumstances.accepted > 0 {
+        if rows == .firstRows, circumstances.acceptedCount > 0 {
             export(
                 "they are the first of this start, and other rows of this campaign were accepted "
-                    + "(\(grouped(circumstances.accepted))): check whether --endpoint or the "
+                    + "(\(grouped(circumstances.acceptedCount))): check whether --endpoint or the "
                     + "credential has changed; if not, \(again) continues (with a higher "
                     + "--abort-after if many rows are wrong); see which rows were refused",
                 ["--state", "rejected"])

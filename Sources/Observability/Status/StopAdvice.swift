@@ -44,6 +44,8 @@ package struct StopAdvice {
         var openStates: [RowState] = []
         /// Number of devices that have or may have got the notification.
         package var reachedCount: UInt64 = 0
+        /// Number of rows that APNs accepted, in all runs of the ledger.
+        var acceptedCount: UInt64 = 0
         /// Whether rows are in doubt. This includes rows that a run should have sent again but did
         /// not settle.
         package var hasDoubt = false
