@@ -52,31 +52,31 @@ package struct OptionName {
     /// The option of a number whose limit the name is; nil: it is none.
     fileprivate let counted: String?
 
-    private static let pathWords = ["file", "path", "dir", "directory", "filename"]
-    private static let limitWords = ["limit", "count", "number"]
+    private static let pathEndings = ["file", "path", "dir", "directory", "filename"]
+    private static let limitEndings = ["limit", "count", "number"]
     /// Options whose value is a limit on a number.
     private static let limits = ["rate", "connections", "reactors", "limit"]
     /// Last words that are often left out.
     private static let endings = ["run", "id", "type", "after", "column", "frames"]
 
     package init(_ name: String) {
-        var words = name.lowercased().split { $0 == "-" || $0 == "_" }.map(String.init)
-        if words.count > 1, words[0] == "apns" { words.removeFirst() }
-        isPath = words.count > 1 && Self.pathWords.contains(words[words.count - 1])
-        if isPath { words.removeLast() }
-        core = words.joined(separator: "-")
-        var number = words
+        var parts = name.lowercased().split { $0 == "-" || $0 == "_" }.map(String.init)
+        if parts.count > 1, parts[0] == "apns" { parts.removeFirst() }
+        isPath = parts.count > 1 && Self.pathEndings.contains(parts[parts.count - 1])
+        if isPath { parts.removeLast() }
+        core = parts.joined(separator: "-")
+        var number = parts
         if number.first == "max" { number.removeFirst() }
-        if let last = number.last, number.count > 1, Self.limitWords.contains(last) {
+        if let last = number.last, number.count > 1, Self.limitEndings.contains(last) {
             number.removeLast()
         }
         let base = number.joined(separator: "-")
-        counted = !isPath && number != words && Self.limits.contains(base) ? base : nil
+        counted = !isPath && number != parts && Self.limits.contains(base) ? base : nil
     }
 
     /// Returns an option's name without its last word, if that word is often left out.
     fileprivate static func withoutEnding(_ option: String, isPath: Bool) -> String {
         guard let (start, last) = option.parts(atLast: "-") else { return option }
-        return (isPath ? pathWords : endings).contains(String(last)) ? String(start) : option
+        return (isPath ? pathEndings : endings).contains(String(last)) ? String(start) : option
     }
 }
