@@ -56,10 +56,11 @@ package final class TokenList: Sendable {
             if let column = wanted.first(where: {
                 allColumns.contains($0.name) && !optional.contains($0.name)
             }) {
+                let noDefault =
+                    column.location.hasPrefix("--where") ? "" : ", and there is no default"
                 throw .request(
-                    "\(column.location): --to has no column '\(column.name)', and there is no "
-                        + "default: make a one-row list with your own token, and name it with "
-                        + "--tokens")
+                    "\(column.location): --to has no column '\(column.name)'\(noDefault): make "
+                        + "a one-row list with your own token, and name it with --tokens")
             }
             guard allColumns.isEmpty else {
                 try self.init(token, emptyColumns: allColumns, tokenColumn: tokenColumn)

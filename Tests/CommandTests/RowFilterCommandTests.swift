@@ -280,7 +280,7 @@ struct RowFilterCommandTests {
             (["--tokens", csv, "--where", "agee >= 1"], "no column 'agee': did you mean 'age'?"),
             (["--tokens", campaign.list, "--where", "token = aa"], "a plain list of lines"),
             (["--tokens", campaign.list, "--where", "age = 1"], "a plain list of lines"),
-            (["--to", tokens[0], "--where", "age = 1"], "--to has no column 'age'"),
+            (["--to", tokens[0], "--where", "age = 1"], "--to has no column 'age': make"),
             (
                 ["--tokens", json, "--where", "age >= 18"],
                 "no row of --tokens \(json) has a value of 'age': did you mean user.age?"

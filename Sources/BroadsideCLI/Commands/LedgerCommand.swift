@@ -275,11 +275,12 @@ enum LedgerCommand: Command {
     private static func merge(
         _ ledgers: [String], _ values: Values, _ arguments: ParsedArguments
     ) throws(BroadsideError) -> Int32 {
-        let output = try arguments.required("output", "DIR")
         guard !ledgers.isEmpty else {
             throw .request(
-                "merge needs the ledgers of all shards or parts: merge --output DIR DIR...")
+                "merge needs \(arguments.has("output") ? "" : "--output and ")the ledgers of all "
+                    + "shards or parts: merge --output DIR DIR...")
         }
+        let output = try arguments.required("output", "DIR")
         print(try LedgerMerge.run(output: output, ledgers: ledgers, tokens: values.tokens))
         return 0
     }
