@@ -185,7 +185,8 @@ internal import CBroadsideOpenSSL
         let count = plaintext.byteCount
         precondition(isEstablished, "no handshake yet")
         precondition(ciphertext.freeCapacity >= Self.sealedCount(count), "no room to seal")
-        guard failure == nil else { return false }
+        // A comparison with nil would release a copy of the failure.
+        if case .some = failure { return false }
         guard count > 0 else { return true }
         ErrorQueue.clear()
         var offset = 0
