@@ -409,8 +409,7 @@ struct LiveRun {
         endRow: UInt64?, _ statistics: RunStatistics
     ) throws(BroadsideError) {
         // The end of a compressed list is known only now, and is in memory.
-        let knowsEnd =
-            conclusion.isWhole && !session.isResumed && list.bytes.compression != nil
+        let knowsEnd = conclusion.isWhole && list.bytes.compression != nil
         let overwritten = passes.statistics.overwritten
         if overwritten.count > 0 || knowsEnd { try? list.warnOfDamage(overwritten) }
         // A later resume compares the hash or, if there is none, the parts that were sent.
