@@ -29,7 +29,8 @@ struct NightPlaceTests {
             let summary = try nights.campaign.directory.write("yesterday", to: "summary.json")
             for file in [summary, notes] {
                 let wrong = try nights.run(["--summary", file] + more)
-                #expect(wrong.exitCode == 2 && wrong.errors.contains(more[0]), "\(wrong.errors)")
+                let cause = file == notes ? "which nights were started" : more[0]
+                #expect(wrong.exitCode == 2 && wrong.errors.contains(cause), "\(wrong.errors)")
             }
             let written = try Data(contentsOf: URL(filePath: summary))
             let json = try JSONSerialization.jsonObject(with: written) as? [String: Any]

@@ -309,18 +309,21 @@ struct OutputTests {
     ) throws {
         let directory = try TemporaryDirectory()
         let list = try directory.write("aabb\n", to: "t.txt")
+        let path = "\(directory.path)/s.json"
         func run(_ more: [String]) throws {
-            let place = command == "night" ? ["--ledgers", directory.path] : ["--ledger", "l"]
+            let place =
+                command == "night"
+                ? ["--ledgers", directory.path] : ["--ledger", "\(directory.path)/l"]
             let wrong = try Broadside.run([command] + place + more, in: directory, limit: 60)
             #expect(wrong.exitCode == 2 && wrong.errorLines.count == 1, "\(wrong.errors)")
         }
         for (campaign, more) in [
-            (nil, ["--summary", "s.json"]), ("{tokens:'t.txt',,}", ["--summary", "s.json"]),
-            ("{rate:[1],summary:'s.json'}", command == "probe" ? ["--summary", "s.json"] : []),
-            ("{rte:1}", ["--summary", "s.json", "--name", "evening"]),
+            (nil, ["--summary", path]), ("{tokens:'t.txt',,}", ["--summary", path]),
+            ("{rate:[1],summary:'s.json'}", command == "probe" ? ["--summary", path] : []),
+            ("{rte:1}", ["--summary", path, "--name", "evening"]),
         ] as [(String?, [String])] {
-            let file = "\(campaign == nil ? "nowhere" : "c").json5"
-            if let campaign { try directory.write(campaign, to: file) }
+            let file = "\(directory.path)/\(campaign == nil ? "nowhere" : "c").json5"
+            if let campaign { try directory.write(campaign, to: "c.json5") }
             for earlier in ["{\n  \"campaign\" : \"00\",\n  \"outcome\" : \"complete\"\n}\n", ""] {
                 let summary = try directory.write(earlier, to: "s.json")
                 try run(["--campaign", file] + more)

@@ -102,7 +102,8 @@ struct EarlySignalTests {
         if resumes {
             // What a run that was killed before its campaign stood has left.
             try FileManager.default.createDirectory(
-                atPath: campaign.ledger, withIntermediateDirectories: false)
+                atPath: campaign.ledger, withIntermediateDirectories: false,
+                attributes: [.posixPermissions: 0o700])
             try Data().write(to: URL(fileURLWithPath: campaign.ledger + "/lock"))
         }
         let process = try Broadside.start(arguments, in: campaign.directory, input: pipe)

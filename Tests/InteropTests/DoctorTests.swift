@@ -131,7 +131,7 @@ struct DoctorTests {
                 ["-cert", otherName.certificate, "-key", otherName.key]
             ),
             (
-                "ALPN", "HTTP/1.1",
+                "ALPN", "HTTP/2",
                 ["-cert", authority.localhost.certificate, "-key", authority.localhost.key]
             ),
         ] {

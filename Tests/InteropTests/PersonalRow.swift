@@ -33,6 +33,8 @@ struct PersonalRow: Sendable {
         case "false", "f", "0": flag = false
         default: return (nil, "BadValue")
         }
+        // A value of which nothing can be seen gets the default.
+        let name = name == "\u{2028}" ? "" : name
         let title = "Für \(name.isEmpty ? "friend \"x\"" : name): {{x}}"
         let object: [String: Any] = [
             "aps": ["alert": ["title": title, "body": text], "badge": number],

@@ -96,7 +96,7 @@ import Testing
         }
         #expect(
             found?.message
-                == "\(options.output): Is a directory: \(place.path)/gone is written, but this list "
+                == "\(options.output): Is a directory: name another file: \(place.path)/gone is written, but this list "
                 + "is not: run the command again")
         #expect(place.read("gone") == "")
     }

@@ -98,7 +98,7 @@ import Testing
         let campaign = try Campaign(rows: 1)
         var lines = ["token,tz"] + (0..<rows).map { "\(hexToken($0)),Asia/Tokyo" }
         lines[packing == .plain ? 1_200 : rows] =
-            packing == .plain ? String(repeating: "\0", count: 80) : hexToken(rows)
+            packing == .plain ? String(repeating: "\0", count: 600) : hexToken(rows)
         let list = try packing.write(
             Array(lines.joined(separator: "\n").utf8), to: "damaged.csv", in: campaign.directory)
         var options = try Self.options(campaign)
