@@ -18,7 +18,7 @@ struct UnsettledErasure {
     /// are none.
     private(set) var note = ""
     /// Reason why a resume may send to devices; nil if none of their rows is known to be left. A
-    /// list that was replaced is no such reason, because a resume refuses it.
+    /// list that was replaced does not count, because a resume refuses it.
     private(set) var failure: BroadsideError?
 
     /// - Parameters:

@@ -68,7 +68,7 @@ import Testing
     }
 
     @Test(arguments: formats.indices)
-    func `A short run of zero bytes is no text if it ends in the middle of a field`(
+    func `A short run of zero bytes is not text if it ends in the middle of a field`(
         index: Int
     ) throws {
         let (format, header, row) = Self.formats[index]

@@ -27,7 +27,7 @@ public enum BroadcastRun {
         }
         let earlier = try options.ledger.flatMap {
             (path) throws(BroadsideError) -> BroadcastLedger.Earlier? in
-            // A request in flight is no doubt of an earlier start.
+            // A request in flight does not count as a doubt of an earlier start.
             if options.request.isDryRun { try LedgerDirectory.unlocked(path).refuseIfInUse() }
             return try BroadcastLedger.check(path: path, identity: broadcast.identity)
         }

@@ -206,7 +206,7 @@ struct AnswerMeaningTests {
             }
             let message = run.lastLine(cause)
             #expect(message.contains("\(answer.status)"))
-            // A strange success is no refusal, whatever its reason.
+            // A strange success does not refuse the row, whatever its reason.
             if let reason = answer.reason, answer.status >= 300 {
                 #expect(message.contains(reason))
             }
