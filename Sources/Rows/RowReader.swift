@@ -1,4 +1,5 @@
 public import BroadsideAPNs
+internal import BroadsidePrimitives
 internal import BroadsideSupport
 
 /// Reads the rows of one chunk after another, without allocation.
@@ -69,9 +70,8 @@ internal import BroadsideSupport
     var firstNumber: UInt64 = 0
     /// Whether the row that was read last was incomplete at the end of the text.
     public var isRowOpen = false
-    /// Line of the row that was read last, if this row is overwritten with zero bytes; nil for any
-    /// other row.
-    public private(set) var overwrittenLine: UInt64?
+    /// Whether the row that was read last is overwritten with zero bytes.
+    private var isRowOverwritten = false
     /// Current mode of reading rows.
     private var mode: Mode
     /// Mode for rows that do not exceed the maximum length.
@@ -140,7 +140,7 @@ internal import BroadsideSupport
         line = chunk.start.line
         firstNumber = chunk.start.row
         mode = chunk.isOverlong ? .overlong : modeOfText
-        overwrittenLine = nil
+        isRowOverwritten = false
         isRowOpen = false
         index = 0
     }
@@ -157,7 +157,7 @@ internal import BroadsideSupport
         self.line = line
         firstNumber = 0
         mode = modeOfText
-        overwrittenLine = nil
+        isRowOverwritten = false
         isRowOpen = false
         index = 0
     }
@@ -271,6 +271,17 @@ internal import BroadsideSupport
         return text(Field(start: start, count: stop - start, form: .plain))
     }
 
+    /// Line on which the row that was read last begins, if this row is overwritten with zero bytes;
+    /// nil for any other row. It is computed because a larger reader is slower to move.
+    public var overwrittenLine: UInt64? {
+        guard isRowOverwritten else { return nil }
+        // The reader stays on the line of an overlong row.
+        guard mode != .overlong else { return line }
+        let row = text(field(0))
+        let innerLines = ByteScan.count(UInt8(ascii: "\n"), in: row, from: 0, to: row.byteCount)
+        return line - 1 - UInt64(innerLines)
+    }
+
     private static func endsLine(_ byte: UInt8) -> Bool {
         byte == UInt8(ascii: "\n") || byte == UInt8(ascii: "\r")
     }
@@ -375,8 +386,8 @@ internal import BroadsideSupport
             }
         guard let row = next else { return nil }
         let stop = row.start + row.count
-        overwrittenLine = isOverwritten(row.start, stop) ? row.line : nil
-        if overwrittenLine != nil { setMalformed(row.start, stop) }
+        isRowOverwritten = isOverwritten(row.start, stop)
+        if isRowOverwritten { setMalformed(row.start, stop) }
         return row
     }
 
@@ -389,7 +400,7 @@ internal import BroadsideSupport
     /// row.
     private mutating func nextOverlong() -> Row? {
         let row = Row(index: 0, number: 0, line: line, start: offset, count: end - offset)
-        overwrittenLine = isOverwritten(offset, end) ? line : nil
+        isRowOverwritten = isOverwritten(offset, end)
         setMalformed(offset, end)
         offset = end
         return row
