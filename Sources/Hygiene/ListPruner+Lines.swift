@@ -22,7 +22,8 @@ extension ListPruner {
                 if textEnd > offset, window.byte(at: textEnd - 1) == 0x0d { textEnd -= 1 }
                 if stop - offset > RowChunk.rowByteCountMax {
                     counts.withoutToken += 1
-                    counts.overwritten.take(window.bytes(offset..<textEnd), line: nil)
+                    counts.overwritten.take(
+                        window.bytes(offset..<textEnd), in: layout.format, line: nil)
                 } else if let record = findDead(window.bytes(offset..<textEnd)) {
                     remove(window, offset, next, reason: record.reason, removed: &removed)
                 }

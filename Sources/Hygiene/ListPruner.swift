@@ -189,7 +189,8 @@ public struct ListPruner: ~Copyable {
         counts.rows += 1
         counts.withoutToken += 1
         counts.overwritten.take(
-            window.bytes(start..<window.count), line: layout.format == .lines ? nil : line)
+            window.bytes(start..<window.count), in: layout.format,
+            line: layout.format == .lines ? nil : line)
     }
 
     /// Skips the window's part of a row that exceeds the maximum length; returns the end of that
@@ -238,7 +239,7 @@ public struct ListPruner: ~Copyable {
         guard digits.write({ TokenText.canonicalize(text, into: &$0) }) else {
             counts.withoutToken += 1
             // Without columns, no reader has found the row's zero bytes, and its line is unknown.
-            counts.overwritten.take(text, line: nil)
+            counts.overwritten.take(text, in: layout.format, line: nil)
             return nil
         }
         let fingerprint = TokenText.fingerprint(digits.bytes)

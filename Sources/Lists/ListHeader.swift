@@ -79,7 +79,7 @@ struct ListHeader {
         guard let header = try header(format) else {
             throw .request(name, " has no header: write the names of the columns on its first line")
         }
-        guard !OverwrittenRows.isOverwritten(header.rawSpan) else {
+        guard !OverwrittenRows.isOverwritten(header.rawSpan, in: format) else {
             throw .request(
                 name,
                 " has zero bytes in its header, so the file is damaged: replace it with an intact copy"

@@ -393,7 +393,8 @@ internal import BroadsideSupport
 
     private func isOverwritten(_ start: Int, _ stop: Int) -> Bool {
         // SAFETY: nothing is opened or closed here.
-        unsafe OverwrittenRows.isOverwritten(openText, from: start, to: stop)
+        unsafe OverwrittenRows.isOverwritten(
+            openText, from: start, to: stop, in: columns.format)
     }
 
     /// Returns the only row of an overlong chunk. The chunk contains only the beginning of that

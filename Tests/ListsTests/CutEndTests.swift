@@ -194,11 +194,11 @@ import Testing
     @Test func `Overwritten rows are counted, and named by the first line that is known`() throws {
         var rows = OverwrittenRows()
         let zeros = [UInt8](repeating: 0, count: 512)
-        rows.take(zeros.rawSpan, line: 7)
+        rows.take(zeros.rawSpan, in: .lines, line: 7)
         let one = try damage("", refuses: false, overwritten: rows)
         #expect(one.warnings.count == 1)
         #expect(one.warnings.first?.contains("the row on line 7 contains zero bytes") == true)
-        rows.take(zeros.rawSpan, line: 9)
+        rows.take(zeros.rawSpan, in: .lines, line: 9)
         let two = try damage("", refuses: true, overwritten: rows)
         #expect(two.warnings == [] && two.refusal?.exitCode == 2)
         #expect(

@@ -7,7 +7,8 @@ import Testing
     private static let token = String(repeating: "a1", count: 32)
     private static let formats: [(format: ListFormat, header: String, row: String)] = [
         (.lines, "", token), (.csv, "token,name\n", "\(token),Ann"),
-        (.csv, "token,name\n", "\(token),\"Ann\nB\""), (.tsv, "token\tname\n", "\(token)\tAnn"),
+        (.csv, "token,name\n", "\(token),\"Ann\nB\""),
+        (.csv, "token,name\n", "\"\(token)\",\"Ann\""), (.tsv, "token\tname\n", "\(token)\tAnn"),
         (.jsonl, "", "{\"token\":\"\(token)\",\"name\":\"Ann\"}"),
     ]
 
@@ -87,7 +88,8 @@ import Testing
     func `Zero bytes that stand for an empty text or fill a text are text`(name: String) throws {
         for (format, text) in [
             (ListFormat.csv, "\(name),\(Self.token)"), (.csv, "\(Self.token),\(name)"),
-            (.csv, "\"\(Self.token)\",\"\(name)\""), (.semicolonCSV, "\(name);\(Self.token)"),
+            (.csv, "\"\(Self.token)\",\"\(name)\""), (.csv, "\"\(name)\",\"\(Self.token)\""),
+            (.semicolonCSV, "\(name);\(Self.token)"),
             (.tsv, "\(name)\t\(Self.token)"), (.tsv, "\(Self.token)\t\(name)"),
         ] {
             let header = text.replacing(name, with: "name").replacing(Self.token, with: "token")
@@ -95,6 +97,20 @@ import Testing
                 let found = try read(text + end + text + end + text, format, header: header + "\n")
                 #expect(found.forms == [.plain, .plain, .plain], "\(text)")
                 #expect(found.overwritten == OverwrittenRows())
+            }
+        }
+    }
+
+    @Test(arguments: [formats[0], formats[5]])
+    func `Zero bytes at the end of a line hide a row if the format has no fields`(
+        format: ListFormat, header: String, row: String
+    ) throws {
+        let zeros = String(repeating: "\0", count: 64)
+        for end in ["\n", "\r\n"] {
+            for text in [zeros, row + zeros] {
+                let found = try read(row + end + text + end + row + end, format, header: header)
+                #expect(found.forms == [.plain, .malformed, .plain], "\(found.forms)")
+                #expect(found.overwritten == OverwrittenRows(line: 2))
             }
         }
     }

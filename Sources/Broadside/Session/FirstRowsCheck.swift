@@ -213,9 +213,7 @@ extension FirstRowsCheck.Sample {
         kind = ForeignToken.detect(token.prefix(ForeignToken.excerptByteCount))
         digitCount =
             token.allSatisfy { Unicode.Scalar($0).properties.isASCIIHexDigit } ? token.count : nil
-        isOverwritten =
-            finding.reason == .malformedRow
-            && OverwrittenRows.isOverwritten(reader.text(of: row))
+        isOverwritten = finding.reason == .malformedRow && reader.overwrittenLine != nil
         escapesQuotes =
             finding.reason == .malformedRow && !isOverwritten && reader.escapesQuotes(row)
         if finding.reason == .malformedRow, !isOverwritten {
