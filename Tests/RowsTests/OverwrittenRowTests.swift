@@ -101,6 +101,17 @@ import Testing
         }
     }
 
+    @Test func `Zero bytes inside a text hide a row only if a device token has room in them`()
+        throws
+    {
+        for (count, form) in [(63, RowReader.Field.Form.plain), (64, .malformed)] {
+            let name = "A" + String(repeating: "\0", count: count) + "B"
+            let found = try read("\(name),\(Self.token)\n", .csv, header: "name,token\n")
+            #expect(found.forms == [form])
+            #expect(found.overwritten.count == (form == .plain ? 0 : 1))
+        }
+    }
+
     @Test(arguments: [formats[0], formats[5]])
     func `Zero bytes at the end of a line hide a row if the format has no fields`(
         format: ListFormat, header: String, row: String
@@ -113,6 +124,13 @@ import Testing
                 #expect(found.overwritten == OverwrittenRows(line: 2))
             }
         }
+    }
+
+    @Test func `A row of zero bytes that exceeds the maximum length is counted`() throws {
+        let zeros = String(repeating: "\0", count: 3 << 19)
+        let found = try read("\(Self.token)\n\(zeros)\n\(Self.token)\n", .lines, header: "")
+        #expect(found.forms == [.plain, .malformed, .plain])
+        #expect(found.overwritten == OverwrittenRows(line: 2))
     }
 
     @Test func `A fixed length of a sector or more is taken for damage`() throws {
