@@ -31,10 +31,20 @@ extension LedgerDirectory {
         }
     }
 
+    /// Removes a file of the directory, if it exists. The removal is durable after the next sync.
+    ///
+    /// - Throws: Exit code 5 if the file remains.
+    func eraseFile(_ name: String) throws(BroadsideError) {
+        assert(folder >= 0, "files are in the open folder")
+        if SystemCall.unlink(name, in: folder) != 0, errno != ENOENT {
+            throw failure(name, "removed")
+        }
+    }
+
     /// Removes temporary files that were not renamed because their process was killed.
     func removeTemporaryFiles() throws(BroadsideError) {
         for name in try names() where Self.isTemporary(name) && Self.isOwn(name) {
-            removeFile(name)
+            try eraseFile(name)
         }
         try syncDirectory()
     }

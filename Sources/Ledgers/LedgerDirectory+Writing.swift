@@ -123,13 +123,15 @@ extension LedgerDirectory {
         if syncsName { try syncDirectory() }
     }
 
-    /// Returns the error for a file of the directory that can't be written.
+    /// Returns the error for a file of the directory that can't be changed.
     ///
     /// `errno` has the cause.
-    package func failure(_ name: String) -> BroadsideError {
+    ///
+    /// - Parameter action: Past participle of what could not be done to the file.
+    package func failure(_ name: String, _ action: String = "written") -> BroadsideError {
         let number = errno
         return BroadsideError(
-            "\(path)/\(name) can't be written: "
+            "\(path)/\(name) can't be \(action): "
                 + FileFailure.message(errno: number, inUsed: "ledger"), exitCode: ExitCode.disk)
     }
 

@@ -28,9 +28,10 @@ struct PreparationErasure {
     /// Removes the list.
     ///
     /// - Returns: A human-readable description of the changes.
+    /// - Throws: Exit code 5 if the list, or a part of it, remains.
     func write() throws(BroadsideError) -> String {
         guard isAffected else { return "contains none of the devices: nothing changed" }
-        for name in names { directory.removeFile(name) }
+        for name in names { try directory.eraseFile(name) }
         try directory.syncDirectory()
         return "removed \(Self.list)"
     }

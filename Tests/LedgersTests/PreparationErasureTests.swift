@@ -58,6 +58,24 @@ struct PreparationErasureTests {
         #expect(try names() == [".tokens.new", "lock", "tokens"])
     }
 
+    @Test
+    func `A list that can't be removed is an error that names it, and is not reported as removed`()
+        throws
+    {
+        // No user can unlink a directory.
+        let list = "\(night)/tokens"
+        try FileManager.default.removeItem(atPath: list)
+        try FileManager.default.createDirectory(atPath: list, withIntermediateDirectories: false)
+        var lines: [String] = []
+        let failure = #expect(throws: BroadsideError.self) {
+            try LedgerErasure.run(tokens: .single(DraftedLedger.token(0x10)), ledgers: [night]) {
+                lines.append($0)
+            }
+        }
+        #expect(failure?.exitCode == ExitCode.disk && lines.isEmpty)
+        #expect(failure?.message.contains("\(list) can't be removed: ") == true)
+    }
+
     @Test func `Other commands find no ledger there`() throws {
         #expect(throws: BroadsideError.self) { try LedgerCollection([night], option: "ledger") }
         let collection = try LedgerCollection([directory.path], option: nil, mayBeEmpty: true)
