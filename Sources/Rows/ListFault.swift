@@ -31,8 +31,10 @@ public struct ListFault: Sendable, Equatable, Error {
             "line \(line) opens a quote that is never closed: close it, or "
                 + "replace it with a space"
         case .rowInQuotes:
-            "line \(line) opens a quote that is not closed before the next row, so a device token is "
-                + "inside the quotes: close the quote, or replace it with a space"
+            "line \(line) opens a quote that is probably not closed before the next row, because a "
+                + "device token is inside the quotes: close the quote, or replace it with a space; if "
+                + "the quotes are correct, replace line feeds and carriage returns between them with "
+                + "spaces"
         case .loneReturn:
             "line \(line) has a carriage return without a line feed, but the first line does not end "
                 + "with a carriage return: replace the carriage return with a line feed"

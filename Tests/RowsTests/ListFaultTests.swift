@@ -84,6 +84,9 @@ import Testing
         behind("1,\"R,x,y,T\nz\",U,x\n2,\"T,x,y\nz\",U,x\n", nil, 0, 2),
         behind("1,\"R x\nR,T,y\",U,x\n2,N,T,x\n", nil, 0, 2),
         behind("1,\"R,<5a 5a>,y\nz\",U,x\n2,N,T,\"U,y\nz\"\n", nil, 0, 2),
+        // A text that looks like the rest of a row is accepted without its line break.
+        behind("1,\"old, T\nreplaced\",U,x\n2,N,T,x\n", .rowInQuotes, 1, 0),
+        behind("1,\"old, T replaced\",U,x\n2,N,T,x\n", nil, 0, 2),
         // A token's field over several lines is not a token.
         behind("1,N,\"T\nU\",x\n2,N,\"T,U\ny\",x\n", nil, 0, 2),
         // Fields over several lines without a row in them.
@@ -140,11 +143,16 @@ import Testing
 
     @Test(arguments: [
         (ListFault.Kind.openQuote, "line 7 opens a quote that is never closed: close it, "),
-        (.rowInQuotes, "line 7 opens a quote that is not closed before the next row, "),
+        (.rowInQuotes, "line 7 opens a quote that is probably not closed before the next row, "),
         (.loneReturn, "line 7 has a carriage return without a line feed, "),
     ])
     func `Each kind of fault is reported with its line`(kind: ListFault.Kind, beginning: String) {
         #expect(ListFault(kind, line: 7).message.hasPrefix(beginning))
+    }
+
+    @Test func `The message about a row in quotes also has a fix for quotes that are correct`() {
+        let advice = "; if the quotes are correct, replace line feeds and carriage returns between"
+        #expect(ListFault(.rowInQuotes, line: 7).message.contains(advice))
     }
 
     @Test(arguments: cases)
