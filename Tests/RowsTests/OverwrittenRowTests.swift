@@ -14,13 +14,13 @@ import Testing
 
     /// Forms of the token's field, and the rows that are counted as overwritten.
     private func read(
-        _ text: String, _ format: ListFormat, header: String
+        _ text: String, _ format: ListFormat, header: String, rowLimit: Int = .max
     ) throws -> (forms: [RowReader.Field.Form], lines: [UInt64], overwritten: OverwrittenRows) {
         let names = format == .lines ? ["token"] : ["token", "name"]
         let columns = header.isEmpty ? nil : Array(header.utf8.dropLast())
         let layout = try RowLayout(format: format, names: names, header: columns)
         let pool = ChunkPool(limit: 2)
-        var cutter = RowSplitter(format: format, pool: pool)
+        var cutter = RowSplitter(format: format, pool: pool, rowLimit: rowLimit)
         var reader = RowReader(layout: layout)
         var forms: [RowReader.Field.Form] = []
         var lines: [UInt64] = []
@@ -124,6 +124,14 @@ import Testing
                 #expect(found.overwritten == OverwrittenRows(line: 2))
             }
         }
+    }
+
+    @Test func `A row in the chunk after an overwritten row is not overwritten`() throws {
+        let zeros = String(repeating: "\0", count: 512)
+        let found = try read(
+            "\(Self.token)\n\(zeros)\nx\n\(Self.token)\n", .lines, header: "", rowLimit: 1)
+        #expect(found.forms == [.plain, .malformed, .plain, .plain])
+        #expect(found.overwritten == OverwrittenRows(line: 2))
     }
 
     @Test func `A row of zero bytes that exceeds the maximum length is counted`() throws {
