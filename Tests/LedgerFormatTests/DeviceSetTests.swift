@@ -101,6 +101,18 @@ struct DeviceSetTests {
         #expect(devices.foundCount == 1)
     }
 
+    @Test
+    func `A token in base64 whose first slash follows letters and a backslash loses its letters`() {
+        var devices = DeviceSet()
+        let digits = "f415dafe" + String(repeating: "0", count: 56)
+        _ = devices.insert(Array(digits.utf8).span.bytes)
+        devices.beginLedger()
+        let token = "9BXa\\/g" + String(repeating: "A", count: 37) + "="
+        let stars = "****\\/*" + String(repeating: "*", count: 37) + "="
+        #expect(masked("\"\(token)\"", &devices) == "\"\(stars)\"")
+        #expect(devices.foundCount == 1)
+    }
+
     @Test func `A text in base64 that is longer, shorter or another token stays`() {
         var devices = DeviceSet()
         _ = devices.insert(Array(Self.base64.0.utf8).span.bytes)

@@ -92,6 +92,22 @@ struct SegmentErasureTests {
         }
     }
 
+    @Test func `The shortest token in base64 is erased from the text of an invalid row`() throws {
+        let draft = SegmentDraft(campaign: testCampaign, epoch: 1, reactor: 0)
+        draft.writer.reserve(testChunk(0, 9), nowMilliseconds: testTime)
+        let text = Array("q83vASNFZ4mrze8BI0VniQ".utf8)
+        draft.writer.settled(
+            row: 6, state: .invalid, status: 0, reason: 3, attempts: 0, token: text.span.bytes,
+            tokenIsText: true, nowMilliseconds: testTime)
+        draft.sync()
+        let device = Array("abcdef0123456789abcdef0123456789".utf8)
+        let (erasure, after) = try erased(draft, [device])
+        #expect(erasure.isAffected)
+        let stars = [UInt8](repeating: UInt8(ascii: "*"), count: text.count)
+        let meaning = try #require(allMeanings(testIndex([after]))[6])
+        #expect(meaning.contains("text \(stars)"), "\(meaning)")
+    }
+
     @Test func `Rows of other devices leave a segment untouched but for hashes of single rows`()
         throws
     {
