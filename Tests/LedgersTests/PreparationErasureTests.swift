@@ -76,6 +76,21 @@ struct PreparationErasureTests {
         #expect(failure?.message.contains("\(list) can't be removed: ") == true)
     }
 
+    @Test
+    func `The list of a run that began its campaign before the lock was taken is not removed`()
+        throws
+    {
+        try DraftedLedger.write("\(directory.path)/other")
+        try FileManager.default.copyItem(
+            atPath: "\(directory.path)/other/manifest.json", toPath: "\(night)/manifest.json")
+        #expect {
+            _ = try PreparationErasure(night)
+        } throws: {
+            ($0 as? BroadsideError)?.exitCode == ExitCode.inUse
+        }
+        #expect(try names() == [".tokens.new", "lock", "manifest.json", "tokens"])
+    }
+
     @Test func `Other commands find no ledger there`() throws {
         #expect(throws: BroadsideError.self) { try LedgerCollection([night], option: "ledger") }
         let collection = try LedgerCollection([directory.path], option: nil, mayBeEmpty: true)
