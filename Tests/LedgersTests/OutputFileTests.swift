@@ -74,7 +74,8 @@ struct OutputFileTests {
             "Nights": "what I did at night\n", "broadside nights": "broadside night",
             ".broadside-0123456789abcdef": "", ".broadside-0123456789abcdef.csv": "",
             ".broadside-0123456789abcdef.01": "", ".broadside-evening.1": "",
-            ".broadside-0123456789abcdef-4-3.1": "", "broadside-0123456789abcdef.1": "",
+            ".broadside-eveningofnovembe.1": "", ".broadside-0123456789abcdef-4-3.1": "",
+            "broadside-0123456789abcdef.1": "",
         ]
         for (name, text) in others {
             try directory.write(text, to: name)
