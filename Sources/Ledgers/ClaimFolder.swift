@@ -14,7 +14,8 @@ final class ClaimFolder {
         case unfinished
         /// The name belongs to a file that is not a claim.
         case foreign
-        /// Positions follow a text that is damaged, so the text does not show whose claim this is.
+        /// The text is damaged, so it does not show whose claim this is. The positions are those that
+        /// survive.
         case damaged([DurablePosition])
         /// The claim can't be read; the value is the errno.
         case unreadable(Int32)

@@ -196,13 +196,13 @@ extension LedgerDirectory {
         // ended before it wrote that claim's text.
         if let foreign = numbers.first(where: own.isForeign) { throw oldCopy(claims, foreign) }
         guard let nonce = own.nonce(of: number) else { return number }
-        switch claims.read(number) {
+        switch try content(of: number, in: claims, own, manifest) {
         case .claim(nonce, _, _), .unfinished:
             // An attempt that ended before it wrote its claim sent nothing, so the claim before it
             // still shows what was durable.
             guard try !isRepaired else { return number }
             try checkSegments(
-                try positions(in: claims, of: own), claims.claimPath(number), manifest)
+                try positions(in: claims, of: own, manifest), claims.claimPath(number), manifest)
             return number
         case .damaged:
             // The repair put in doubt what may have been sent under this claim.
@@ -271,6 +271,24 @@ extension LedgerDirectory {
         _ number: UInt32, in claims: ClaimFolder, _ own: AttemptRecord
     ) -> Bool {
         number > 0 && number == own.confirmed && claims.path == own.parent
+    }
+
+    /// Reads one of the ledger's claims.
+    ///
+    /// An attempt writes its claim's text before it confirms the claim in `epoch`. So if the ledger's
+    /// last claim is confirmed, and has neither a text nor positions, it is damaged, and its
+    /// positions are lost. They matter only if a run did not record the lengths of its segments.
+    func content(
+        of number: UInt32, in claims: ClaimFolder, _ own: AttemptRecord, _ manifest: Manifest
+    ) throws(BroadsideError) -> ClaimFolder.Content {
+        let content = claims.read(number)
+        guard content == .unfinished, number == own.claimed,
+            isConfirmed(number, in: claims, own),
+            manifest.epochs.contains(where: { $0.segments == nil }),
+            // A newer attempt empties this claim before it removes it.
+            try claims.newest() == number
+        else { return content }
+        return .damaged([])
     }
 
     func claimFailure(

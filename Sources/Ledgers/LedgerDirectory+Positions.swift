@@ -66,7 +66,7 @@ extension LedgerDirectory {
         try withFolder { () throws(BroadsideError) -> String? in
             guard try !isRepaired, let own = try recordState().record,
                 let claims = try folder(at: own.parent, manifest),
-                case .damaged = claims.read(own.confirmed)
+                case .damaged = try content(of: own.confirmed, in: claims, own, manifest)
             else { return nil }
             return claims.claimPath(own.confirmed)
         }
@@ -83,23 +83,23 @@ extension LedgerDirectory {
         let here = try parentFolder(manifest)
         if let here, here.path == own.parent {
             return try positions(
-                in: here, of: own, forRepair: isMoved, mayBeClosed: mayBeClosed)
+                in: here, of: own, manifest, forRepair: isMoved, mayBeClosed: mayBeClosed)
         }
         guard isMoved else {
             // A reader of a copy does not depend on the folder of the original.
             guard let here, let last = try? folder(at: own.parent, manifest),
                 last.isSame(as: here)
             else { return [] }
-            return try positions(in: here, of: own, mayBeClosed: mayBeClosed)
+            return try positions(in: here, of: own, manifest, mayBeClosed: mayBeClosed)
         }
         let last = try folder(at: own.parent, manifest)
         guard let here else {
             guard let last else { return [] }
-            return try positions(in: last, of: own, forRepair: true)
+            return try positions(in: last, of: own, manifest, forRepair: true)
         }
-        let found = try positions(in: here, of: own, forRepair: true)
+        let found = try positions(in: here, of: own, manifest, forRepair: true)
         guard let last, !last.isSame(as: here) else { return found }
-        return try found + positions(in: last, of: own, forRepair: true)
+        return try found + positions(in: last, of: own, manifest, forRepair: true)
     }
 
     /// Returns the positions in the ledger's own claims in a folder: the confirmed claim, and the
@@ -110,13 +110,13 @@ extension LedgerDirectory {
     ///   - mayBeClosed: Whether a claim that this user may not read counts as a claim without
     ///     positions.
     func positions(
-        in claims: ClaimFolder, of own: AttemptRecord, forRepair: Bool = false,
-        mayBeClosed: Bool = false
+        in claims: ClaimFolder, of own: AttemptRecord, _ manifest: Manifest,
+        forRepair: Bool = false, mayBeClosed: Bool = false
     ) throws(BroadsideError) -> [DurablePosition] {
         var positions: [DurablePosition] = []
         for number in Set([own.confirmed, own.claimed]).sorted() where number > 0 {
             guard let nonce = own.nonce(of: number) else { continue }
-            switch claims.read(number) {
+            switch try content(of: number, in: claims, own, manifest) {
             case .claim(nonce, _, let found): positions += found
             case .claim, .unfinished, .foreign: break
             case .damaged(let found):

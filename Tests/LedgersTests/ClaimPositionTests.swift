@@ -315,6 +315,47 @@ import Testing
         #expect(try verify(repaired).code == 0)
     }
 
+    /// Such a claim has lost the positions, too.
+    @Test(arguments: [0, DurablePosition.claimByteCount])
+    func `A confirmed claim that is empty or has only zeros is damaged`(byteCount: Int) throws {
+        try Data(count: byteCount).write(to: URL(filePath: claim(1)))
+        #expect(try outcome() == Outcome(5, 5, 10, 0))
+        try change(.intact, .own, cutsSegment: true)
+        #expect(try outcome() == Outcome(5, 5, 20, 0))
+    }
+
+    @Test func `If each run recorded its segments, an empty claim is not damaged`() throws {
+        do {
+            let run = try LedgerDirectory.openForRun(ledger, resumes: true)
+            var manifest = try run.readManifest()
+            let name = LedgerFormat.segmentName(epoch: 1, reactor: 0)
+            let byteCount = try #require(try run.byteCount(of: name))
+            manifest.endEpoch(
+                lengths: [SegmentLength(reactor: 0, byteCount: byteCount)], isFinished: false)
+            try run.save(manifest)
+        }
+        try Data().write(to: URL(filePath: claim(1)))
+        #expect(try outcome() == Outcome(0, 0, 10, 0))
+    }
+
+    @Test func `An empty claim that is unwritten, or that a newer claim replaces, is not damaged`()
+        throws
+    {
+        let record = try #require(
+            AttemptRecord([UInt8](Data(contentsOf: URL(filePath: epoch)))))
+        // The first of two starts crashed before it wrote its claim, the second before it made one.
+        let first = record.next(2, nonce: "00112233445566ff", after: 1)
+        let second = first.next(3, nonce: "0123456789abcdef", after: 2)
+        try Data(second.encoded).write(to: URL(filePath: epoch))
+        try Data().write(to: URL(filePath: claim(2)))
+        #expect(try outcome() == Outcome(0, 0, 10, 0))
+        // A newer attempt empties a claim before it removes it.
+        try Data(record.encoded).write(to: URL(filePath: epoch))
+        try Data().write(to: URL(filePath: claim(1)))
+        #expect(try verify(ledger).code == 0)
+        #expect(try start(ledger) == 7)
+    }
+
     /// Of such a claim, nothing shows which copy made it.
     @Test(arguments: ["no record", "intended", "elsewhere"])
     func `A damaged claim that may be that of another copy is refused, also after a repair`(
