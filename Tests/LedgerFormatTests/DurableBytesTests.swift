@@ -109,6 +109,24 @@ import Testing
         #expect(salvaged.gaps.map(\.firstRow) == (isLost ? [20] : []))
     }
 
+    @Test
+    func `If a damaged claim lacks the position of a run that ended, nothing is in doubt`() throws {
+        var (manifest, draft, _) = killed()
+        manifest.endEpoch(lengths: [draft.length], isFinished: false)
+        _ = manifest.beginEpoch(atMilliseconds: testTime)
+        manifest.recordRunShape(isInListOrder: true, segmentCount: 1)
+        manifest.recordCreatedSegments()
+        let second = testDraft(2)
+        second.writer.reserve(testChunk(10, 10), nowMilliseconds: testTime)
+        second.sync()
+        let durable = DurablePosition(
+            epoch: 2, reactor: 0, position: UInt64(second.bytes.count))
+        let salvage = try LedgerSalvage(
+            [draft.segment, second.segment], manifest: manifest, durable: [durable],
+            hasAllPositions: false)
+        #expect(salvage.isSound && salvage.gaps.isEmpty)
+    }
+
     @Test func `A run that only the claim knows is lost`() throws {
         let (manifest, draft, _) = killed()
         let durable = DurablePosition(epoch: 2, reactor: 0, position: 88)

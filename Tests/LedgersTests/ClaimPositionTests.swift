@@ -73,7 +73,9 @@ import Testing
     }
 
     /// Writes the ledger of a run that was killed: it reserved 20 rows, and 10 of them were accepted.
-    private func kill() throws {
+    ///
+    /// - Parameter reactors: 1 or 2. If there are two, the second one reserved the other 10 rows.
+    private func kill(reactors: UInt16 = 1) throws {
         let run = try LedgerDirectory.openForRun(ledger, resumes: true)
         var manifest = Manifest(
             campaign: 0x0123_4567_89ab_cdef,
@@ -84,27 +86,33 @@ import Testing
                 part: nil, campaignID: nil, suppressSHA256: nil),
             firstStartedAtMilliseconds: DraftedLedger.time, listPath: list)
         let number = manifest.beginEpoch(atMilliseconds: DraftedLedger.time)
-        manifest.recordRunShape(isInListOrder: true, segmentCount: 1)
+        manifest.recordRunShape(isInListOrder: true, segmentCount: Int(reactors))
         manifest.recordCreatedSegments()
         try run.save(manifest)
         #expect(try run.claimAttempt(manifest).isEmpty)
-        let segment = try run.createSegment(epoch: number, reactor: 0)
-        defer { close(segment) }
-        var writer = LedgerWriter(campaign: manifest.segmentNumber, epoch: number, reactor: 0)
-        for chunk: UInt64 in [0, 10] {
-            writer.reserve(
-                ChunkReservation(
-                    firstRow: chunk, rowCount: 10, byteOffset: 65 * chunk, byteCount: 650,
-                    firstLine: chunk + 1, lineCount: 10, hash: ChunkReservation.unknownHash),
-                nowMilliseconds: DraftedLedger.time)
+        for reactor in 0..<reactors {
+            let segment = try run.createSegment(epoch: number, reactor: reactor)
+            defer { close(segment) }
+            var writer = LedgerWriter(
+                campaign: manifest.segmentNumber, epoch: number, reactor: reactor)
+            for chunk: UInt64 in [0, 10] where reactors == 1 || chunk == 10 * UInt64(reactor) {
+                writer.reserve(
+                    ChunkReservation(
+                        firstRow: chunk, rowCount: 10, byteOffset: 65 * chunk, byteCount: 650,
+                        firstLine: chunk + 1, lineCount: 10, hash: ChunkReservation.unknownHash),
+                    nowMilliseconds: DraftedLedger.time)
+            }
+            if reactor == 0 {
+                for row: UInt64 in 0..<10 {
+                    writer.accepted(
+                        row: row, fingerprint: row, attempts: 1,
+                        nowMilliseconds: DraftedLedger.time)
+                }
+            }
+            let isWritten = writer.writePending(to: segment)
+            #expect(isWritten)
+            try note(writer.writtenPosition, of: number, reactor: reactor, claim: claim(1))
         }
-        for row: UInt64 in 0..<10 {
-            writer.accepted(
-                row: row, fingerprint: row, attempts: 1, nowMilliseconds: DraftedLedger.time)
-        }
-        let isWritten = writer.writePending(to: segment)
-        #expect(isWritten)
-        try note(writer.writtenPosition, of: number, claim: claim(1))
     }
 
     private func claim(_ number: Int) -> String {
@@ -112,8 +120,10 @@ import Testing
     }
 
     /// Records in a claim how much of a segment is durable.
-    private func note(_ position: UInt64, of epoch: UInt32, claim: String) throws {
-        let durable = DurablePosition(epoch: epoch, reactor: 0, position: position)
+    private func note(
+        _ position: UInt64, of epoch: UInt32, reactor: UInt16 = 0, claim: String
+    ) throws {
+        let durable = DurablePosition(epoch: epoch, reactor: reactor, position: position)
         let file = try FileHandle(forUpdating: URL(filePath: claim))
         try file.seek(toOffset: durable.offset)
         let words = [durable.words.0, durable.words.1]
@@ -141,12 +151,15 @@ import Testing
             try file.close()
             try note(4_711, of: 2, claim: claim(2))
         }
-        if cutsSegment {
-            let segment = "\(ledger)/\(LedgerFormat.segmentName(epoch: 1, reactor: 0))"
-            let header = try Data(contentsOf: URL(filePath: segment))
-                .prefix(LedgerFormat.segmentHeaderByteCount)
-            try header.write(to: URL(filePath: segment))
-        }
+        if cutsSegment { try cut(0) }
+    }
+
+    /// Cuts the segment of a reactor at the end of its header.
+    private func cut(_ reactor: UInt16) throws {
+        let segment = "\(ledger)/\(LedgerFormat.segmentName(epoch: 1, reactor: reactor))"
+        let header = try Data(contentsOf: URL(filePath: segment))
+            .prefix(LedgerFormat.segmentHeaderByteCount)
+        try header.write(to: URL(filePath: segment))
     }
 
     /// Returns the exit code of a start, which ends before it changes anything.
@@ -313,6 +326,19 @@ import Testing
         #expect(!files.fileExists(atPath: claim(1)))
         #expect(try start(ledger) == 7 && start(other) == 7)
         #expect(try verify(repaired).code == 0)
+    }
+
+    @Test
+    func `If a damaged claim lost one position, what that reactor may have reserved is in doubt`()
+        throws
+    {
+        try files.removeItem(atPath: ledger)
+        try files.removeItem(atPath: claim(1))
+        try kill(reactors: 2)
+        try damageText(1)
+        try note(0, of: 1, reactor: 1, claim: claim(1))
+        try cut(1)
+        #expect(try outcome() == Outcome(5, 5, 10, 0))
     }
 
     /// Such a claim has lost the positions, too.
