@@ -105,10 +105,7 @@ extension LedgerReader {
         }
         if let token {
             guard let digits = canonicalToken(token) else {
-                throw .usage(
-                    "token",
-                    "'\(wordExcerpt(token))' is not a device token: expected an even number of hexadecimal "
-                        + "digits")
+                throw notDeviceToken(token, option: "token")
             }
             wanted = .token(
                 digits, fingerprint: TokenText.fingerprint(digits.rawSpan))

@@ -12,9 +12,7 @@ extension LedgerErasure {
     ) throws(BroadsideError) {
         if case .single(let token) = tokens {
             guard let digits = canonicalToken(token) else {
-                throw .usage(
-                    "token",
-                    "'\(wordExcerpt(token))' is not a device token: write its hexadecimal digits")
+                throw notDeviceToken(token, option: "token")
             }
             _ = devices.insert(digits.rawSpan)
             return

@@ -407,6 +407,17 @@ package func canonicalToken(_ text: String) -> [UInt8]? {
     return isToken ? digits : nil
 }
 
+/// Returns the error for an option whose value is not a device token. The message names the kind of
+/// the value if it is known, such as a token of Firebase.
+package func notDeviceToken(_ text: String, option: String) -> BroadsideError {
+    let kind = ForeignToken.detect(Array(text.utf8.prefix(ForeignToken.excerptByteCount))[...])
+    return .usage(
+        option,
+        "'\(wordExcerpt(text))' is not a device token"
+            + (kind.map { ". It has the form of \($0.name): \($0.advice(isColumn: false))" }
+                ?? ": write an even number of hexadecimal digits"))
+}
+
 /// Returns the apns-id of a row.
 func notificationIDText(campaign: UInt64, part: UInt16, row: UInt64) -> [UInt8] {
     [UInt8](capacity: NotificationID.textCount) { output in

@@ -26,10 +26,7 @@ struct CheckedRun {
             throw .usage("tokens", "is missing: add --tokens FILE, or --to TOKEN")
         }
         if case .single(let token) = tokens, canonicalToken(token) == nil {
-            throw .usage(
-                "to",
-                "'\(wordExcerpt(token))' is not a device token: expected an even number of hexadecimal digits"
-            )
+            throw notDeviceToken(token, option: "to")
         }
         let payloads = try PayloadFiles(options)
         list = try Self.openList(
