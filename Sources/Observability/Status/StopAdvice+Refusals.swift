@@ -12,20 +12,7 @@ extension StopAdvice {
     /// Adds a step for a refusal that the options cause and that applies to every request. Another
     /// run with the same options would be refused as well.
     mutating func afterRefusal(_ refusal: StopCause.Refusal?) {
-        if refusal?.status == LengthRequired.status {
-            guard circumstances.reachedCount == 0 else {
-                // A new ledger would send to the devices that have been reached, too.
-                return resume(
-                    Self.lengthRequired + "; rows refused so far stay rejected, and \(again) sends "
-                        + "those that remain"
-                ) { $0.withFlag("content-length") }
-            }
-            add(
-                Self.lengthRequired + "; rows refused so far stay rejected, so begin a new ledger",
-                circumstances.command?.beginningAnew(ledger: circumstances.ledger)
-                    .withFlag("content-length"))
-            return
-        }
+        if refusal?.status == LengthRequired.status { return afterRequiredLength() }
         if let refusal, ResponseClass.isStrangeSuccess(refusal.status) {
             export(
                 "is this APNs? Fix --endpoint, then continue with --resume; see "
@@ -84,6 +71,25 @@ extension StopAdvice {
                     + "without sending to a device")
             afterFixing()
         }
+    }
+
+    /// Adds a step for a relay that requires a content-length header. `--content-length` is not part
+    /// of the campaign, so a resume may add it.
+    private mutating func afterRequiredLength() {
+        let text = Self.lengthRequired + "; rows refused so far stay rejected"
+        // A new ledger would send to the devices that have been reached, too. A night would later
+        // continue its own ledger, and so send again what a new ledger has sent.
+        guard circumstances.reachedCount > 0 || isNight else {
+            return add(
+                text + ", so begin a new ledger",
+                circumstances.command?.beginningAnew(ledger: circumstances.ledger)
+                    .withFlag("content-length"))
+        }
+        guard circumstances.hasRemaining else {
+            return export(
+                text + ", so begin \(newLedger); see which rows these are", ["--state", "rejected"])
+        }
+        resume(text + ", and \(again) sends those that remain") { $0.withFlag("content-length") }
     }
 
     /// Advice about a reason that this version does not know.

@@ -239,22 +239,23 @@ package struct StopAdvice {
         circumstances.command?.nightDate.map { "--date \($0)" } ?? "--resume"
     }
 
+    /// Whether the run is one of `night`.
+    var isNight: Bool { circumstances.command?.nightDate != nil }
+
     /// Text against a repeat of a night whose deadline has passed; empty for other commands. Without
     /// `--date`, the repeats end by beginning the next night.
     private var noRepeat: String {
-        circumstances.command?.nightDate == nil
-            ? ""
-            : "do not repeat the same command, which sends no more rows and later begins the next "
+        isNight
+            ? "do not repeat the same command, which sends no more rows and later begins the next "
                 + "night; "
+            : ""
     }
 
     /// Text that names what the campaign needs to begin again with other options. A night needs
     /// another `--name`, because the path of its ledger consists of its name and date. The new
     /// campaign must leave out devices that this one has reached.
     var newLedger: String {
-        let name =
-            circumstances.command?.nightDate == nil
-            ? "a new ledger" : "a night under another --name"
+        let name = isNight ? "a night under another --name" : "a new ledger"
         return switch circumstances.reachedCount {
         case 0: name
         case 1: "\(name) (with --suppress for the device that may have got this campaign)"
