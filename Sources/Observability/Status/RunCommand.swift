@@ -137,11 +137,10 @@ public struct RunCommand: Codable, Hashable, Sendable {
         return same.arguments.contains("--must-resume") ? same : same.withFlag("resume")
     }
 
-    /// Command line without an effective deadline. If it has the option `--deadline`, the option is
-    /// removed. Otherwise, a campaign file may set a deadline, so `--deadline` with a hundred years
-    /// is added to override that file.
+    /// Command line without an effective deadline. A campaign file may set one, also if the option
+    /// `--deadline` is given, so a hundred years override the file.
     var withoutDeadline: RunCommand {
-        value("deadline") == nil ? with("deadline", "36500d") : without("deadline")
+        value("campaign") == nil ? without("deadline") : with("deadline", "36500d")
     }
 
     /// Returns the command line for the same campaign with a new ledger.

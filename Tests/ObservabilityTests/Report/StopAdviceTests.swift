@@ -276,18 +276,19 @@ import Testing
         #expect(Self.command.beginningAnew(ledger: path).value("ledger") == name)
     }
 
-    @Test func `An advised command replaces a campaign file's deadline`() {
+    @Test(arguments: [[], ["--deadline", "1h"], ["--deadline=1h"]])
+    func `An advised command replaces a campaign file's deadline`(own: [String]) {
         let command = RunCommand(
             program: "broadside",
             arguments: [
                 "send", "--campaign", "c.json5", "--resume", "--retry=failed", "--must-resume",
-            ], directory: "/srv/a b")
+            ] + own, directory: "/srv/a b")
         #expect(
             command.resuming.withoutDeadline.text(at: "/srv/a b")
                 == "broadside send --campaign c.json5 --resume --must-resume --deadline 36500d")
         #expect(
             command.beginningAnew(ledger: "l").arguments
-                == ["send", "--campaign", "c.json5", "--ledger", "l-2"])
+                == ["send", "--campaign", "c.json5"] + own + ["--ledger", "l-2"])
         #expect(
             command.doctor.text(at: "/") == "cd '/srv/a b' && broadside doctor --campaign c.json5")
     }
