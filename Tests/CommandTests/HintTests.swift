@@ -47,7 +47,7 @@ struct HintTests {
         .init("send --date today", "broadside night --campaign FILE --ledgers DIR"),
         .init("probe --keep 3", "broadside night --campaign FILE --ledgers DIR"),
         .init("night --ledger x", "--ledgers DIR"),
-        .init("night --resume", "remove it"),
+        .init("night --resume", "remove it, or write --date DATE"),
         .init("night --to aabb", "broadside send --to TOKEN"),
         .init("send --channel x", "broadside channel and broadside broadcast"),
         .init("send --storage newest", "broadside channel"),

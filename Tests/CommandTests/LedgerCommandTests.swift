@@ -26,7 +26,7 @@ struct LedgerCommandTests {
         _ = try process.wait(limit: 60)
         #expect(
             try campaign.ledger("stats").output.hasSuffix(
-                "rows in doubt may have been sent: --resume records them as unknown, or sends "
+                "rows in doubt may have been sent: a resume records them as unknown, or sends "
                     + "them again with --on-lost resend\n"))
         let killed = try json(try campaign.ledger("stats", ["--json"]).output)
         #expect(killed["outcome"] as? String == "stopped")

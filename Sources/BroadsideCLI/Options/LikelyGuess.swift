@@ -129,7 +129,8 @@ struct LikelyGuess {
             "write --ledgers DIR: the ledger of each night is DIR/NAME/DATE"),
         .init(
             "resume resume-or-begin must-resume", "ledgers",
-            "a night continues without this option: remove it"),
+            "a night continues without this option: remove it, or write --date DATE for an earlier night"
+        ),
         .init(
             "to", "ledgers",
             "a night sends to a list, not to one device: write broadside send --to TOKEN, with a ledger of its own"

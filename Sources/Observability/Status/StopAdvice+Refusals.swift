@@ -15,8 +15,8 @@ extension StopAdvice {
         if refusal?.status == LengthRequired.status { return afterRequiredLength() }
         if let refusal, ResponseClass.isStrangeSuccess(refusal.status) {
             export(
-                "is this APNs? Fix --endpoint, then continue with --resume; see "
-                    + "which rows may have been sent", ["--state", "unknown"])
+                "is this APNs? Fix --endpoint, then \(again) continues; see which rows may have "
+                    + "been sent", ["--state", "unknown"])
             return
         }
         if let refusal, refusal.isFromOtherServer { return afterOtherServer() }
@@ -30,7 +30,7 @@ extension StopAdvice {
             add("use a --certificate for this app and this gateway", nil)
             add(
                 "these rows remain to be sent: run the same command line with the right "
-                    + "--certificate and --resume to send them", nil)
+                    + "--certificate and \(again) to send them", nil)
             return
         }
         switch refusal.reason {
@@ -53,7 +53,7 @@ extension StopAdvice {
                     + "doctor shows more")
             add(
                 "these rows remain to be sent: once doctor finds nothing wrong, run the same "
-                    + "command line with --resume to send them", nil)
+                    + "command line with \(again) to send them", nil)
         case .badCertificate:
             doctor("use a --certificate that is neither expired nor revoked; doctor checks it")
             afterFixing()
@@ -100,7 +100,7 @@ extension StopAdvice {
         doctor("is this APNs? check --endpoint and any proxy in between; doctor shows more")
         add(
             "these rows remain to be sent: run the same command line with the right "
-                + "--endpoint and --resume to send them", nil)
+                + "--endpoint and \(again) to send them", nil)
     }
 
     /// Advice about MissingProviderToken if requests have a provider token.
@@ -143,8 +143,7 @@ extension StopAdvice {
     private mutating func afterFixing() {
         add(
             "these rows remain to be sent: once doctor finds nothing wrong, run the same "
-                + "command line with the right credential and --resume to send "
-                + "them", nil)
+                + "command line with the right credential and \(again) to send them", nil)
     }
 
     private mutating func afterForeignCredential() {

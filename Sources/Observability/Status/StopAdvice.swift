@@ -139,14 +139,14 @@ package struct StopAdvice {
             resume(
                 "find out why the command prints an old token, or put a new one into the file; if the "
                     + "token is younger than an hour, check the clock of the machine that made it; "
-                    + "then continue with --resume")
+                    + "then \(again) continues")
         case .expiredToken(isSupplied: false):
-            resume("check the clock of this machine, then --resume continues")
-        case .signingFailed: resume("check --auth-key, then --resume continues")
+            resume("check the clock of this machine, then \(again) continues")
+        case .signingFailed: resume("check --auth-key, then \(again) continues")
         case .ledgerFailed(let detail): afterFailedDisk(detail)
         case .ledgerGone:
-            resume("put the missing files back, then --resume continues")
-        case .superseded: resume("if rows remain when the newer attempt ends, --resume sends them")
+            resume("put the missing files back, then \(again) continues")
+        case .superseded: resume("if rows remain when the newer attempt ends, \(again) sends them")
         case .listFailed, .listFaulty, .listChanged:
             resume("once the list is right, \(again) continues")
         }
@@ -368,7 +368,7 @@ package struct StopAdvice {
                 circumstances.command)
             return
         }
-        resume("nothing was accepted or refused: fix the cause, then continue with --resume")
+        resume("nothing was accepted or refused: fix the cause, then \(again) continues")
     }
 
     /// Adds a step about failing connections, with the `doctor` command if `doctor` supports the

@@ -37,12 +37,12 @@ extension StopCause {
             (rows == 1
                 ? "1 row got a response that APNs never sends, so it remains "
                 : "\(grouped(rows)) rows got a response that APNs never sends, so they remain ")
-                + "to be sent with --resume: \(refusal.text)"
+                + "to be sent: \(refusal.text)"
         case .heldBack(let rows, let refusal):
             (rows == 1
                 ? "1 row was refused because of the credential, so it remains "
                 : "\(grouped(rows)) rows were refused because of the credential, so they remain ")
-                + "to be sent with --resume"
+                + "to be sent"
                 + (refusal.map { ": \($0.text)" } ?? "")
         case .allRefused(let rows, let refusal):
             "APNs refused every row of this part that was sent, \(grouped(rows)) in all"

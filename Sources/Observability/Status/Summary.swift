@@ -368,7 +368,7 @@ public struct Summary: Sendable, Encodable {
             return "the broadcast may have been sent: start it again with the same --ledger to "
                 + "record it as unknown, or with --retry unknown to send it again\n"
         }
-        return "rows in doubt may have been sent: --resume records them as unknown, or sends them "
+        return "rows in doubt may have been sent: a resume records them as unknown, or sends them "
             + "again with --on-lost resend\n"
     }
 
