@@ -268,8 +268,8 @@ package final class LedgerDirectory {
             if isEarlier {
                 "; then move the damaged one elsewhere"
             } else if let date = nightDate {
-                "; then move the damaged one elsewhere, rename the new one to \(date), and start the "
-                    + "night again"
+                "; then move the damaged one elsewhere, rename the new one to \(date), and run the "
+                    + "night's command with --date \(date)"
             } else {
                 ", which you then resume"
             }
@@ -279,7 +279,7 @@ package final class LedgerDirectory {
 
     /// Name of the directory if it is the ledger of a night: the name is a date, and the directory
     /// is in a folder of the command `night`. Otherwise nil.
-    private var nightDate: String? {
+    package var nightDate: String? {
         guard let name = path.split(separator: "/").last, name.utf8.count == 10,
             name.split(separator: "-", omittingEmptySubsequences: false).map(\.utf8.count)
                 == [4, 2, 2], name.utf8.allSatisfy({ $0 == 0x2d || $0 >= 0x30 && $0 <= 0x39 }),

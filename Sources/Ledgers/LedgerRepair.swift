@@ -348,12 +348,13 @@ private struct Repair {
                     + "the time of their verdict is lost")
         }
         if summary.count(.inDoubt) > 0 {
+            let again = directory.nightDate.map { "broadside night --date \($0)" } ?? "--resume"
             lines.append(
                 salvage.isOfBroadcast
                     ? "the broadcast may have been sent: broadside broadcast only records it as "
                         + "unknown, and broadside broadcast --retry unknown sends it again"
-                    : "rows in doubt may have been sent: --resume only records them as unknown, "
-                        + "and --resume --retry unknown sends them again")
+                    : "rows in doubt may have been sent: \(again) only records them as unknown, "
+                        + "and \(again) --retry unknown sends them again")
         }
         return lines.joined(separator: "\n")
     }
