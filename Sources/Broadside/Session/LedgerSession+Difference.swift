@@ -40,10 +40,17 @@ extension LedgerSession {
         _ directory: LedgerDirectory, _ difference: String, _ options: SendOptions
     ) -> BroadsideError {
         if options.nightFolder != nil { return otherNight(directory, difference) }
+        var (owner, advice) = (
+            "another campaign",
+            "resume with the list and options with which that campaign began, or name another ledger"
+        )
+        if let date = directory.nightDate {
+            owner = "the night of \(date)"
+            advice = "to continue the night, run broadside night with --date \(date)"
+        }
         return .usage(
             "ledger",
-            "\(directory.path) belongs to another campaign (\(difference)): resume with the list and "
-                + "options with which that campaign began, or name another ledger. A new ledger's "
+            "\(directory.path) belongs to \(owner) (\(difference)): \(advice). A new ledger's "
                 + "campaign goes to its whole list, and "
                 + reached(by: try? LedgerReader(path: directory.path), of: "this ledger's campaign")
         )

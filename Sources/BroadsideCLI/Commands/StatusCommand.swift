@@ -21,9 +21,10 @@ enum StatusCommand: Command {
             busy         a process has the ledger open and does not respond within 10 s: it is
                          starting, finishing, hung or suspended
             complete     every row is settled; failed and unknown rows are counted
-                         (send --resume --retry sends them again); ledger stats shows all
-            stopped      rows remain: send --resume continues
-            interrupted  the run was killed: send --resume continues
+                         (send --resume --retry or night --date DATE --retry sends them again);
+                         ledger stats shows all
+            stopped      rows remain: send --resume or night --date DATE continues
+            interrupted  the run was killed: send --resume or night --date DATE continues
             aborted      APNs refused the campaign as a whole
             error        a file, a disk or the network failed
             unreadable   the ledger can't be read: an error names the cause

@@ -20,7 +20,8 @@ package enum ExitCode {
     /// The description of each code from 0 on, for help and manual.
     package static let meanings = [
         "complete", "failed: APNs cannot be reached, or this machine lacks something",
-        "the request is wrong, nothing was sent", "rows remain, --resume continues",
+        "the request is wrong, nothing was sent",
+        "rows remain, --resume or night --date DATE continues",
         "the campaign as a whole is wrong (credential, topic, payload or list), stopped early",
         "a file or disk error",
         "finished, but rows are failed or unknown: --retry sends them again, --resume alone does not",

@@ -82,6 +82,22 @@ import Testing
                 known, known, in: .unlocked("\(folder)/2026-11-20"), options) == nil)
     }
 
+    @Test(arguments: [false, true])
+    func `If send gets the ledger of another night, the message names night and its date`(
+        isNight: Bool
+    ) throws {
+        if isNight {
+            try Data().write(to: URL(filePath: "\(folder)/nights"), options: .withoutOverwriting)
+        }
+        let message = LedgerSession.otherCampaign(
+            .unlocked("\(folder)/2026-11-20"), "the topic was a, now it is b", SendOptions()
+        ).message
+        #expect(message.contains("the topic was a, now it is b"), "\(message)")
+        let advice = "run broadside night with --date 2026-11-20"
+        #expect(message.contains(advice) == isNight, "\(message)")
+        #expect(message.contains("name another ledger") != isNight, "\(message)")
+    }
+
     @Test func `A folder of --history is the same one under each path that leads to it`() {
         let known = identity(history: ["\(directory.path)/link"])
         #expect(difference(known, identity(history: ["\(directory.path)/nights"])) == nil)
