@@ -60,7 +60,7 @@ struct NightLedgerTests {
     }
 
     @Test(arguments: [false, true])
-    func `A repair with rows in doubt names the date instead of --resume if the ledger is a night's`(
+    func `For rows in doubt, a repair names the date of a night's ledger, not --resume`(
         isNight: Bool
     ) throws {
         if isNight { try noteNights() }
