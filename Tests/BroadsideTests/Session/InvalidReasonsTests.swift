@@ -56,4 +56,16 @@ import Testing
         let words = "(1 MalformedToken, 1 MalformedRow), line 2 is "
         #expect(message.contains(words), "\(message)")
     }
+
+    @Test func `Advice gets a period before the next sentence, unless it is a question`() throws {
+        let question = try #require(try refusal([String](repeating: Self.long, count: 20)))
+        #expect(question.contains("MiB? If these rows need not be sent"), "\(question)")
+        let spark = hexToken(900) + ",\"An\\\"n\""
+        let sentence = try #require(try refusal([String](repeating: spark, count: 20)))
+        #expect(
+            sentence.contains("option(\"escape\", \"\\\"\"). If these rows need not be sent"),
+            "\(sentence)")
+        let alone = try #require(try refusal([spark], then: 0))
+        #expect(alone.hasSuffix("option(\"escape\", \"\\\"\")"), "\(alone)")
+    }
 }
