@@ -22,54 +22,26 @@ struct Preview {
     /// - Throws: If a run would refuse the list.
     static func run(_ run: CheckedRun, count: Int) throws(BroadsideError) {
         let (plan, list) = (run.plan, run.list)
-        let check = FirstRowsCheck(
-            list, plan: plan, rows: try run.rows.rows(), isBegun: run.isBegun)
-        try check.check()
+        var (selection, waves) = try checkedRows(run)
+        selection.due = waves?.anyTime
         let preview = Preview(plan, list)
         let set = plan.payloads.set
-        var selection = try run.rows.selection()
-        try check.checkPayloads(skips: selection.skips)
-        let waves = try run.rows.waves()
-        if let headers = waves?.zones.headers,
-            let refusal = list.refusal(of: headers, isBegun: run.isBegun)
-        {
-            throw refusal
-        }
-        selection.due = waves?.anyTime
         var rows = try RowCursor(list, selection)
         var renderer = PayloadRenderer(set, layout: list.layout)
         var digits = TokenDigits()
-        var shown = [Int](repeating: 0, count: set.templates.count)
-        var shownTopics: [UInt8: Int] = [:]
-        var shownArms = preview.armsToShow
+        var progress = PreviewProgress(
+            limit: count, payloads: plan.payloads.names, arms: set.arms?.split.names ?? [],
+            hasTopics: set.topic != nil)
+        var tally = PreviewTally()
         var read: UInt64 = 0
         var isAtEnd = false
-        var tally = PreviewTally()
-        // Only the list shows which topics exist.
-        while read < rowsLimit,
-            set.topic != nil || shown.contains(where: { $0 < count })
-                || shownArms.contains(where: { $0.value < count })
-        {
+        while read < rowsLimit, progress.needsMore {
             guard let row = try rows.next() else {
                 isAtEnd = true
                 break
             }
             read = row.number + 1 - selection.rows.part.firstRow
-            if case .skipped(let reason) = rows.disposition {
-                tally.note(reason)
-                continue
-            }
-            if let reason = digits.write({
-                rows.reader.readToken(rows.reader.field(0), into: &$0)
-            }) {
-                tally.note(reason)
-                continue
-            }
-            if case .invalid(let reason) = rows.disposition {
-                tally.note(reason, option: "--zone-column")
-                continue
-            }
-            assert(rows.disposition == .send, "no earlier run has settled a row")
+            guard isSent(rows, &digits, &tally) else { continue }
             var shape = PayloadRenderer.Shape()
             var payload = set.templates[0].constantPayload
             let shortened = renderer.shortenedRows
@@ -83,19 +55,13 @@ struct Preview {
                     payload = renderer.lastPayload(made)
                 }
             }
-            let template = Int(shape.template)
-            let isShown =
-                set.topic == nil
-                ? shown[template] >= count : shownTopics[shape.topic, default: 0] >= count
-            let isArmShown = shownArms[shape.arm].map { $0 >= count } ?? true
-            guard !isShown || !isArmShown || shown[template] < count else {
+            guard progress.isWanted(shape) else {
                 tally.noteOther()
                 continue
             }
             tally.noteShown()
-            shown[template] += 1
-            shownTopics[shape.topic, default: 0] += 1
-            shownArms[shape.arm]? += 1
+            progress.noteShown(shape)
+            let template = Int(shape.template)
             preview.show(
                 line: row.line, token: [UInt8](digits.bytes), payload: payload,
                 payloadName: set.templates.count > 1 ? plan.payloads.names[template] : nil,
@@ -105,28 +71,53 @@ struct Preview {
                 shortened: renderer.shortenedRows > shortened
                     ? set.templates[template].fittedColumn : nil)
         }
-        if shown.contains(where: { $0 < count })
-            || shownArms.contains(where: { $0.value < count })
-        {
+        if progress.lacksRequests {
             for line in tally.lines(isWhole: isAtEnd, plan.options) { print(line) }
         }
         let searched = isAtEnd ? "the list" : "the first \(grouped(read)) rows"
-        for (arm, name) in (set.arms?.split.names ?? []).enumerated()
-        where shownArms[UInt8(arm + 1)] == 0 {
-            print("no row of \(searched) is in arm \(name)")
-        }
-        for template in shown.indices where shown[template] == 0 {
-            print("no row of \(searched) gets \(printable(plan.payloads.names[template]))")
-        }
+        for line in progress.unseen(in: searched) { print(line) }
         print("preview: nothing was sent, nothing was written")
     }
 
-    /// Initial number of shown requests, 0, for each arm except the holdout.
-    private var armsToShow: [UInt8: Int] {
-        let arms = plan.payloads.set.arms?.split.arms.enumerated().filter {
-            $0.element.name != ArmSplit.holdoutName
+    /// Checks the list as a run does.
+    ///
+    /// - Returns: Rows of the run, and its waves; nil if all rows are sent at once.
+    private static func checkedRows(
+        _ run: CheckedRun
+    ) throws(BroadsideError) -> (selection: ListSelection, waves: WavePlan?) {
+        let check = FirstRowsCheck(
+            run.list, plan: run.plan, rows: try run.rows.rows(), isBegun: run.isBegun)
+        try check.check()
+        let selection = try run.rows.selection()
+        try check.checkPayloads(skips: selection.skips)
+        let waves = try run.rows.waves()
+        if let headers = waves?.zones.headers,
+            let refusal = run.list.refusal(of: headers, isBegun: run.isBegun)
+        {
+            throw refusal
         }
-        return Dictionary(uniqueKeysWithValues: (arms ?? []).map { (UInt8($0.offset + 1), 0) })
+        return (selection, waves)
+    }
+
+    /// Whether a run sends the row that was read last, if a request can be made from it. Writes its
+    /// token, or counts the row if it is not sent.
+    private static func isSent(
+        _ rows: borrowing RowCursor, _ digits: inout TokenDigits, _ tally: inout PreviewTally
+    ) -> Bool {
+        if case .skipped(let reason) = rows.disposition {
+            tally.note(reason)
+            return false
+        }
+        if let reason = digits.write({ rows.reader.readToken(rows.reader.field(0), into: &$0) }) {
+            tally.note(reason)
+            return false
+        }
+        if case .invalid(let reason) = rows.disposition {
+            tally.note(reason, option: "--zone-column")
+            return false
+        }
+        assert(rows.disposition == .send, "no earlier run has settled a row")
+        return true
     }
 
     private init(_ plan: Plan, _ list: TokenList) {
