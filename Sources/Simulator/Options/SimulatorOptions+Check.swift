@@ -3,32 +3,13 @@ internal import BroadsideRing
 extension SimulatorOptions {
     /// Rejects invalid combinations of options before anything is created.
     func validate() throws(SimulatorError) {
-        _ = try listenAddress()
-        _ = try binaryListen.map { text throws(SimulatorError) in
-            try Self.address(text, option: "binary-listen")
-        }
-        _ = try feedbackListen.map { text throws(SimulatorError) in
-            try Self.address(text, option: "feedback-listen")
-        }
-        _ = try controlListen.map { text throws(SimulatorError) in
-            try Self.address(text, option: "control-listen")
-        }
+        try validateAddresses()
         guard (0...SimulatorLimits.keptRequests).contains(keptRequests) else {
             throw SimulatorError(
                 "--keep-requests must be a number from 0 to \(SimulatorLimits.keptRequests)",
                 exitCode: 2)
         }
-        guard serverNames.count <= SimulatorLimits.serverNames else {
-            throw SimulatorError(
-                "--server-name can be given at most \(SimulatorLimits.serverNames) times: remove "
-                    + "some",
-                exitCode: 2)
-        }
-        for name in serverNames where !Self.isHostName(name) {
-            throw SimulatorError(
-                "--server-name '\(name)' is not a host name: write it like api.push.apple.com",
-                exitCode: 2)
-        }
+        try validateServerNames()
         if feedbackListen != nil, binaryListen == nil {
             throw SimulatorError(
                 "--feedback-listen needs the dead tokens of the legacy gateway: add --binary-listen",
@@ -54,34 +35,68 @@ extension SimulatorOptions {
         guard maxStreams >= 1 else {
             throw SimulatorError("--max-streams must be a number above 0", exitCode: 2)
         }
+        try validateOutputs()
+        if isFast { try validateFast() }
+        if let issuedTokens, !(0...SimulatorLimits.issuedTokens).contains(issuedTokens) {
+            throw SimulatorError(
+                "--issue-tokens must be a number from 0 to \(SimulatorLimits.issuedTokens)",
+                exitCode: 2)
+        }
+    }
+
+    private func validateAddresses() throws(SimulatorError) {
+        _ = try listenAddress()
+        _ = try binaryListen.map { text throws(SimulatorError) in
+            try Self.address(text, option: "binary-listen")
+        }
+        _ = try feedbackListen.map { text throws(SimulatorError) in
+            try Self.address(text, option: "feedback-listen")
+        }
+        _ = try controlListen.map { text throws(SimulatorError) in
+            try Self.address(text, option: "control-listen")
+        }
+    }
+
+    private func validateServerNames() throws(SimulatorError) {
+        guard serverNames.count <= SimulatorLimits.serverNames else {
+            throw SimulatorError(
+                "--server-name can be given at most \(SimulatorLimits.serverNames) times: remove "
+                    + "some",
+                exitCode: 2)
+        }
+        for name in serverNames where !Self.isHostName(name) {
+            throw SimulatorError(
+                "--server-name '\(name)' is not a host name: write it like api.push.apple.com",
+                exitCode: 2)
+        }
+    }
+
+    private func validateOutputs() throws(SimulatorError) {
         for (option, path) in [
             ("journal", journal), ("deliveries", deliveries), ("record", record),
         ] where path == "-" {
             throw SimulatorError(
                 "--\(option) -: standard output is not supported: name a file", exitCode: 2)
         }
-        if isFast, journal != nil {
+    }
+
+    /// Rejects options that `isFast` does not support.
+    private func validateFast() throws(SimulatorError) {
+        if journal != nil {
             throw SimulatorError(
                 "--fast does not support --journal: drop --journal, or --fast", exitCode: 2)
         }
-        if isFast, payloadLint == .refuse {
+        if payloadLint == .refuse {
             throw SimulatorError(
                 "--fast checks no payloads: drop --payload-lint, or --fast", exitCode: 2)
         }
-        if isFast {
-            for (option, value) in [
-                ("scenario", scenario), ("offline", offline), ("saving-power", savingPower),
-                ("deliveries", deliveries), ("control", control),
-                ("control-listen", controlListen), ("record", record), ("replay", replay),
-            ] where value != nil {
-                throw SimulatorError(
-                    "--fast does not support --\(option): drop --\(option), or --fast",
-                    exitCode: 2)
-            }
-        }
-        if let issuedTokens, !(0...SimulatorLimits.issuedTokens).contains(issuedTokens) {
+        for (option, value) in [
+            ("scenario", scenario), ("offline", offline), ("saving-power", savingPower),
+            ("deliveries", deliveries), ("control", control),
+            ("control-listen", controlListen), ("record", record), ("replay", replay),
+        ] where value != nil {
             throw SimulatorError(
-                "--issue-tokens must be a number from 0 to \(SimulatorLimits.issuedTokens)",
+                "--fast does not support --\(option): drop --\(option), or --fast",
                 exitCode: 2)
         }
     }
