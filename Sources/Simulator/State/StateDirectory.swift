@@ -170,43 +170,7 @@ public struct StateDirectory: Sendable {
             let server = try authority.server(
                 hosts: ["localhost"] + serverNames, addresses: ["127.0.0.1", "::1"],
                 validity: validity)
-            let topics = [
-                (topic: topic, kind: "app"), (topic: "\(topic).voip", kind: "voip"),
-                (topic: "\(topic).complication", kind: "complication"),
-            ]
-            let (development, production) = (
-                CertificateScope.developmentExtension, CertificateScope.productionExtension
-            )
-            func client(
-                _ environments: [String], kind: String = "Apple Push Services",
-                isForSeveral: Bool = true
-            ) throws(TLSError) -> TLSIdentity {
-                var extensions = environments.map { ($0, [5, 0] as [UInt8]) }
-                if isForSeveral {
-                    extensions.append(
-                        (CertificateScope.topicsExtension, TopicsExtension.encode(topics)))
-                }
-                return try authority.client(
-                    subject: [("UID", topic), ("CN", "\(kind): \(topic)"), ("OU", teamID)],
-                    extensions: extensions, validity: validity)
-            }
-            let management = try authority.client(
-                subject: [("UID", config.mdm_topic ?? ""), ("CN", "APSP"), ("OU", teamID)],
-                extensions: [(production, [5, 0])], validity: validity)
-            let revokedClient = try client([development, production])
-            let clients = [
-                ("client", try client([development, production])),
-                ("client-single", try client([development, production], isForSeveral: false)),
-                ("client-mdm", management),
-                ("other/client-development", try client([development])),
-                ("other/client-production", try client([production])),
-                ("other/client-revoked", revokedClient),
-                (
-                    "other/client-development-by-name",
-                    try client(
-                        [], kind: "Apple Development IOS Push Services", isForSeveral: false)
-                ),
-            ]
+            let (clients, revokedClient) = try clientIdentities(authority, validity)
             let revoked = try Certificate.all(pem: revokedClient.certificateChain)[0]
             config.revoked = [hexadecimal(sha256(revoked.der))]
             let key = try SigningKey(PrivateKey.generate())
@@ -236,6 +200,50 @@ public struct StateDirectory: Sendable {
             "each file is in the directory's set of files, so that nothing overwrites it")
         assert(Set(files.map(\.name)).count == files.count, "each file is made once")
         try store(files)
+    }
+
+    /// Creates the identities of clients, each with the name of its files.
+    ///
+    /// - Returns: All identities, and the one whose certificate is revoked.
+    private func clientIdentities(
+        _ authority: CertificateAuthority, _ validity: CertificateValidity
+    ) throws(TLSError) -> (clients: [(name: String, identity: TLSIdentity)], revoked: TLSIdentity) {
+        let topics = [
+            (topic: topic, kind: "app"), (topic: "\(topic).voip", kind: "voip"),
+            (topic: "\(topic).complication", kind: "complication"),
+        ]
+        let (development, production) = (
+            CertificateScope.developmentExtension, CertificateScope.productionExtension
+        )
+        func client(
+            _ environments: [String], kind: String = "Apple Push Services",
+            isForSeveral: Bool = true
+        ) throws(TLSError) -> TLSIdentity {
+            var extensions = environments.map { ($0, [5, 0] as [UInt8]) }
+            if isForSeveral {
+                extensions.append(
+                    (CertificateScope.topicsExtension, TopicsExtension.encode(topics)))
+            }
+            return try authority.client(
+                subject: [("UID", topic), ("CN", "\(kind): \(topic)"), ("OU", teamID)],
+                extensions: extensions, validity: validity)
+        }
+        let management = try authority.client(
+            subject: [("UID", config.mdm_topic ?? ""), ("CN", "APSP"), ("OU", teamID)],
+            extensions: [(production, [5, 0])], validity: validity)
+        let revoked = try client([development, production])
+        let byName = try client(
+            [], kind: "Apple Development IOS Push Services", isForSeveral: false)
+        let clients = [
+            (name: "client", identity: try client([development, production])),
+            ("client-single", try client([development, production], isForSeveral: false)),
+            ("client-mdm", management),
+            ("other/client-development", try client([development])),
+            ("other/client-production", try client([production])),
+            ("other/client-revoked", revoked),
+            ("other/client-development-by-name", byName),
+        ]
+        return (clients, revoked)
     }
 
     /// Creates keys that a connection must not use together with the first key, or may use only in
