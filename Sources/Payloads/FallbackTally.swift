@@ -95,6 +95,11 @@ public struct FallbackCounts: Sendable, Equatable {
     /// Total number of rows.
     public var rows: UInt64 { byValue.values.reduce(others, +) }
 
+    /// Number of rows whose value is not blank.
+    public var namedRows: UInt64 {
+        byValue.reduce(others) { $1.key.allSatisfy(\.isWhitespace) ? $0 : $0 + $1.value }
+    }
+
     /// Adds other counts.
     public mutating func add(_ other: FallbackCounts) {
         byValue.merge(other.byValue, uniquingKeysWith: +)

@@ -219,6 +219,9 @@ internal import BroadsideSupport
     /// file. These rows have the default payload or no payload.
     public var fallbackCounts: FallbackCounts { fallbacks.counts }
 
+    /// Whether the row that was rendered last lacks a payload file for its value.
+    public var lacksOwnPayload: Bool { fallbackSlot != nil }
+
     /// Renders the pieces of the row that `reader` read last.
     public mutating func render(_ reader: borrowing RowReader) -> Outcome {
         fallbackSlot = nil

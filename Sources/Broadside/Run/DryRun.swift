@@ -103,6 +103,7 @@ enum DryRun {
         let first = try FirstRow.find(plan, list, selection)
         printResult(run, findings, earlier, waves, AlertText(plan, firstRow: first))
         try findings.checkInvalidRows(run)
+        if !run.isBegun { findings.inspector.unmatchedValues?.warn(plan, isOfFirstRows: false) }
         if earlier?.kept.settled ?? 0 == 0, let warning = findings.tally.emptyHandedWarning {
             standardErrorLine(warning)
         }

@@ -162,14 +162,20 @@ struct FirstRowsCheck {
             if let refusal = list.refusal(of: rows.headers, isBegun: isBegun) { throw refusal }
             // Without a limit on invalid rows, the search for one valid row continues.
             if rows.rowCount >= InvalidRowsGuard.firstCheck, rows.invalidCount < rows.rowCount {
-                if warnsOfRows { rows.warn(of: list, mayHaveMore: true) }
+                if warnsOfRows {
+                    rows.warn(of: list, mayHaveMore: true)
+                    inspector.unmatchedValues?.warn(plan, isOfFirstRows: true)
+                }
                 return
             }
         }
         guard let verdict = rows.finish(),
             try !verdict.isEmptyPart(of: list, plan.options.shard)
         else {
-            if warnsOfRows { rows.warn(of: list, mayHaveMore: false) }
+            if warnsOfRows {
+                rows.warn(of: list, mayHaveMore: false)
+                inspector.unmatchedValues?.warn(plan, isOfFirstRows: false)
+            }
             return
         }
         throw rows.refusal(verdict, of: list, plan.options.maxInvalid)

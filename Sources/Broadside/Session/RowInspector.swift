@@ -27,6 +27,8 @@ struct RowInspector: ~Copyable {
     /// Whether the last inspected row is valid and has an alert without text, although its payload
     /// has placeholders for the text.
     private(set) var hasBlankAlert = false
+    /// Whether any valid row has a payload file for its value in the `--payload-by` column.
+    private var hasOwnPayload = false
 
     init(_ payloads: PayloadSet, layout: RowLayout) {
         renderer = PayloadRenderer(payloads, layout: layout)
@@ -36,6 +38,12 @@ struct RowInspector: ~Copyable {
 
     /// Row count for each value of the `--payload-by` column that has no payload file.
     var fallbackCounts: FallbackCounts { renderer.fallbackCounts }
+
+    /// The values of the `--payload-by` column, if no row so far has a payload file for its value;
+    /// otherwise nil.
+    var unmatchedValues: UnmatchedValues? {
+        hasOwnPayload ? nil : UnmatchedValues(fallbackCounts)
+    }
 
     /// Number of the arm of the last inspected row; 0 if there are no arms.
     var arm: UInt8 { renderer.lastArm }
@@ -66,6 +74,7 @@ struct RowInspector: ~Copyable {
             return Finding(reason: reason, isPersonal: true, culprit: renderer.culprit)
         case .made(let shape):
             hasBlankAlert = blankAlerts.includes(shape, of: renderer)
+            if !renderer.lacksOwnPayload { hasOwnPayload = true }
             return nil
         }
     }
