@@ -13,8 +13,10 @@ extension PayloadLint {
                     magic.keyOffset,
                     "has 'mdm' and no 'aps', as pushes for device management (MDM) do: add "
                         + "--push-type mdm")
-            } else if document.members.isEmpty {
-                warn(nil, "is empty, which is right only for a Wallet pass update: add aps")
+            } else if document.members.isEmpty, pushType == .alert {
+                let message = "is empty, which is right only for a Wallet pass update: add aps"
+                // A pass type ID begins with `pass.`.
+                topic?.hasPrefix("pass.") ?? true ? warn(nil, message) : error(nil, message)
             } else {
                 error(nil, "has no 'aps': add it; your own keys go beside it")
             }

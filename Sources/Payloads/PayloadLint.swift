@@ -16,17 +16,19 @@ public struct PayloadLint {
     /// Returns the findings, in the order of the text; those about the whole payload come last.
     ///
     /// - Parameters:
+    ///   - topic: Topic, if it is known; nil: the payload may be for a Wallet pass.
     ///   - isBroadcast: Whether the payload is for a broadcast channel.
     ///   - isFilledIn: Whether the payload is one row's, in which braces are text.
     ///   - now: Present time, in seconds since 1970; nil: a Live Activity's timestamp is not
     ///     compared with it.
     public static func findings(
-        _ payload: RawSpan, pushType: PushType, isBroadcast: Bool = false, isFilledIn: Bool = false,
-        now: UInt64? = nil
+        _ payload: RawSpan, pushType: PushType, topic: String? = nil, isBroadcast: Bool = false,
+        isFilledIn: Bool = false, now: UInt64? = nil
     ) -> [Finding] {
         guard let document = try? PayloadDocument(payload) else { return [] }
         var lint = PayloadLint(
-            document: document, pushType: pushType, isBroadcast: isBroadcast, now: now)
+            document: document, pushType: pushType, topic: topic, isBroadcast: isBroadcast,
+            now: now)
         lint.checkKeys()
         lint.checkValues()
         lint.checkContent()
@@ -64,16 +66,19 @@ public struct PayloadLint {
 
     let document: PayloadDocument
     let pushType: PushType
+    let topic: String?
     let isBroadcast: Bool
     private let now: UInt64?
     private var found: [(isError: Bool, offset: Int?, message: String)] = []
 
     private init(
-        document: PayloadDocument, pushType: PushType, isBroadcast: Bool, now: UInt64?
+        document: PayloadDocument, pushType: PushType, topic: String?, isBroadcast: Bool,
+        now: UInt64?
     ) {
         assert(!isBroadcast || pushType == .liveActivity, "broadcasts are for Live Activities only")
         self.document = document
         self.pushType = pushType
+        self.topic = topic
         self.isBroadcast = isBroadcast
         self.now = now
     }

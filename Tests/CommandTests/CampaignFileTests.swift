@@ -49,7 +49,8 @@ struct CampaignFileTests {
         let finished = try send(
             [
                 "--campaign", file, "--dry-run", "--priority", "10", "--to", "aabb",
-                "--collapse-id", "x", "--payload", try directory.write("{}", to: "other.json"),
+                "--collapse-id", "x", "--payload",
+                try directory.write(Campaign.payload, to: "other.json"),
             ])
         #expect(finished.exitCode == 0, "\(finished.errors)")
         #expect(

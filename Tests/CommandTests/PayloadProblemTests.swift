@@ -45,7 +45,7 @@ struct PayloadProblemTests {
             text: #"{"aps":{"alert":"x","interruption-level":"urgent"}}"#, error: "must be one of"),
         .init(
             text: #"{"aps":{"alert":{"title":"x","launch":1}}}"#, warning: "is not a key of alert"),
-        .init(text: "{}", warning: "is empty"),
+        .init(text: "{}", pushType: "background", error: "has no 'aps'"),
         .init(text: #"{"aps":{"alert":"x"},"sound":"y"}"#, warning: "is beside aps"),
         // What can be said of a template, and of its defaults.
         .init(

@@ -180,6 +180,10 @@ import Testing
         .init(#"{"aps":{"alert":"\u007b{name}}"}}"#, isError: false, says: "an escaped brace"),
         .init(#"{"aps":{"alert":{"body":"b","loc-args":[]}}}"#, isError: false, says: "'loc-key'"),
         .init("{}", isError: false, says: "Wallet"),
+        .init("{}", .background, says: "has no 'aps'"),
+        .init("{}", .liveActivity, says: "has no 'aps'"),
+        .init("{}", .widgets, says: "has no 'aps'"),
+        .init("{}", .accessory, says: "has no 'aps'"),
         .init(
             #"{"aps":{"event":"end","timestamp":1700000000000,"content-state":{}}}"#,
             .liveActivity, says: "milliseconds"),
@@ -397,6 +401,16 @@ import Testing
         let found = PayloadLint.findings(
             bytes.span.bytes, pushType: .alert, isFilledIn: true)
         #expect(found.map(\.isError) == [false])
+    }
+
+    @Test func `An empty alert payload is an error unless its topic may be of a Wallet pass`() {
+        for (topic, isError) in [
+            (nil, false), ("pass.com.example.card", false), ("com.example.App", true),
+        ] as [(String?, Bool)] {
+            let found = PayloadLint.findings(
+                Array("{}".utf8).span.bytes, pushType: .alert, topic: topic)
+            #expect(found.map(\.isError) == [isError], "\(topic ?? "-")")
+        }
     }
 
     @Test func `Findings come in the order of the text, and those about the whole last`() {

@@ -37,7 +37,8 @@ struct PayloadFiles {
         }
         let command = options.wireProtocol == .binary ? options.binaryCommand : nil
         var reader = Reader(
-            pushType: options.pushType, command: command, checks: options.payloadCheck == .error)
+            pushType: options.pushType, topic: Self.commonTopic(options), command: command,
+            checks: options.payloadCheck == .error)
         var choice: PayloadSet.Choice?
         var common: Int?
         if let path = options.payload {
@@ -101,6 +102,11 @@ struct PayloadFiles {
     /// Topic of the first row that was rendered; nil if no row was rendered, or if rows name no
     /// topics.
     var firstTopic: String? { self.set.topic?.topics.names.first }
+
+    /// Topic of all rows; nil if only the certificate or the rows name topics.
+    private static func commonTopic(_ options: SendOptions) -> String? {
+        options.topic.flatMap { $0.contains("{{") ? nil : $0 }
+    }
 
     /// Topic template, if each row names its own topic.
     private static func rowTopic(
@@ -239,6 +245,8 @@ extension PayloadFiles {
     /// Reads and compiles one file at a time.
     private struct Reader {
         let pushType: PushType
+        /// Topic of all rows; nil: unknown, or different per row.
+        let topic: String?
         /// The frame format of a legacy gateway, which limits payloads; nil for HTTP/2.
         let command: BinaryCommand?
         var templates: [PayloadTemplate] = []
@@ -254,8 +262,9 @@ extension PayloadFiles {
         private var byteCount = 0
         private var directoryCount = 0
 
-        init(pushType: PushType, command: BinaryCommand?, checks: Bool) {
+        init(pushType: PushType, topic: String?, command: BinaryCommand?, checks: Bool) {
             self.pushType = pushType
+            self.topic = topic
             self.command = command
             self.checks = checks
         }
@@ -322,7 +331,8 @@ extension PayloadFiles {
         private func report(_ payload: [UInt8], _ path: String, _ name: InputName) -> PayloadReport
         {
             guard let command else {
-                return PayloadReport(payload, file: path, shownAs: name, pushType: pushType)
+                return PayloadReport(
+                    payload, file: path, shownAs: name, pushType: pushType, topic: topic)
             }
             // The gateway's protocol has no push type: the content determines it.
             let bytes = payload.rawSpan

@@ -39,7 +39,8 @@ public struct PayloadReport: Sendable {
         try PayloadFiles.checkFile(file, shownAs: name)
         let payload = try readFile(file, option: option, limit: PayloadFiles.fileLimit)
         self.init(
-            payload, file: file, shownAs: name, pushType: pushType, isBroadcast: isBroadcast)
+            payload, file: file, shownAs: name, pushType: pushType, topic: topic,
+            isBroadcast: isBroadcast)
         if let topic { check(topic) }
     }
 
@@ -47,10 +48,11 @@ public struct PayloadReport: Sendable {
     ///
     /// - Parameters:
     ///   - name: Name of the file, with the option that names it.
+    ///   - topic: Topic of all rows; nil: unknown, or different per row.
     ///   - sizeProblem: Checks the size of a template; nil: the limit of the push type applies.
     init(
         _ payload: [UInt8], file: String, shownAs name: InputName, pushType: PushType,
-        isBroadcast: Bool = false,
+        topic: String? = nil, isBroadcast: Bool = false,
         sizeProblem: ((PayloadTemplate) -> PayloadCheck.Problem?)? = nil
     ) {
         self.file = file
@@ -86,7 +88,7 @@ public struct PayloadReport: Sendable {
             problems.append(error)
         }
         for finding in PayloadLint.findings(
-            bytes, pushType: pushType, isBroadcast: isBroadcast,
+            bytes, pushType: pushType, topic: topic, isBroadcast: isBroadcast,
             now: Clock.now().wallMilliseconds / 1000)
         {
             if finding.isError {
