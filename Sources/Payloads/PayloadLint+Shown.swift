@@ -13,6 +13,12 @@ extension PayloadLint {
     ///
     /// An empty `aps` is only a warning, because it is right for a Wallet pass update.
     mutating func checkShown(_ aps: PayloadDocument.Member) {
+        if isActivityAsAlert {
+            return error(
+                aps.keyOffset,
+                "'event' and 'content-state' are for a Live Activity, which a push of type alert "
+                    + "can't change: send it with push type liveactivity")
+        }
         let keys = document.members(of: ["aps"]).map(\.key)
         if Self.shownKeys.contains(where: keys.contains) {
             guard !has("alert"), keys.contains(where: Self.textKeys.contains) else { return }
@@ -39,6 +45,10 @@ extension PayloadLint {
             aps.keyOffset,
             "there is nothing to show, but push type alert must show something: \(advice)")
     }
+
+    /// Whether the payload is that of a Live Activity, but the push type is alert. Devices would show
+    /// its alert, and no activity would change.
+    var isActivityAsAlert: Bool { pushType == .alert && has("event") && has("content-state") }
 
     /// Whether a member beside `aps` is the text of a push that shows no other.
     ///

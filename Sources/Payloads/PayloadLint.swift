@@ -149,7 +149,7 @@ public struct PayloadLint {
         } else if key.kinds == .array, !member.elements.isSubset(of: .string) {
             error(member.valueOffset, "'\(key.name)' must be an array of strings")
         }
-        if let only = key.pushType, only != pushType {
+        if let only = key.pushType, only != pushType, !isActivityAsAlert {
             warn(
                 member.keyOffset,
                 "'\(key.name)' is a key of push type \(only.rawValue) "

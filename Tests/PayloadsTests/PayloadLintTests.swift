@@ -413,6 +413,18 @@ import Testing
         }
     }
 
+    @Test func `A Live Activity's payload of push type alert has one error, also with an alert`() {
+        let text =
+            #"{"aps":{"timestamp":1790000000,"event":"start","content-state":{},"attributes-type":"T","#
+            + #""attributes":{},"alert":{"title":"a"}}}"#
+        let found = PayloadLint.findings(Array(text.utf8).span.bytes, pushType: .alert)
+        #expect(found.map(\.isError) == [true])
+        #expect(found[0].problem.message.hasSuffix("send it with push type liveactivity"))
+        let other = #"{"aps":{"alert":"x","event":"y"}}"#
+        let warnings = PayloadLint.findings(Array(other.utf8).span.bytes, pushType: .alert)
+        #expect(warnings.map(\.isError) == [false])
+    }
+
     @Test func `Findings come in the order of the text, and those about the whole last`() {
         let text = #"{"aps":{"alert":"x","badge":-1,"colour":1,"sound":5},"id":null,"id":1}"#
         let findings = PayloadLint.findings(Array(text.utf8).span.bytes, pushType: .alert)
