@@ -13,7 +13,8 @@ struct LocaleTag: Equatable, Sendable {
     /// Parses a value; nil if it is not a tag.
     ///
     /// - Parameters:
-    ///   - text: Text such as `pt-BR`, `zh_Hant_TW`, `de_DE.UTF-8`; surrounding blanks, variants
+    ///   - text: Text such as `pt-BR`, `zh_Hant_TW`, `de_DE.UTF-8`,
+    ///     `zh_TW_#Hant`, `pt-BR,pt;q=0.9`; surrounding blanks, variants
     ///     and extensions are ignored.
     ///   - namesCountries: Whether two upper-case letters alone may be a country. If so, they are
     ///     not replaced, even if they are a deprecated language code.
@@ -31,15 +32,18 @@ struct LocaleTag: Equatable, Sendable {
             var hasDigits = false
             var hasLetters = false
             var separator: UInt8 = 0
+            var isMarked = false
             while start < end {
                 let byte = text.byte(at: start)
                 start += 1
-                if byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
-                    || byte == UInt8(ascii: ".")
-                    || byte == UInt8(ascii: "@")
-                {
+                if byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_") || Self.isEnd(byte) {
                     separator = byte
                     break
+                }
+                // Java writes the script last: `zh_TW_#Hant`.
+                if byte == UInt8(ascii: "#"), count == 0, !isMarked, tag.language != 0 {
+                    isMarked = true
+                    continue
                 }
                 let letter = byte | 0x20
                 let isLetter = letter >= UInt8(ascii: "a") && letter <= UInt8(ascii: "z")
@@ -53,8 +57,10 @@ struct LocaleTag: Equatable, Sendable {
             if tag.language == 0 {
                 guard count == 2 || count == 3, !hasDigits else { return nil }
                 tag.language = subtag
-            } else if count == 4, !hasDigits, tag.script == 0, tag.region == 0 {
+            } else if count == 4, !hasDigits, tag.script == 0, tag.region == 0 || isMarked {
                 tag.script = subtag
+            } else if count == 0, !isMarked, tag.region == 0, separator == UInt8(ascii: "_") {
+                // Java leaves the region empty: `zh__#Hans`.
             } else if tag.region == 0,
                 count == 2 && !hasDigits || count == 3 && !hasLetters
             {
@@ -63,8 +69,7 @@ struct LocaleTag: Equatable, Sendable {
                 hasRest = hasRest || count > 0
                 break
             }
-            // An encoding or a currency follows (POSIX).
-            if separator == UInt8(ascii: ".") || separator == UInt8(ascii: "@") {
+            if Self.isEnd(separator) {
                 hasRest = true
                 break
             }
@@ -74,6 +79,13 @@ struct LocaleTag: Equatable, Sendable {
             namesCountries && end - first == 2 && text.byte(at: first) < 0x60
             && text.byte(at: first + 1) < 0x60
         self = isCountry ? tag : tag.canonical
+    }
+
+    /// Whether a tag ends at a byte. `.` and `@` are before an encoding and a currency (POSIX), `,`
+    /// and `;` before other languages and a weight (`Accept-Language`).
+    private static func isEnd(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: ".") || byte == UInt8(ascii: "@") || byte == UInt8(ascii: ",")
+            || byte == UInt8(ascii: ";")
     }
 
     /// Parses a well-formed tag of the tables.

@@ -27,6 +27,9 @@ import Testing
             ("de_AT@euro", "de"), ("deu", "de"), ("de-CH-1996", "de"), ("es-MX", "es-419"),
             ("es-ES", "es"), ("es", "es"), ("sr-ME", "sr-Latn"), ("sh", "sr-Latn"),
             ("sr", "sr-Cyrl"), ("sr-RS", "sr-Cyrl"), ("tl", "fil"), ("ji", "yi"),
+            ("zh_CN_#Hans", "zh-Hans"), ("zh_TW_#Hant", "zh-Hant"), ("zh-CN_#Hans", "zh-Hans"),
+            ("zh__#Hans", "zh-Hans"), ("zh__#Hant", "zh-Hant"), ("sr_RS_#Latn", "sr-Latn"),
+            ("pt-BR,pt;q=0.9", "pt-BR"), ("zh-TW,zh;q=0.9", "zh-Hant"), ("pt-BR;q=1.0", "pt-BR"),
         ])
     func `A language tag finds the payload of its language`(value: String, name: String) {
         let names = [
