@@ -43,7 +43,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             connections[index].recordResponse(
                 now, sent: rows.slab[tag].sentNanoseconds)
             rows.endFlight()
-            refuse(tag, status: status, connection: index, now: now)
+            handleRefusal(tag, status: status, connection: index, now: now)
         case .notProcessed(let tag):
             rows.endFlight()
             requeueAfterRefusal(tag, refusedOn: index, now: now)
@@ -134,27 +134,46 @@ extension ReactorStateMachine where Records: ~Copyable {
     private static var replacedAtOnceLimit: Int { 8 }
 
     /// Handles a response other than 200, by the table in `ResponseClass`.
-    mutating func refuse(_ tag: RowTag, status: UInt16, connection index: Int, now: Now) {
+    private mutating func handleRefusal(
+        _ tag: RowTag, status: UInt16, connection index: Int, now: Now
+    ) {
         run.recordResponse(now)
         metrics.latency.record(now.nanoseconds - rows.slab[tag].sentNanoseconds)
         let body = connections[index].session.responseReason
-        let reason = body.reason
         // The ledger has the row's refusal as LengthRequired, regardless of the server's text.
         let unknown =
             status == LengthRequired.status ? 0 : unknownReason(in: body, of: index)
-        let stated = StatedReason(known: reason, unknown: unknown)
-        let retryAfter = connections[index].session
-            .retryAfter(from: now.wallMilliseconds / 1000).map { $0 * second }
-        let meaning = ResponseClass.classify(status: status, body: body)
-        let hadServerError = rows.slab[tag].hadServerError
+        let refusal = Refusal(
+            status: status, body: body,
+            reason: StatedReason(known: body.reason, unknown: unknown),
+            retryAfter: connections[index].session
+                .retryAfter(from: now.wallMilliseconds / 1000).map { $0 * second },
+            meaning: ResponseClass.classify(status: status, body: body),
+            isRepeated: rows.slab[tag].hadServerError)
         rows.slab[tag].lastStatus = status
-        rows.slab[tag].lastReason = reason?.rawValue ?? 0
+        rows.slab[tag].lastReason = body.reason?.rawValue ?? 0
 
         // By the time the topic is reported, the slot may belong to another row.
         let topic = rows.slab[tag].personal.topic
         // Guards count responses in order.
         reportAccepted(now)
 
+        applyToRow(refusal, tag, index, now: now)
+        applyToConnection(refusal, index, now: now)
+        recordLongWait(
+            index, status: status, reason: refusal.reason, retryAfter: refusal.retryAfter, now: now)
+        let signal = writer.campaignSignal(for: refusal.meaning.campaign)
+        run.append(
+            writer.topics == nil
+                ? .response(signal, status: status, reason: body.reason, unknownReason: unknown)
+                : .topicResponse(
+                    signal, status: status, reason: body.reason, unknownReason: unknown,
+                    topic: topic))
+    }
+
+    /// Settles the row of a response other than 200, or sends it again.
+    private mutating func applyToRow(_ refusal: Refusal, _ tag: RowTag, _ index: Int, now: Now) {
+        let meaning = refusal.meaning
         if meaning.row != .rejected { metrics.statistics.pushbacks += 1 }
         switch meaning.row {
         case .accepted:
@@ -162,10 +181,11 @@ extension ReactorStateMachine where Records: ~Copyable {
         case .rejected:
             // A dead token is no evidence about the campaign. A missing token has the same signal,
             // but each request has a token.
-            if meaning.campaign != .deadToken || reason == .missingDeviceToken {
+            if meaning.campaign != .deadToken || refusal.body.reason == .missingDeviceToken {
                 metrics.canaryReport.refused += 1
             }
-            settleRejected(tag, status: status, body: body, connection: index, now: now)
+            settleRejected(
+                tag, status: refusal.status, body: refusal.body, connection: index, now: now)
         case .remainUnsettled:
             leaveUnsettled(tag, now: now)
         case .retryOnceThenRemain:
@@ -178,11 +198,14 @@ extension ReactorStateMachine where Records: ~Copyable {
         case .retryNotCounted:
             requeueUncounted(tag)
         case .retryAfterDelay:
-            scheduleRetry(tag, unknownReason: unknown, retryAfter: retryAfter, now: now)
+            scheduleRetry(
+                tag, unknownReason: refusal.reason.unknown, retryAfter: refusal.retryAfter,
+                now: now)
         case .responseLost:
             lose(
-                tag, status: status, reason: .connectionLost, retryAfter: retryAfter, now: now)
-            recordStrangeSuccess(status, index, now: now)
+                tag, status: refusal.status, reason: .connectionLost,
+                retryAfter: refusal.retryAfter, now: now)
+            recordStrangeSuccess(refusal.status, index, now: now)
         case .retryWithRenewedToken:
             recordExpiredToken(
                 index, usedVersion: rows.slab[tag].authorizationVersion,
@@ -195,8 +218,13 @@ extension ReactorStateMachine where Records: ~Copyable {
                     giveUpAfter: settings.giveUpAfter))
             rows.slab[tag].attempts -= 1
             rows.retries.insert(
-                dueNanoseconds: now.nanoseconds + max(retryAfter ?? 0, second), tag: tag)
+                dueNanoseconds: now.nanoseconds + max(refusal.retryAfter ?? 0, second), tag: tag)
         }
+    }
+
+    /// Keeps, closes or replaces the connection of a response other than 200.
+    private mutating func applyToConnection(_ refusal: Refusal, _ index: Int, now: Now) {
+        let meaning = refusal.meaning
         // If the response is about the token, the run decides what it means for the address.
         if meaning.connection != .drainAndReplace, meaning.row != .retryWithRenewedToken,
             connections[index].isJustProven
@@ -209,27 +237,20 @@ extension ReactorStateMachine where Records: ~Copyable {
         case .none:
             break
         case .close:
-            recordDrain(index, status: status, reason: stated, now: now)
+            recordDrain(index, status: refusal.status, reason: refusal.reason, now: now)
             drain(index, now: now)
         case .drainAndReplace:
             handleServerTrouble(
-                index, status: status, reason: stated, retryAfter: retryAfter,
-                isRepeated: hadServerError, now: now)
+                index, status: refusal.status, reason: refusal.reason,
+                retryAfter: refusal.retryAfter, isRepeated: refusal.isRepeated, now: now)
         case .replaceAtOnce:
             guard connections.replacedAtOnce < Self.replacedAtOnceLimit,
                 connections[index].phase == .open
             else { break }
             connections.replacedAtOnce += 1
-            recordDrain(index, status: status, reason: stated, now: now)
+            recordDrain(index, status: refusal.status, reason: refusal.reason, now: now)
             drain(index, now: now)
         }
-        recordLongWait(index, status: status, reason: stated, retryAfter: retryAfter, now: now)
-        let signal = writer.campaignSignal(for: meaning.campaign)
-        run.append(
-            writer.topics == nil
-                ? .response(signal, status: status, reason: reason, unknownReason: unknown)
-                : .topicResponse(
-                    signal, status: status, reason: reason, unknownReason: unknown, topic: topic))
     }
 
     /// Returns the number of the reason in a response if this version does not know it; otherwise
@@ -418,6 +439,18 @@ extension ReactorStateMachine where Records: ~Copyable {
         connections.addresses.releaseTrial(index)
         connections[index].enter(.flushing, now: now.nanoseconds)
     }
+}
+
+/// A response other than 200.
+private struct Refusal {
+    let status: UInt16
+    let body: ReasonBody
+    let reason: StatedReason
+    /// Wait that the server asks for, nanoseconds; nil if it asks for none.
+    let retryAfter: UInt64?
+    let meaning: ResponseClass
+    /// Whether the row's previous response was a 5xx.
+    let isRepeated: Bool
 }
 
 extension StreamEnd {
