@@ -1,4 +1,6 @@
+import BroadsideAPNs
 import BroadsideEngine
+import BroadsidePolicy
 import BroadsideSupport
 
 /// The texts of the page.
@@ -20,37 +22,13 @@ extension ReportPage {
         }
     }
 
+    /// Returns what a row's reason means, and what to do about it.
     func meaning(of reason: String) -> String {
-        switch reason {
-        case "Unregistered", "ExpiredToken": "the app was removed from the device: prune the token"
-        case "BadDeviceToken": "not a token of this environment: check the source of the list"
-        case "DeviceTokenNotForTopic": "a token of another app"
-        case "Timeout": "no response came in time"
-        case "ConnectionLost": "the connection ended before the response"
-        case "MalformedToken": "not an even number of hexadecimal digits: never sent"
-        case "MissingColumn": "the row lacks a column: never sent"
-        case "Holdout": "held out of the campaign for comparison: never sent"
-        case "Filtered": "the row does not meet --where: never sent"
-        case "Late": "the time had passed at the start: never sent"
-        case "BadZone": "no known time zone: never sent"
-        // Rows of erased devices are skipped as suppressed.
-        case "Suppressed" where data.summary.hasSuppressionList:
-            "on the suppression list, or erased by ledger forget: never sent"
-        case "Suppressed": "the device was erased by ledger forget: never sent"
-        case "Duplicate": "an earlier row has the same token: never sent"
-        case "DeadToken": "dead in an earlier ledger: prune the token"
-        case "FrequencyCap": "earlier campaigns reached the device often enough: never sent"
-        case "PayloadTooLarge": "the payload is larger than APNs accepts"
-        case "InvalidTokenSize": "not the length of a token"
-        case "BadTopic": "not a topic of an app: see --topic"
-        case "MalformedRow": "not a row of the list's format: never sent"
-        case "MissingTopic", "InvalidTopicSize": "the credential does not name the app"
-        case "ProcessingError", "UnknownError": "trouble at the gateway"
-        case "ProtocolError": "the gateway could not read the notification"
-        case "TooManyRequests": "too many pushes to one device in a row"
-        case "InternalServerError", "ServiceUnavailable", "Shutdown": "trouble at APNs"
-        default: ""
+        if let known = Reason(text: reason) {
+            return known.meaning(hasSuppressionList: data.summary.hasSuppressionList)
         }
+        return reason == "\(LengthRequired.reason)"
+            ? StopAdvice.lengthRequired : StopAdvice.unknownReason
     }
 
     /// Time such as `2026-11-21 23:55 UTC`.
