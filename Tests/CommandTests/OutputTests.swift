@@ -72,9 +72,8 @@ struct OutputTests {
     }
 
     @Test(arguments: [
-        "send", "probe", "prune", "ledger", "tokens", "payload", "doctor", "control", "status",
-        "report",
-        "simulate", "bench", "feedback",
+        "send", "night", "probe", "broadcast", "channel", "prune", "ledger", "tokens", "payload",
+        "doctor", "control", "status", "report", "simulate", "bench", "feedback",
     ])
     func `-h is one screen: usage, ten options at most, examples, and where the rest is`(
         command: String
@@ -90,6 +89,16 @@ struct OutputTests {
             page.output.contains("Examples:\n") && page.output.contains("    broadside \(command)"))
         #expect(page.output.hasSuffix(" detail\n") || page.output.hasSuffix(" details\n"))
         #expect(page.output.contains("broadside \(command) --help: "))
+    }
+
+    @Test func `No paragraph of the help has more than 600 characters`() throws {
+        let page = try run(["help", "--markdown"])
+        #expect(page.exitCode == 0)
+        let blocks = page.output.split(separator: "\n\n")
+        #expect(blocks.contains { $0.hasPrefix("| Option |") })
+        for block in blocks where !block.hasPrefix("|") && !block.hasPrefix("```") {
+            #expect(block.count <= 600, "\(block)")
+        }
     }
 
     @Test(arguments: [

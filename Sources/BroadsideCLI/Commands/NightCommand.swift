@@ -12,33 +12,40 @@ enum NightCommand: Command {
         discussion: """
             Sends the night's campaign once, however often you start the command. The ledger is
             DIR/NAME/DATE: NAME is the campaign's name, or else the name of FILE; DATE is today's local
-            date. A start begins that ledger, continues it if rows remain, or sends nothing if it is
-            finished. A stopped night continues after midnight too, unless it began --night-length ago.
-            Until then, a start after midnight sends nothing if the night is finished, unless the
-            night's first start was 20 hours ago or earlier. If a start finds that today's night is
-            finished, and began --night-length ago or earlier, it sends nothing and warns that it may be
-            meant for another night. DIR must exist; DIR/NAME is created. If a finished night is started
-            for other rows, another app or another server, nothing is sent (exit 2). The options compared
-            are --tokens, --where, --shard, --part, --split, --topic, --push-type, --environment and
-            --endpoint. Nothing is sent to Apple, either, if another server has rows of an unfinished
-            night (exit 2).
+            date. DIR must exist; DIR/NAME is created. What a start does depends on the night:
 
-            The file DIR/NAME/nights records which dates were begun. If the ledger of such a date is
-            lost, that night is not begun again (exit 2). A warning names an earlier night that has rows
-            remaining; it continues only with --date. --retry never begins a night (exit 2). A --date
-            that was never started, although a later date was, causes a warning. With --deliver-at, rows
-            are due on the date of --on, whose default is not DATE. Tokens that earlier nights of NAME
-            report as dead are skipped, also with --skip-dead DIR, but not with --skip-dead none. Each
-            start writes the pages DIR/NAME/DATE/report.html and DIR/NAME/index.html.
+            new       begins the ledger
+            stopped   continues the night, also after midnight, until --night-length after its start
+            finished  sends nothing, and begins no other night after midnight, until --night-length
+                      after the night's start, or 20 hours after its first start if that is sooner. A
+                      start on the night's own date, but after --night-length, warns that it may be
+                      meant for another night
+            changed   sends nothing (exit 2) if a finished night is started with another --tokens,
+                      --where, --shard, --part, --split, --topic, --push-type, --environment or
+                      --endpoint. Nothing is sent to Apple (exit 2) if another server has rows of an
+                      unfinished night
+            lost      sends nothing (exit 2) if DIR/NAME/nights has the date, but its ledger is gone
+            earlier   rows that remain of an earlier night cause a warning; only --date continues that
+                      night. A --date that was never started, although a later date was, also causes
+                      a warning
 
-            Exit codes are those of send: 0 also if the night is finished already, 6 if rows of it are
-            failed or unknown, 7 if another process is at work on it or on another night. You can
-            repeat the command until the code is 0, 2, 4 or 6: no row is sent twice. But do not repeat
-            it once --deadline has passed (3): repeats send nothing, and after --night-length, a repeat
-            begins the next night. A script that repeats the command should give each repeat the same
-            --date: then no repeat begins another night. If a service manager repeats the command,
-            --date-file FILE has this effect: the first start writes its date to FILE, and the repeats
-            read it, for 20 hours after the night's first start.
+            --retry never begins a night (exit 2). With --deliver-at, rows are due on the date of --on,
+            whose default is not DATE. Tokens that earlier nights of NAME report as dead are skipped,
+            also with --skip-dead DIR, but not with --skip-dead none. Each start writes the pages
+            DIR/NAME/DATE/report.html and DIR/NAME/index.html.
+
+            You can repeat the command until the exit code is 0, 2, 4 or 6: no row is sent twice. But do
+            not repeat it once --deadline has passed (3): repeats send nothing, and after
+            --night-length, a repeat begins the next night. A script that repeats the command should
+            give each repeat the same --date: then no repeat begins another night. For a service
+            manager, --date-file FILE has this effect: the first start writes its date to FILE, and the
+            repeats read it, for 20 hours after the night's first start.
+
+            Exit codes: 0 the night is complete, now or before this start; 1 failed: APNs cannot be
+            reached, or this machine lacks something; 2 the request is wrong, nothing was sent; 3 rows
+            remain, a repeat continues; 4 the campaign as a whole is wrong, stopped early; 5 a file or
+            disk error; 6 finished, but rows are failed or unknown; 7 another process uses this night
+            or another one, or the ledger is an old copy.
             """,
         sections: [section] + sendSections,
         examples: [

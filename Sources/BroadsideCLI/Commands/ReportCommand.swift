@@ -28,7 +28,9 @@ enum ReportCommand: Command {
             dead tokens, accepted share or speed differs much from earlier nights of the same
             campaign, or if nearly all rows were skipped. Numbers and dates in a name do not count:
             'Evening 1' and 'Evening 2' are one campaign. With --json, each night is one line of
-            JSON instead. Each DIR is a ledger, or a directory with ledgers up to three levels below
+            JSON instead.
+
+            Each DIR is a ledger, or a directory with ledgers up to three levels below
             it; other directories are named and ignored. Of several copies of a ledger, the newest
             is counted, and the others are listed as copies. At most 4,096 ledgers are read. The row
             of a night links to the night's own page if a run wrote that page with --report, if the
