@@ -108,7 +108,9 @@ enum Program {
                 return 0
             }
             guard let document = try document(arguments.dropFirst()) else {
-                print(try command(named: arguments[1]).helpPage(), terminator: "")
+                let command = try command(named: arguments[1])
+                let topic = command.helpTopic(arguments.dropFirst(2))
+                print(command.helpPage(of: topic), terminator: "")
                 return 0
             }
             print(document, terminator: "")
@@ -119,10 +121,10 @@ enum Program {
                 Array(arguments.dropFirst()), command: command, among: commands)
             switch parsed.help {
             case .short:
-                print(command.shortHelp(), terminator: "")
+                print(command.shortHelp(of: command.helpTopic(parsed.words)), terminator: "")
                 return 0
             case .complete:
-                print(command.helpPage(), terminator: "")
+                print(command.helpPage(of: command.helpTopic(parsed.words)), terminator: "")
                 return 0
             case nil: break
             }

@@ -91,6 +91,26 @@ struct OutputTests {
         #expect(page.output.contains("broadside \(command) --help: "))
     }
 
+    @Test func `The help of a subcommand has its own usage, options and examples only`() throws {
+        let page = try run(["ledger", "stats", "--help"]).output
+        #expect(page.hasPrefix("Usage: broadside ledger stats --ledger DIR [OPTIONS]\n"))
+        #expect(page.contains(/\n  stats +counts of rows/) && !page.contains("\n  forget "))
+        #expect(page.contains(/\n  --json +print JSON\n/) && !page.contains("\n  --follow"))
+        #expect(page.contains("broadside ledger stats --ledger tonight"))
+        #expect(!page.contains("broadside ledger merge"))
+        #expect(try run(["help", "ledger", "stats"]).output == page)
+        let forget = try run(["ledger", "forget", "-h"]).output
+        #expect(forget.hasPrefix("Usage: broadside ledger forget --tokens FILE|--token TOKEN "))
+        #expect(forget.contains(/\n  --tokens FILE +the devices\n/))
+        #expect(!forget.contains("Examples:"))
+        #expect(forget.hasSuffix("\nbroadside ledger forget --help: details\n"))
+        let dedupe = try run(["tokens", "dedupe", "--help"]).output
+        #expect(dedupe.contains("\n  --by COLUMN") && !dedupe.contains("\n  --duplicates"))
+        let list = try run(["channel", "list", "--help"]).output
+        #expect(list.contains("\n  --app BUNDLE") && !list.contains("\n  --storage"))
+        #expect(try run(["ledger", "stat", "--help"]).output == run(["ledger", "--help"]).output)
+    }
+
     @Test func `No paragraph of the help has more than 600 characters`() throws {
         let page = try run(["help", "--markdown"])
         #expect(page.exitCode == 0)

@@ -26,10 +26,7 @@ enum ChannelCommand: Command {
             Exit codes: 0 done; 1 APNs can't be reached, or is overloaded; 2 the request is wrong; 4 APNs
             refuses the request; 6 it is unknown whether a channel was created or deleted.
             """,
-        sections: [
-            group.section.adding([CampaignOptions.file("credential, environment and endpoint")])
-        ]
-            + ChannelOptionGroups.sections,
+        sections: sections,
         examples: [
             .init(
                 "Create a channel that keeps the newest broadcast",
@@ -56,6 +53,7 @@ enum ChannelCommand: Command {
                 """#),
         ],
         subcommands: ChannelOptions.Action.allCases.map(\.rawValue),
+        subcommandOptions: ownOptions,
         essentials: [
             "app", "channel", "storage", "auth-key", "key-id", "team-id", "environment", "endpoint",
             "yes", "json",
@@ -70,9 +68,7 @@ enum ChannelCommand: Command {
             try arguments.require(
                 ChannelOptionGroups.required(arguments)
                     + (needsChannel ? [RequiredOption("channel", "ID")] : []))
-            for (name, actions) in own where arguments.has(name) && !actions.contains(action) {
-                throw .usage(name, "is not an option of channel \(word): remove it")
-            }
+            try arguments.rejectOtherOptions(than: word, of: description)
             var options = ChannelOptions()
             options.action = action
             try group.read(arguments, into: &options)
@@ -80,10 +76,21 @@ enum ChannelCommand: Command {
             return try ChannelRun.run(options)
         })
 
-    /// Options that only some subcommands accept, each with these subcommands.
-    private static let own: [(name: String, actions: Set<ChannelOptions.Action>)] = [
-        ("channel", [.read, .delete]), ("storage", [.create]), ("yes", [.delete]),
-    ]
+    private static var sections: [OptionSection] {
+        [group.section.adding([CampaignOptions.file("credential, environment and endpoint")])]
+            + ChannelOptionGroups.sections
+    }
+
+    /// Options of each subcommand: all but those that only others accept.
+    private static var ownOptions: [String: Set<String>] {
+        let all = Set(sections.flatMap(\.options).map(\.name))
+        return [
+            "create": all.subtracting(["channel", "yes"]),
+            "read": all.subtracting(["storage", "yes"]),
+            "list": all.subtracting(["channel", "storage", "yes"]),
+            "delete": all.subtracting(["storage"]),
+        ]
+    }
 
     private static let group = OptionGroup<ChannelOptions>(
         title: "Channel",

@@ -159,23 +159,16 @@ enum LedgerCommand: Command {
     private static func run(_ arguments: ParsedArguments) throws(BroadsideError) -> Int32 {
         let subcommand = try arguments.expectSubcommand(
             of: description, takesMore: ["merge", "forget"])
-        // Options of another subcommand are refused, because ignoring them would go unnoticed.
-        let own = ownOptions[subcommand] ?? []
-        for option in description.options where arguments.has(option.name) {
-            guard own.contains(option.name) else {
-                if subcommand == "merge", option.name == "ledger" {
-                    let output = arguments.string("output") ?? "DIR"
-                    let ledgers = arguments.strings("ledger") + arguments.words.dropFirst()
-                    throw .usage(
-                        option.name,
-                        "is not an option of ledger merge, which takes ledgers without --ledger: "
-                            + "write broadside ledger merge --output "
-                            + ([output] + ledgers).map(shellWord).joined(separator: " "))
-                }
-                throw .usage(
-                    option.name, "is not an option of ledger \(subcommand): remove it")
-            }
+        if subcommand == "merge", arguments.has("ledger") {
+            let output = arguments.string("output") ?? "DIR"
+            let ledgers = arguments.strings("ledger") + arguments.words.dropFirst()
+            throw .usage(
+                "ledger",
+                "is not an option of ledger merge, which takes ledgers without --ledger: "
+                    + "write broadside ledger merge --output "
+                    + ([output] + ledgers).map(shellWord).joined(separator: " "))
         }
+        try arguments.rejectOtherOptions(than: subcommand, of: description)
         var values = Values.defaults
         try group.read(arguments, into: &values)
         if subcommand == "export", !arguments.has("format") {

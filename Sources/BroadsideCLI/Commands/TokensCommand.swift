@@ -38,10 +38,11 @@ enum TokensCommand: Command {
                 """#),
         ],
         subcommands: ["check", "dedupe"],
+        subcommandOptions: ownOptions,
         campaignKeys: ["tokens", "format", "token-column", "max-invalid"],
         run: { (arguments) throws(BroadsideError) in
             let word = try arguments.expectSubcommand(of: description)
-            try refuseOthers(word, arguments)
+            try arguments.rejectOtherOptions(than: word, of: description)
             try arguments.require(word == "dedupe" ? [.list, .output] : [.list])
             var values = Values()
             try group.read(arguments, into: &values)
@@ -52,6 +53,16 @@ enum TokensCommand: Command {
             }
             return 0
         })
+
+    /// Options of each subcommand.
+    private static let ownOptions: [String: Set<String>] = [
+        "check": [
+            "tokens", "format", "token-column", "duplicates", "max-invalid", "json", "campaign",
+        ],
+        "dedupe": [
+            "tokens", "format", "token-column", "output", "registered-column", "by", "newest",
+        ],
+    ]
 
     private static func dedupe(_ values: Values) throws(BroadsideError) {
         standardError(
@@ -135,17 +146,4 @@ enum TokensCommand: Command {
             ),
             .flag("json", \.isJSON, "check: print the findings as JSON"),
         ])
-
-    /// Refuses options of the other subcommand, because ignoring them would go unnoticed.
-    private static func refuseOthers(
-        _ word: String, _ arguments: ParsedArguments
-    ) throws(BroadsideError) {
-        let others =
-            word == "check"
-            ? ["output", "registered-column", "by", "newest"]
-            : ["campaign", "duplicates", "json", "max-invalid"]
-        for name in others where arguments.has(name) {
-            throw .usage(name, "is not an option of tokens \(word): remove it")
-        }
-    }
 }

@@ -34,6 +34,14 @@ struct Discussion {
         }
     }
 
+    /// Removes the entries for which `isRemoved` returns true.
+    mutating func removeEntries(where isRemoved: (Entry) -> Bool) {
+        parts = parts.map { part in
+            guard case .entries(let entries) = part else { return part }
+            return .entries(entries.filter { !isRemoved($0) })
+        }
+    }
+
     /// Parses an exit code such as `3 rows are left over.` into number and meaning.
     private static func exitCode(_ text: Substring) -> Entry {
         var trimmed = text.drop { $0 == " " }

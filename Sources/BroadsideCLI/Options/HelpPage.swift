@@ -58,6 +58,13 @@ struct HelpPage {
         }
     }
 
+    /// Adds examples under a heading. A subcommand may have none.
+    mutating func addExampleSection(_ examples: some Collection<CommandExample>) {
+        guard !examples.isEmpty else { return }
+        addLine("\nExamples:")
+        addExamples(examples)
+    }
+
     /// - Parameters:
     ///   - first: Start column of the first line.
     ///   - rest: Start column of the other lines.
@@ -85,31 +92,36 @@ extension CommandDescription {
     static var essentialsLimit: Int { 10 }
 
     /// Output of `-h`: usage, common options, examples.
-    func shortHelp() -> String {
+    ///
+    /// - Parameter subcommand: The subcommand that the page is about; nil for the whole command.
+    func shortHelp(of subcommand: String? = nil) -> String {
+        let options = sections(of: subcommand).flatMap(\.options)
         let shown =
             essentials.isEmpty
             ? Array(options.prefix(Self.essentialsLimit))
             : essentials.compactMap { options.named($0) }
         var page = HelpPage()
-        page.addParagraph("Usage: broadside \(name) \(usage)", indent: 4)
+        page.addParagraph("Usage: broadside \(name) \(usage(of: subcommand))", indent: 4)
         page.addLine()
         page.addLine(shown.count < options.count ? "Common options:" : "Options:")
         for option in shown {
             page.addEntry(option.call, String(option.help.prefix { $0 != ";" }))
         }
-        page.addLine("\nExamples:")
-        page.addExamples(examples.prefix(3))
+        page.addExampleSection(examples(of: subcommand).prefix(3))
         let more =
             shown.count < options.count ? "all \(options.count) options, in detail" : "details"
-        page.addLine("\nbroadside \(name) --help: \(more)")
+        let path = subcommand.map { "\(name) \($0)" } ?? name
+        page.addLine("\nbroadside \(path) --help: \(more)")
         return page.text
     }
 
     /// Output of `--help`.
-    func helpPage() -> String {
+    ///
+    /// - Parameter subcommand: The subcommand that the page is about; nil for the whole command.
+    func helpPage(of subcommand: String? = nil) -> String {
         var page = HelpPage()
-        page.addParagraph("Usage: broadside \(name) \(usage)", indent: 4)
-        let discussion = Discussion(of: self)
+        page.addParagraph("Usage: broadside \(name) \(usage(of: subcommand))", indent: 4)
+        let discussion = discussion(of: subcommand)
         for part in discussion.parts {
             page.addLine()
             switch part {
@@ -121,12 +133,11 @@ extension CommandDescription {
             page.addLine("\nExit codes:")
             page.addEntries(discussion.exitCodes)
         }
-        for section in sections {
+        for section in sections(of: subcommand) {
             page.addLine("\n\(section.title):")
             for option in section.options { page.addEntry(option.call, option.help) }
         }
-        page.addLine("\nExamples:")
-        page.addExamples(examples)
+        page.addExampleSection(examples(of: subcommand))
         return page.text
     }
 }

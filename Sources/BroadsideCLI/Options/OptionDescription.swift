@@ -7,7 +7,7 @@ struct OptionDescription: Sendable {
     let kind: OptionKind
     /// Placeholder of the value in the help; nil for a flag without a value.
     let placeholder: String?
-    let help: String
+    var help: String
     /// Whether the option may be repeated.
     var isRepeatable = false
     /// Whether the words of the command are the option's values, as in `--all DIR...`. Such a flag

@@ -28,6 +28,18 @@ extension ParsedArguments {
         return word
     }
 
+    /// Refuses options of other subcommands, because ignoring them would go unnoticed.
+    func rejectOtherOptions(
+        than subcommand: String, of command: CommandDescription
+    ) throws(BroadsideError) {
+        let own = command.options(after: [subcommand])
+        for option in command.options
+        where has(option.name) && own.named(option.name) == nil {
+            throw .usage(
+                option.name, "is not an option of \(command.name) \(subcommand): remove it")
+        }
+    }
+
     /// Refuses words for a command that takes only options.
     func rejectWords(of command: CommandDescription) throws(BroadsideError) {
         guard let word = words.first else { return }
