@@ -123,7 +123,7 @@ final class ClaimFolder {
                 "part",
                 "\(part.text): the campaign of --campaign-id was begun in \(other.count) parts "
                     + "(\(path(of: name))), so \(part.count) parts would send rows again: write "
-                    + "K/\(other.count), or remove that file if no row of the campaign was sent")
+                    + "K/\(other.count). If no row of the campaign was sent, remove that file")
         }
     }
 

@@ -75,9 +75,9 @@ extension ExclusionScan {
         guard digits.allSatisfy({ rows.byDigitCount[$0] == 0 }) else { return }
         throw .request(
             suppress.name,
-            ": its \(grouped(optOuts.valid)) tokens are not device tokens of \(list.name), because "
-                + "they have \(Self.shown(digits)) digits and the tokens of that list have "
-                + "\(Self.shown(Self.digitCounts(rows))), so all devices would get the push: name a "
+            ": its \(grouped(optOuts.valid)) tokens are not device tokens of \(list.name). They have "
+                + "\(Self.shown(digits)) digits, and the tokens of that list have "
+                + "\(Self.shown(Self.digitCounts(rows))). All devices would get the push: name a "
                 + "list of the device tokens that opted out")
     }
 

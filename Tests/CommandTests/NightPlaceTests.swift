@@ -131,7 +131,7 @@ struct NightPlaceTests {
             try nights.run(
                 ["--history", nights.folder, "--cap", cap] + more, at: (time.0, time.1))
         }
-        let advice = "nearly all rows are skipped (FrequencyCap): write --cap "
+        let advice = "Then nearly all rows are skipped (FrequencyCap): write --cap "
         for (cap, hours) in [
             ("1/1d", "1/20h"), ("1/1381m", "1/20h"), ("2/2d", "2/44h"), ("1/23h", nil),
             ("1/25h", nil), ("3/7d", nil),

@@ -161,8 +161,8 @@ extension SendOptions {
         guard cap.milliseconds <= nights, cap.milliseconds + hour > nights else { return nil }
         let night = count == 1 ? "the night before" : "the night \(count) days before"
         return "broadside: warning: --cap counts the last \(Self.words(cap.milliseconds)) of this "
-            + "campaign's own nights: if it is sent every day, \(night) counts, too, because its "
-            + "notifications are slightly younger, and nearly all rows are skipped (FrequencyCap): "
+            + "campaign's own nights. If it is sent every day, \(night) counts, too, because its "
+            + "notifications are slightly younger. Then nearly all rows are skipped (FrequencyCap): "
             + "write --cap \(count)/\(count * 24 - 4)h"
     }
 

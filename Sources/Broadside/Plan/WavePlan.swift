@@ -376,10 +376,9 @@ package struct WavePlan: Sendable {
         let hours = durationText(Double(last.atMilliseconds - schedule.startedAt) / 1_000)
         return
             "broadside: warning: the last wave is due at \(last.timeText), \(hours) after the "
-            + "start, but a night lasts \(durationText(Double(length) / 1_000_000_000)): raise "
-            + "--night-length, or make one campaign per region with --where and --name. Otherwise, "
-            + "a later start begins the next night instead of continuing this one, or ends with "
-            + "exit code 7 if this one still waits"
+            + "start, but a night lasts \(durationText(Double(length) / 1_000_000_000)). A later "
+            + "start would begin the next night instead of continuing this one: raise "
+            + "--night-length, or make one campaign per region with --where and --name"
     }
 
     /// Warning about a cap that a campaign of every day reaches by its own late waves; nil if there
@@ -407,7 +406,7 @@ package struct WavePlan: Sendable {
                 + "together"
         return "broadside: warning: the last wave is due at \(last.timeText), "
             + "\(durationText(Double(delay) / 1_000)) after the start, but --cap counts the last "
-            + "\(durationText(Double(period) / 1_000)) before the start: if this campaign is sent "
+            + "\(durationText(Double(period) / 1_000)) before the start. If this campaign is sent "
             + "every day, rows of late waves are skipped on some days (FrequencyCap) because of its "
             + "own earlier notifications: \(remedy)"
     }

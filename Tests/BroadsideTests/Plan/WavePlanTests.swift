@@ -166,7 +166,11 @@ import Testing
         options.nightLength = 2 * 3_600 * second
         #expect(plan.nightWarning(options) == nil)
         options.nightLength = 2 * 3_600 * second - millisecond
-        #expect(plan.nightWarning(options)?.contains("raise --night-length") == true)
+        #expect(
+            plan.nightWarning(options)?.hasSuffix(
+                ". A later start would begin the next night instead of continuing this one: raise "
+                    + "--night-length, or make one campaign per region with --where and --name")
+                == true)
     }
 
     @Test

@@ -128,6 +128,8 @@ struct PartLedgerTests {
         #expect(refused.exitCode == 2 && refused.errorLines.count == 1, "\(refused.errors)")
         let cause = "--part 2/3: the campaign of --campaign-id was begun in 2 parts"
         #expect(refused.errors.contains(cause), "\(refused.errors)")
+        let advice = "write K/2. If no row of the campaign was sent, remove that file\n"
+        #expect(refused.errors.hasSuffix(advice), "\(refused.errors)")
         #expect(!files.fileExists(atPath: path("third")))
         for part in 1...2 { try send(part) }
         try expectExact()
