@@ -128,9 +128,12 @@ extension ClientConnectionStateMachine {
             close(slot, .closedByServer)
             let code = ErrorCode(rawValue: payload.uint32(at: 0))
             // "The REFUSED_STREAM error code can be included in a RST_STREAM frame to indicate that
-            // the stream is being closed prior to any processing having occurred" (section 8.7). A
-            // stream with a partial response was processed, whatever the code.
-            if code == .refusedStream, !stream.hasResponse { return .notProcessed(tag: stream.tag) }
+            // the stream is being closed prior to any processing having occurred" (section 8.7). No
+            // server acts on a request without its END_STREAM, whatever the code. A stream with a
+            // partial response was processed.
+            if code == .refusedStream || !stream.isComplete, !stream.hasResponse {
+                return .notProcessed(tag: stream.tag)
+            }
             return .reset(tag: stream.tag, code)
         case .idle:
             return fail(.protocolError, "RST_STREAM on a stream that was never opened")

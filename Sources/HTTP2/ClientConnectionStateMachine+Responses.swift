@@ -161,7 +161,7 @@ extension ClientConnectionStateMachine {
         }
         responseRetryAfter = stream.retryAfter
         assert(stream.sentCount <= stream.payloadCount, "no more is sent than the request has")
-        if stream.sentCount < stream.payloadCount {
+        if !stream.isComplete {
             // The response came before the request was complete (section 8.1): the rest is not
             // needed.
             queueReset(streamID: stream.id, .cancel)

@@ -16,7 +16,7 @@ extension ClientConnectionStateMachine {
     public mutating func oldestOpenStream() -> (streamID: UInt32, tag: UInt32, isComplete: Bool)? {
         guard let slot = streams.oldestSlot() else { return nil }
         let stream = streams[slot]
-        return (stream.id, stream.tag, stream.sentCount == stream.payloadCount)
+        return (stream.id, stream.tag, stream.isComplete)
     }
 
     /// Calls `body` with the tag of each request without a response, in no particular order. Visits

@@ -70,8 +70,8 @@ internal import Synchronization
         case response(tag: UInt32, status: UInt16)
         /// The server did not act on the request `tag` (RFC 9113 section 8.7).
         case notProcessed(tag: UInt32)
-        /// The server reset the stream of `tag` before its response was complete, so the request is
-        /// in doubt.
+        /// The server reset the stream of `tag` after the request was complete and before its
+        /// response was, so the request is in doubt.
         case reset(tag: UInt32, ErrorCode)
         /// The server violated the protocol on the stream of `tag`, so we reset the stream; the
         /// request is in doubt.

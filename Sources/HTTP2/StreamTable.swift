@@ -42,6 +42,9 @@ struct Stream {
     /// Whether the response is a 200 with an apns-unique-id.
     var isIdentified: Bool { status == Self.identifiedStatus }
 
+    /// Whether the request was sent up to its END_STREAM.
+    var isComplete: Bool { sentCount == payloadCount }
+
     /// Whether a response or part of one came. If so, the request was processed, whatever the
     /// server sends later.
     var hasResponse: Bool { status != 0 || isBegun }

@@ -102,6 +102,28 @@ import Testing
     }
 
     @Test(arguments: Tearing.allCases)
+    func `A request that is reset before its last part is unprocessed, unless a response has begun`(
+        tearing: Tearing
+    ) {
+        // SETTINGS_INITIAL_WINDOW_SIZE.
+        let peer = Peer.ready(tearing, settings: (4, 10))
+        for tag in 1...3 as ClosedRange<UInt32> {
+            let start = peer.machine.openPartialStream(tag: tag, payloadCount: 35)
+            #expect(start?.allowed == 10)
+        }
+        peer.receive(
+            .windowUpdate(3, 25), .headers(5, [0x08, 3] + Array("103".utf8), end: false))
+        #expect(peer.machine.nextContinuation()?.isLast == true)
+        #expect(
+            peer.receive(.reset(1, .cancel), .reset(3, .cancel), .reset(5, .cancel)) == [
+                .notProcessed(tag: 1), .reset(tag: 2, .cancel), .reset(tag: 3, .cancel),
+            ])
+        peer.receive(.windowUpdate(0, 100))
+        #expect(peer.machine.nextContinuation() == nil)
+        #expect(peer.openCount == 0)
+    }
+
+    @Test(arguments: Tearing.allCases)
     func `Frames for a cancelled stream are ignored, and it is reset once`(tearing: Tearing) {
         let peer = Peer.ready(tearing)
         peer.open(1, 2)

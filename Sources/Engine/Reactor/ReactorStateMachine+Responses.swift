@@ -365,7 +365,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         if connections[index].trust.refusals.rounds > rounds, connections[index].phase == .open {
             run.record(
                 connections.trouble(
-                    index, "the server refuses streams with REFUSED_STREAM", step: .refused))
+                    index, "the server refuses requests with RST_STREAM", step: .refused))
         }
         // Successors of the connection inherit the pause.
         connections.addresses.record(connections[index].trust.refusals, connections[index].address)

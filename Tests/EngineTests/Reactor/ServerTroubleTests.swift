@@ -50,7 +50,7 @@ struct ServerTroubleTests {
             Issue.record("\(String(describing: run.coordinator.stopCause))")
             return
         }
-        #expect(last?.problem == "the server refuses streams with REFUSED_STREAM")
+        #expect(last?.problem == "the server refuses requests with RST_STREAM")
         // What goes out together is refused together: a round.
         let rounds = run.requests.map(\.time).reduce(into: [UInt64]()) { rounds, time in
             if rounds.last != time { rounds.append(time) }
