@@ -65,7 +65,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         }
         writer.beginRecord(limit: limit)
         connections[index].session.writeControl(with: &writer)
-        connections[index].session.writeContinuations(of: rows.slab, with: &writer)
+        connections[index].session.writeContinuations(
+            of: &rows.slab, with: &writer, now: now.nanoseconds)
         if connections[index].phase == .open, connections[index].isReady {
             stageRequests(index, now: now)
         }

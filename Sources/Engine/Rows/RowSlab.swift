@@ -11,7 +11,8 @@ struct PendingRow {
     /// Time of the first write to a connection, monotonic nanoseconds; 0 before. Until this process
     /// sends the row, it is `sentByEarlierRun` if an earlier run sent, or may have sent, a request.
     var firstSentNanoseconds: UInt64 = 0
-    /// Time at which the request in flight was written.
+    /// Time at which the latest of these was written: the beginning of the request in flight, and
+    /// its end if it is sent in parts.
     var sentNanoseconds: UInt64 = 0
     /// Next slot in the queue that contains the row.
     var next: RowTag = .max

@@ -46,8 +46,10 @@ struct HTTP2Session: ~Copyable {
         writer.recordCount += unsafe output.finalize(for: room)
     }
 
-    mutating func writeContinuations(of slab: borrowing RowSlab, with writer: inout RequestWriter) {
-        writer.writeContinuations(of: slab, on: &http)
+    mutating func writeContinuations(
+        of slab: inout RowSlab, with writer: inout RequestWriter, now: UInt64
+    ) {
+        writer.writeContinuations(of: &slab, on: &http, now: now)
     }
 
     mutating func prepare(_ writer: inout RequestWriter) -> Int { writer.prepare(for: self) }
@@ -105,7 +107,8 @@ struct HTTP2Session: ~Copyable {
     private mutating func applySettings() { mirror.limit(capacity: Int(http.headerTableSize)) }
 
     /// Cancels the oldest request if it got no response in time. Requests that may still be in our
-    /// buffer have a separate limit. RST_STREAM frames fill at most half of the space for control
+    /// buffer have a separate limit. While a request is incomplete, the limit counts from its first
+    /// part, and then from its last one. Later requests wait behind it. RST_STREAM frames fill at most half of the space for control
     /// frames; the other half is for replies to the server. Further requests expire in a later call.
     mutating func nextExpired(_ times: SessionTimes, of slab: borrowing RowSlab) -> SessionOutcome?
     {

@@ -117,9 +117,13 @@ struct ProtocolSession: ~Copyable {
         http2?.value.writeControl(with: &writer)
     }
 
-    /// Continues payloads that were interrupted because a flow-control window was used up.
-    mutating func writeContinuations(of slab: borrowing RowSlab, with writer: inout RequestWriter) {
-        http2?.value.writeContinuations(of: slab, with: &writer)
+    /// Continues payloads that were interrupted because a flow-control window was used up. The
+    /// response clock of a request whose last part is written counts from `now`, monotonic
+    /// nanoseconds.
+    mutating func writeContinuations(
+        of slab: inout RowSlab, with writer: inout RequestWriter, now: UInt64
+    ) {
+        http2?.value.writeContinuations(of: &slab, with: &writer, now: now)
     }
 
     /// Prepares the writer for requests in the current record.

@@ -145,9 +145,11 @@ extension RequestWriter {
     }
 
     /// Continues payloads that a window interrupted. A templated payload is rendered again from the
-    /// row's unchanged field values.
+    /// row's unchanged field values. The response clock of a request counts from its last part.
+    ///
+    /// - Parameter now: Monotonic nanoseconds.
     mutating func writeContinuations(
-        of slab: borrowing RowSlab, on http: inout ClientConnectionStateMachine
+        of slab: inout RowSlab, on http: inout ClientConnectionStateMachine, now: UInt64
     ) {
         while recordRoom > RequestTemplate.frameHeaderCount + payloadLimit {
             guard let piece = http.nextContinuation() else { return }
@@ -162,6 +164,7 @@ extension RequestWriter {
             unsafe (at + RequestTemplate.frameHeaderCount).copyMemory(
                 from: payload.baseAddress! + piece.offset, byteCount: piece.count)
             recordCount += RequestTemplate.frameHeaderCount + piece.count
+            if piece.isLast { slab[piece.tag].sentNanoseconds = now }
         }
     }
 

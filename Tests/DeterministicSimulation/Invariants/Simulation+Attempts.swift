@@ -44,7 +44,7 @@ extension Simulation {
         // A request without its end is not processed. But the client may have written the end, and
         // not submitted it.
         let unanswered: Knowledge =
-            taps[request.link].completed.contains(request.stream) ? .counted : .uncertain
+            taps[request.link].completed[request.stream] != nil ? .counted : .uncertain
         if wasCancelled(link: request.link, stream: request.stream) { return unanswered }
         for index in journal.copiesOfRow[row] {
             let copy = journal.copies[index]

@@ -190,7 +190,8 @@ extension Simulation {
         }
     }
 
-    /// The request timeout begins with the write. A request must not be canceled before it expires.
+    /// The request timeout begins with the write, and again with the write of the last part. A
+    /// request must not be canceled before it expires.
     func checkCancelling(_ stream: Int32, link: Int) {
         // The client also cancels requests whose responses are invalid.
         guard servers[link]?.hasMisbehaved != true else { return }
@@ -200,7 +201,7 @@ extension Simulation {
                     "stream \(stream) of link \(link) is taken back before it is looked at what came "
                         + "while the process was stopped")
             }
-            let waited = clock - copy.sentAt
+            let waited = clock - max(copy.sentAt, taps[link].completed[stream] ?? 0)
             // The network may have accepted the bytes up to 100 ms after the timeout began.
             if waited + 100 * millisecond < plan.requestTimeout, copy.toldAt == nil {
                 fail(

@@ -111,6 +111,13 @@ extension Simulation {
 }
 
 extension Simulation {
+    /// Whether the process has sent a request in parts.
+    private var sendsInParts: Bool {
+        ownLinks.contains { link in
+            taps[link.id].requests.contains { taps[link.id].isInParts($0) }
+        }
+    }
+
     /// A process that must stop waits for requests in flight, but no longer than the request
     /// timeout. After the second stop signal, it waits for nothing.
     private func checkStopped() {
@@ -122,7 +129,11 @@ extension Simulation {
         if isLate(process.stoppedAtOnceAt, by: Self.endLimit / 2) {
             fail("no end although it is to stop at once: \(leftOver)")
         }
-        if isLate(process.stoppedAt, by: plan.requestTimeout + Self.endLimit) {
+        // The timeout of a request that is sent in parts begins again with its last part.
+        let timeout = plan.requestTimeout
+        if isLate(process.stoppedAt, by: timeout + Self.endLimit),
+            !sendsInParts || isLate(process.stoppedAt, by: 2 * timeout + Self.endLimit)
+        {
             fail("no end within \(plan.requestTimeout / second) s of the word to stop: \(leftOver)")
         }
     }

@@ -97,7 +97,8 @@ extension Simulation {
         var made = process.requestsMadeAt[...]
         for link in ownLinks {
             for request in taps[link.id].requests {
-                guard let time = made.popFirst() else { return }
+                // The time at which its last part was made is unknown.
+                guard let time = made.popFirst(), !taps[link.id].isInParts(request) else { return }
                 sentAt[StreamOfLink(link: link.id, stream: request.stream)] = time
             }
         }

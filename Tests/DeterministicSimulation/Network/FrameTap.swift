@@ -25,8 +25,11 @@ struct FrameTap {
     private var time: UInt64 = 0
     /// Requests in the order in which they were sent.
     private(set) var requests: [Request] = []
-    /// Streams whose requests were sent to their end.
-    private(set) var completed: Set<Int32> = []
+    /// Streams whose requests were sent to their end, with the time at which the last byte was
+    /// submitted.
+    private(set) var completed: [Int32: UInt64] = [:]
+    /// Streams with a DATA frame that is not the last one.
+    private var divided: Set<Int32> = []
     /// Streams that the client reset, in order.
     private(set) var cancelled: [Int32] = []
     /// True once a GOAWAY with an error was sent.
@@ -49,6 +52,12 @@ struct FrameTap {
         notifications = NotificationReader()
     }
 
+    /// Whether a request is sent in parts, with time between them.
+    func isInParts(_ request: Request) -> Bool {
+        notifications == nil
+            && (divided.contains(request.stream) || completed[request.stream] != request.time)
+    }
+
     mutating func hear(_ bytes: ArraySlice<UInt8>, at time: UInt64) {
         self.time = time
         if notifications != nil {
@@ -67,7 +76,7 @@ struct FrameTap {
                 payloadLeft -= count
                 at += count
                 if payloadLeft == 0, type == 1 { end() }
-                if payloadLeft == 0, endsStream { completed.insert(stream) }
+                if payloadLeft == 0, endsStream { completed[stream] = time }
                 if payloadLeft == 0, type == 7 { hasBlamed = block[4..<8].contains { $0 > 0 } }
             } else {
                 header.append(bytes[at])
@@ -93,7 +102,8 @@ struct FrameTap {
         if type == 3 { cancelled.append(stream) }
         // HEADERS or DATA with END_STREAM.
         endsStream = type <= 1 && header[4] & 1 != 0
-        if endsStream, payloadLeft == 0 { completed.insert(stream) }
+        if endsStream, payloadLeft == 0 { completed[stream] = time }
+        if type == 0, !endsStream { divided.insert(stream) }
         if type == 6, header[4] & 1 == 0 { pings.append(time) }
         header.removeAll(keepingCapacity: true)
         block.removeAll(keepingCapacity: true)

@@ -54,6 +54,32 @@ struct UnsentRequestTests {
         #expect(try run.rows().allSatisfy { $0.state == .unknown && $0.reason == "Timeout" })
     }
 
+    @Test(arguments: [true, false])
+    func `The request timeout of a request that is sent in parts counts from its last part`(
+        responds: Bool
+    ) throws {
+        let run = try ScriptedRun(rows: 1) { $0.requestTimeout = 12 * second }
+        run.streamWindow = 4
+        run.reply = { _ in .silence }
+        run.run(for: 10 * second)
+        #expect(run.requests.isEmpty && run.links.count == 1)
+        run.say(ScriptedServer.windowUpdate(100, stream: 1), on: 0)
+        run.run { run.requests.count == 1 }
+        let written = run.time
+        run.run(for: 10 * second)
+        if responds {
+            run.say(
+                ScriptedServer.answer(1, status: 200, reason: nil, retryAfter: nil), on: 0)
+        }
+        run.run()
+        #expect(run.requests.count == 1)
+        let row = try #require(try run.rows().first)
+        #expect(row.state == (responds ? .accepted : .unknown) && row.attempts == 1)
+        if !responds {
+            #expect(row.reason == "Timeout" && run.time >= written + 12 * second)
+        }
+    }
+
     private func judge(_ run: ScriptedRun) throws {
         let lost = ScriptedRun.Row(
             state: .unknown, status: 0, reason: "ConnectionLost", attempts: 1)

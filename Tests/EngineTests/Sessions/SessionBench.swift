@@ -44,7 +44,7 @@ struct SessionBench: ~Copyable {
     ) -> (written: Int, bytes: [UInt8]) {
         writer.beginRecord(limit: limit)
         session.writeControl(with: &writer)
-        session.writeContinuations(of: slab, with: &writer)
+        session.writeContinuations(of: &slab, with: &writer, now: time)
         let room = session.room(for: writer)
         let most = min(room, session.prepare(&writer))
         var written = 0
