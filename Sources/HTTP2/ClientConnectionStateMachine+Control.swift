@@ -104,7 +104,7 @@ extension ClientConnectionStateMachine {
             largestWindowDelta = max(largestWindowDelta, Int32(delta))
         case .idle:
             return fail(.protocolError, "WINDOW_UPDATE on a stream that was never opened")
-        case .closedByServer, .forgotten:
+        case .closedByServer, .forgotten, .disowned:
             // "An endpoint ... might receive a WINDOW_UPDATE ... in the time before the peer
             // processes the frame that closed the stream" (section 5.1).
             break
@@ -125,19 +125,20 @@ extension ClientConnectionStateMachine {
         case .open(let slot):
             if let event = countIdleFrame() { return event }
             let stream = streams[slot]
-            close(slot, .closedByServer)
             let code = ErrorCode(rawValue: payload.uint32(at: 0))
             // "The REFUSED_STREAM error code can be included in a RST_STREAM frame to indicate that
             // the stream is being closed prior to any processing having occurred" (section 8.7). No
             // server acts on a request without its END_STREAM, whatever the code. A stream with a
             // partial response was processed.
             if code == .refusedStream || !stream.isComplete, !stream.hasResponse {
+                close(slot, .disowned)
                 return .notProcessed(tag: stream.tag)
             }
+            close(slot, .closedByServer)
             return .reset(tag: stream.tag, code)
         case .idle:
             return fail(.protocolError, "RST_STREAM on a stream that was never opened")
-        case .closedByServer, .forgotten:
+        case .closedByServer, .forgotten, .disowned:
             return countIdleFrame()
         }
     }
@@ -194,7 +195,7 @@ extension ClientConnectionStateMachine {
             guard stream.state == .open, stream.id > lastProcessedID, !stream.hasResponse else {
                 continue
             }
-            close(slot & (streams.slotCount - 1), .closedByServer)
+            close(slot & (streams.slotCount - 1), .disowned)
             return .notProcessed(tag: stream.tag)
         }
         return nil

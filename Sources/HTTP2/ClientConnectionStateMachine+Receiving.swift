@@ -163,6 +163,8 @@ extension ClientConnectionStateMachine {
             return fail(.streamClosed, "HEADERS on a closed stream")
         case .forgotten:
             return countIdleFrame()
+        case .disowned:
+            return countIdleFrame() ?? .disownedResponse
         }
     }
 

@@ -56,7 +56,7 @@ extension ClientConnectionStateMachine {
             return fail(.protocolError, "DATA on a stream that was never opened")
         case .closedByServer:
             return fail(.streamClosed, "DATA on a closed stream")
-        case .forgotten:
+        case .forgotten, .disowned:
             return countIdleFrame()
         }
     }

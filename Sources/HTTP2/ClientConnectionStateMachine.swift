@@ -17,6 +17,8 @@ internal import Synchronization
 ///                             +-- GOAWAY below its id ---> notProcessed
 ///                             +-- cancelStream, takeOpenStream --> forgotten
 ///
+/// Frames on a stream that is forgotten, or whose request was not processed, are ignored.
+///
 /// The caller writes a request, HEADERS and DATA, right after `openStream`. Control frames of the
 /// connection wait in a buffer (`takeOutput`).
 ///
@@ -70,6 +72,9 @@ internal import Synchronization
         case response(tag: UInt32, status: UInt16)
         /// The server did not act on the request `tag` (RFC 9113 section 8.7).
         case notProcessed(tag: UInt32)
+        /// Response headers arrived for a request that was reported as `notProcessed`, so the server
+        /// has processed the request.
+        case disownedResponse
         /// The server reset the stream of `tag` after the request was complete and before its
         /// response was, so the request is in doubt.
         case reset(tag: UInt32, ErrorCode)

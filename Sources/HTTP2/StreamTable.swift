@@ -10,6 +10,9 @@ struct Stream {
         /// Reset by us. Later frames are ignored, because the server may have sent them before our
         /// reset arrived (RFC 9113 section 5.1).
         case closedByUs
+        /// Ended by the server, which did not process the request. Later frames are ignored, because
+        /// the other streams must not end with a server that responds nevertheless.
+        case disowned
     }
 
     var id: UInt32 = 0
@@ -69,6 +72,8 @@ struct Stream {
         case closedByServer
         /// Reset by us, skipped, or so old that its slot belongs to another stream.
         case forgotten
+        /// Ended by the server, which did not process the request.
+        case disowned
     }
 
     /// Highest stream ID; an ID has 31 bits.
@@ -137,6 +142,7 @@ struct Stream {
         case .open: return .open(slot: slot)
         case .closedByServer: return .closedByServer
         case .closedByUs, .unused: return .forgotten
+        case .disowned: return .disowned
         }
     }
 

@@ -193,6 +193,40 @@ import Testing
         #expect(peer.receive(.headers(3, [0x88])) == [.response(tag: 2, status: 200)])
     }
 
+    @Test(arguments: Tearing.allCases)
+    func `Frames on streams that are not processed are ignored, and their responses are reported`(
+        tearing: Tearing
+    ) {
+        let peer = Peer(tearing, .init(connectionReceiveWindow: 65_535))
+        peer.machine.start()
+        peer.receive(.settings(), .settingsAcknowledgement)
+        peer.open(1, 2, 3, 4)
+        #expect(
+            peer.receive(.reset(5, .refusedStream), .goAway(3, .noError)) == [
+                .notProcessed(tag: 3), .goAway(.noError, lastStreamID: 3), .notProcessed(tag: 4),
+            ])
+        _ = peer.takeBytes()
+        let part = String(repeating: "x", count: 16_000)
+        #expect(
+            peer.receive(
+                .headers(7, [0x88], end: false), .data(7, part, end: false),
+                .data(7, part, end: false), .data(7, part), .windowUpdate(7, 9),
+                .reset(7, .cancel), .headers(5, [0x8c]), .headers(1, [0x88]), .headers(3, [0x88]))
+                == [
+                    .disownedResponse, .disownedResponse, .response(tag: 1, status: 200),
+                    .response(tag: 2, status: 200),
+                ])
+        // The bytes count for the connection's window, and the blocks for its header table.
+        let frames = peer.takeFrames()
+        #expect(!frames.isEmpty && frames.allSatisfy { $0.type == .windowUpdate && $0.stream == 0 })
+        let events = peer.receive(.headers(7, [0xff, 0xff, 0xff, 0xff, 0xff, 0xff]))
+        guard case .failed(let error)? = events.first else {
+            Issue.record("\(events)")
+            return
+        }
+        #expect(error.code == .compressionError && events.count == 1)
+    }
+
     /// Vectors V21 and V23.
     @Test(arguments: Tearing.allCases)
     func `The reasons in Apple's GOAWAYs of vectors V21 and V23 are kept as debug data`(

@@ -236,7 +236,7 @@ import BroadsideTLS
                 if response == nil { throw .http2(error.description) }
             case .failed(let error):
                 throw .http2(error.sentence)
-            case .settingsChanged, .pong: break
+            case .settingsChanged, .pong, .disownedResponse: break
             }
         }
     }

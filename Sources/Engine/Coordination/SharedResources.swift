@@ -26,6 +26,8 @@ struct SharedResources: Sendable {
     let streamEndNotices = NoticeSet()
     /// The event that a response has another success status than 200.
     let strangeSuccessNotice = SingleNotice()
+    /// The event that a response came for a request that was reported as not processed.
+    let disownedNotice = SingleNotice()
 }
 
 /// Event that only one reactor of a run records, and only once.

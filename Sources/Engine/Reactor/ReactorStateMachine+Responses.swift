@@ -47,6 +47,8 @@ extension ReactorStateMachine where Records: ~Copyable {
         case .notProcessed(let tag):
             rows.endFlight()
             requeueAfterRefusal(tag, refusedOn: index, now: now)
+        case .disownedResponse:
+            if run.resources.disownedNotice.take() { recordDisownedResponse(index, now: now) }
         case .discarded(let tag):
             rows.endFlight()
             requeueUncounted(tag)
@@ -111,6 +113,18 @@ extension ReactorStateMachine where Records: ~Copyable {
         metrics.events.append(
             RunEvent(
                 .requestsLost, .warning, "\(connections.peer(index)): \(end.firstText)",
+                milliseconds: now.wallMilliseconds))
+    }
+
+    /// Records the first response of the run to a request that its server reported as not processed.
+    @inline(never)
+    private mutating func recordDisownedResponse(_ index: Int, now: Now) {
+        metrics.events.append(
+            RunEvent(
+                .requestsLost, .warning,
+                "\(connections.peer(index)): a response came for a request that the server had "
+                    + "refused or excluded by GOAWAY; its row is sent again, so the device may get "
+                    + "the notification twice",
                 milliseconds: now.wallMilliseconds))
     }
 

@@ -97,6 +97,7 @@ struct HTTP2Session: ~Copyable {
             case .streamError(let tag, let error): return .lost(tag, .violation(error))
             case .goAway(let code, _): return .goAway(code)
             case .pong: return .pong
+            case .disownedResponse: return .disownedResponse
             case .failed(let error): return .violation(error)
             }
         }

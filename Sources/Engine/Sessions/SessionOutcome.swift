@@ -19,6 +19,9 @@ enum SessionOutcome: Equatable {
     case response(RowTag, status: UInt16)
     /// The server did not act on the request, and perhaps will not act on the next one.
     case notProcessed(RowTag)
+    /// A response arrived for a request that the server had reported as not processed. Its row is
+    /// known no longer.
+    case disownedResponse
     /// The request was written after the one that ended the connection, so the server did not act
     /// on this request.
     case discarded(RowTag)

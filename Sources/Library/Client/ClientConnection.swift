@@ -449,7 +449,7 @@ internal import Glibc
             case .failed(let error):
                 flush()
                 return fail(error.sentence)
-            case .settingsChanged, .pong: break
+            case .settingsChanged, .pong, .disownedResponse: break
             }
         }
         assert(

@@ -58,6 +58,24 @@ struct ConnectionRuleTests {
         #expect(try run.rows().allSatisfy { $0.state == .accepted && $0.attempts == 1 })
     }
 
+    @Test func `A response above GOAWAY's last stream is a warning, and other responses count`()
+        throws
+    {
+        let run = try patientRun(rows: 4)
+        run.run { run.requests.count == 4 }
+        run.reply = { _ in .status(200) }
+        accept(1, on: 0, of: run)
+        run.say(ScriptedServer.goAway(lastStream: 3, code: 0, reason: nil), on: 0)
+        run.run { run.requests.count == 6 }
+        for stream: UInt32 in [7, 5, 3] { accept(stream, on: 0, of: run) }
+        run.run()
+        #expect(run.failures == 0 && run.requests.count == 6)
+        #expect(try run.rows().allSatisfy { $0.state == .accepted && $0.attempts == 1 })
+        let warnings = run.events.filter { $0.kind == .requestsLost && $0.level == .warning }
+        #expect(warnings.count == 1)
+        #expect(warnings.first?.message.contains("refused or excluded by GOAWAY") == true)
+    }
+
     @Test(
         arguments: [
             (0, nil), (2, "INTERNAL_ERROR"), (11, "ENHANCE_YOUR_CALM"),
