@@ -16,6 +16,14 @@ import BroadsideSupport
         case idle, connecting, handshaking, open, draining, flushing, closing
     }
 
+    enum Closure {
+        case none
+        /// It follows the session's last output.
+        case due
+        /// It is in the buffer. Nothing may be encrypted after it.
+        case written
+    }
+
     private(set) var phase = Phase.idle
     /// Index of the connection's address in the reactor's `AddressBook`.
     private(set) var address = 0
@@ -32,6 +40,9 @@ import BroadsideSupport
     var isSaturated = false
 
     var outbox: Outbox
+    /// State of the message that closes the record layer. Only a connection that ends in an orderly
+    /// way sends it.
+    var closure = Closure.none
 
     /// Start of the current phase, monotonic nanoseconds.
     private(set) var phaseSince: UInt64 = 0
@@ -87,6 +98,7 @@ import BroadsideSupport
         session = ProtocolSession(configuration)
         limitedBy = .connecting
         outbox.begin()
+        closure = .none
         liveness = Liveness(now: now)
         isReady = false
     }

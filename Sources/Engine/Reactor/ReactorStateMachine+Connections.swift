@@ -192,6 +192,7 @@ extension ReactorStateMachine where Records: ~Copyable {
             "\(connections.peer(index)): closed after \(counted(connections[index].responses, "response"))",
             now: now)
         connections[index].session.shutDown()
+        connections[index].closure = .due
         connections.addresses.releaseTrial(index)
         connections[index].enter(.flushing, now: now.nanoseconds)
     }

@@ -29,6 +29,7 @@ extension ReactorStateMachine where Records: ~Copyable {
                 flush(index, now: now)
                 _ = stageRecord(index, now: now)
             }
+            if connections[index].phase == .flushing { closeRecords(index) }
         }
         if connections[index].isListening { send(index, now: now) }
         connections[index].isSaturated =
@@ -56,7 +57,9 @@ extension ReactorStateMachine where Records: ~Copyable {
     ///
     /// - Returns: Whether there may be more to send.
     private mutating func stageRecord(_ index: Int, now: Now) -> Bool {
-        guard connections[index].records?.isEstablished == true else { return false }
+        guard connections[index].records?.isEstablished == true,
+            connections[index].closure != .written
+        else { return false }
         let overhead = Records.sealedCount(0) + Self.replyReserve
         let limit = min(recordPlaintextLimit, connections[index].outbox.room - overhead)
         guard limit >= Self.recordMinimum else {
@@ -82,6 +85,23 @@ extension ReactorStateMachine where Records: ~Copyable {
         connections[index].outbox.append(unsafe sealed.finalize(for: target))
         if !isAlive { failToSeal(index, now: now) }
         return isAlive
+    }
+
+    /// Writes the message that closes the record layer, once the session's last output is encrypted
+    /// and the buffer has room.
+    @inline(never)
+    private mutating func closeRecords(_ index: Int) {
+        guard connections[index].closure == .due,
+            connections[index].session.occupancy.controlBytes == 0,
+            connections[index].outbox.room >= Self.replyReserve
+        else { return }
+        connections[index].closure = .written
+        // SAFETY: nothing is written to the outbox meanwhile except its tail, which the record layer
+        // fills within its bounds.
+        let target = unsafe connections[index].outbox.tail
+        var message = unsafe OutputRawSpan(buffer: target, initializedCount: 0)
+        connections[index].records?.close(ciphertext: &message)
+        connections[index].outbox.append(unsafe message.finalize(for: target))
     }
 
     /// Fails a connection whose TLS session accepts no more data. A separate function, because the

@@ -30,7 +30,8 @@ protocol RecordLayer: ~Copyable {
     /// - Returns: False if the session has failed.
     mutating func seal(_ plaintext: RawSpan, ciphertext: inout OutputRawSpan) -> Bool
 
-    /// Writes the message that closes this side (close_notify in TLS).
+    /// Writes the message that closes this side (close_notify in TLS). `ciphertext` must have as
+    /// many free bytes as `sealedCount` returns for 2 bytes. Nothing can be encrypted afterwards.
     mutating func close(ciphertext: inout OutputRawSpan)
 
     /// Maximum number of bytes after encrypting `plaintextCount` bytes.
