@@ -60,10 +60,10 @@ func `Each option's type is usable with the library's import alone`() {
     send.onLost = LostResponsePolicy.resend
     send.format = TokenListFormat.csv
     send.shard = ListShard("2/3")
-    send.progress = SendOptions.Progress.json
-    send.log = SendOptions.LogFormat.json
+    send.progress = ProgressMode.json
+    send.log = EventLogFormat.json
     send.wireProtocol = WireProtocol.binary
-    send.headerIndexing = SendOptions.HeaderIndexing.compact
+    send.headerIndexing = IndexingPolicy.compact
     send.ledgerUse = SendOptions.LedgerUse.resumeOrBegin
     #expect(send.pushType.topicSuffix == nil && send.priority?.rawValue == 5)
     #expect(send.expiration == Expiration.after(7200))

@@ -12,14 +12,6 @@ package import BroadsideTLS
 /// Options of one send: values that are parsed but not yet checked against each other or against
 /// files.
 public struct SendOptions: Sendable {
-    /// Source of the device tokens.
-    public typealias Tokens = TokenSource
-
-    /// The display during a run.
-    public typealias Progress = ProgressMode
-    /// Format of the event log.
-    public typealias LogFormat = EventLogFormat
-
     /// Whether payloads are checked against Apple's rules before they are sent.
     public enum PayloadCheckMode: String, Sendable, CaseIterable {
         /// If `payload check` finds an error, the run does not begin.
@@ -40,11 +32,8 @@ public struct SendOptions: Sendable {
         case resumeOrBegin
     }
 
-    /// Policy that decides which header fields enter APNs' header table.
-    public typealias HeaderIndexing = IndexingPolicy
-
     /// A token list, or a single device.
-    public var tokens: Tokens?
+    public var tokens: TokenSource?
     /// Format of the list; nil: detected from its name and first bytes.
     public var format: TokenListFormat?
     /// Column of the tokens; nil: `token`.
@@ -128,7 +117,7 @@ public struct SendOptions: Sendable {
     public var pace = PaceMode.adaptive
 
     /// Indexing policy of request headers.
-    public var headerIndexing = HeaderIndexing.strict
+    public var headerIndexing = IndexingPolicy.strict
 
     /// Number of requests for a row before it may become `failed`.
     public var maxAttempts = 5
@@ -216,10 +205,10 @@ public struct SendOptions: Sendable {
     /// Path of the summary; `-`: standard output.
     public var summary: String?
     /// The display during the run.
-    public var progress = Progress.auto
+    public var progress = ProgressMode.auto
     /// Format of the log. If nil and `progress` is `.auto`, the log has only important events, as
     /// text. If nil and `progress` has another value, there is no log.
-    public var log: LogFormat?
+    public var log: EventLogFormat?
     /// Path of the report page.
     public var report: String?
     /// File for Prometheus' textfile collector, or `HOST:PORT` of an endpoint to scrape.

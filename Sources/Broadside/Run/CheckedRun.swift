@@ -118,7 +118,7 @@ struct CheckedRun {
     }
 
     private static func openList(
-        _ tokens: SendOptions.Tokens, _ options: SendOptions,
+        _ tokens: TokenSource, _ options: SendOptions,
         wanted: [(name: String, location: String)], optional: Set<String>,
         spooling: LedgerDirectory?
     ) throws(BroadsideError) -> TokenList {
