@@ -250,7 +250,8 @@ import Testing
                 #expect(error.exitCode == 2)
                 #expect(
                     error.message.contains("its \(optOuts.count) tokens are not device tokens of")
-                        && error.message.contains(". They have \(counts) digits, and the tokens of that "),
+                        && error.message.contains(
+                            ". They have \(counts) digits, and the tokens of that "),
                     "\(error.message)")
             }
         }
