@@ -47,8 +47,7 @@ extension ReactorStateMachine where Records: ~Copyable {
         case .notProcessed(let tag):
             rows.endFlight()
             requeueAfterRefusal(tag, refusedOn: index, now: now)
-        case .disownedResponse:
-            if run.resources.disownedNotice.take() { recordDisownedResponse(index, now: now) }
+        case .disownedResponse: recordDisownedResponse(index, now: now)
         case .discarded(let tag):
             rows.endFlight()
             requeueUncounted(tag)
@@ -119,6 +118,7 @@ extension ReactorStateMachine where Records: ~Copyable {
     /// Records the first response of the run to a request that its server reported as not processed.
     @inline(never)
     private mutating func recordDisownedResponse(_ index: Int, now: Now) {
+        guard run.resources.disownedNotice.take() else { return }
         metrics.events.append(
             RunEvent(
                 .requestsLost, .warning,
