@@ -5,6 +5,21 @@ import Testing
 /// The command lines that a timer or a cluster starts again and again: run as they are in `contrib`.
 @Suite(.timeLimit(.minutes(60)))
 struct NightlyScriptTests {
+    @Test func `The nightly timer and CronJob start at least two hours before midnight`() throws {
+        let timer = try NightlyScript(file: "systemd/broadside.timer", ledgers: "").source
+        let calendar = try #require(
+            timer.firstMatch(of: /\nOnCalendar=\*-\*-\* (\d\d):(\d\d):00\n/))
+        let job = try NightlyScript(file: "kubernetes/cronjob.yaml", ledgers: "").source
+        let schedule = try #require(job.firstMatch(of: /\n  schedule: "(\d+) (\d+) \* \* \*"\n/))
+        let delay = try #require(job.firstMatch(of: /\n  startingDeadlineSeconds: (\d+)\n/))
+        for (hour, minute, seconds) in [
+            (calendar.1, calendar.2, "0"), (schedule.2, schedule.1, delay.1),
+        ] {
+            let start = try #require(Int(hour)) * 60 + #require(Int(minute))
+            #expect(try start + #require(Int(seconds)) / 60 <= 22 * 60, "\(hour):\(minute)")
+        }
+    }
+
     @Test(arguments: NightlyScript.all)
     func `The nightly command sends remaining rows at the next start, not failed or unknown ones`(
         script: NightlyScript
