@@ -364,7 +364,9 @@ struct NightCall {
         _ date: NightDate, _ history: NightHistory
     ) throws(BroadsideError) {
         try folder.warnOfMissing(before: date, history, options.send)
-        warnOfDeliveryDate(date)
+        if let warning = try options.send.delivery.dateWarning(ofNight: date, at: now) {
+            standardErrorLine(warning)
+        }
         warnOfCap()
     }
 
@@ -372,20 +374,6 @@ struct NightCall {
         if let warning = options.send.nightlyCapWarning(of: folder.path) {
             standardErrorLine(warning)
         }
-    }
-
-    /// Warns if a night begins, but its rows are due on another date. Without `--on` and
-    /// `--zone-default`, they are due on the date of the first start in UTC.
-    private func warnOfDeliveryDate(_ date: NightDate) {
-        let delivery = options.send.delivery
-        let due = universalTime(now).prefix(10)
-        guard delivery.deliverAt != nil, delivery.date == nil, delivery.zoneDefault == nil,
-            due != date.description
-        else { return }
-        standardErrorLine(
-            "broadside: warning: --deliver-at uses today's date in UTC, \(due), but this is the "
-                + "night of \(date): to deliver on \(date), add --on \(date); to use the date in "
-                + "another time zone, add --zone-default ZONE")
     }
 
     /// Warns if the campaign's name contains a date, as in `--name "News $(date +%F)"`. Each date

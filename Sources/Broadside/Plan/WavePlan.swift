@@ -430,7 +430,7 @@ extension DeliveryOptions {
     /// Schedule of the deliveries of a campaign.
     ///
     /// - Parameter zone: Rules of the default time zone; nil if there is none.
-    fileprivate func schedule(_ zone: TimeZoneRules?, startedAt: UInt64) -> DeliverySchedule {
+    func schedule(_ zone: TimeZoneRules?, startedAt: UInt64) -> DeliverySchedule {
         DeliverySchedule(
             deliverAt: deliverAt, date: date, zone: zone ?? .utc, late: late ?? .send,
             quiet: quiet, startedAt: startedAt)
