@@ -61,15 +61,18 @@ extension NightCall {
     }
 
     /// Warns of a start that may be meant for another night, because the night that it finds
-    /// finished began long ago.
+    /// finished began long ago, or because the day before was started and never sent.
     private func warnIfLate(
         _ date: NightDate, _ history: NightHistory
     ) throws(BroadsideError) {
-        guard given == nil, date == today,
-            let age = history.age(of: date, at: now, beyond: length)
-        else { return }
+        guard given == nil, date == today else { return }
+        let unsent = try unsentDayBefore(history)
+        let isStarted = unsent.map { history[$0] != nil } ?? false
+        guard let age = history.age(of: date, at: now, beyond: isStarted ? 0 : length) else {
+            return
+        }
         let advice =
-            try unsentDayBefore(history).map {
+            unsent.map {
                 "for another campaign today, run the same command with --date \($0), which was "
                     + "never sent"
             } ?? "the next night begins after midnight, and TZ sets the time zone of its date"

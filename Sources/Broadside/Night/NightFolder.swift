@@ -288,6 +288,19 @@ struct NightFolder {
                 + ": put the ledger back, unless you moved it on purpose")
     }
 
+    /// Warns if a night begins, although the latest night before it was started and never sent. The
+    /// start may be a repeat for that night.
+    func warnOfUnsent(before date: NightDate, _ history: NightHistory) throws(BroadsideError) {
+        guard let unsent = history.latestUnsent(before: date),
+            try !LedgerDirectory.isBegunLedgerIfThere(ledger(unsent))
+        else { return }
+        standardErrorLine(
+            "broadside: warning: the night of \(unsent) was started, but never sent, and this start "
+                + "begins the night of \(date), after which a further start on \(date) sends "
+                + "nothing: to send the night of \(unsent) instead, stop this start, and run the "
+                + "same command with --date \(unsent)")
+    }
+
     /// Returns a text with the latest dates, and the number of the other dates.
     private static func names(_ dates: [NightDate]) -> String {
         let rest = dates.count - namedLimit

@@ -364,6 +364,7 @@ struct NightCall {
         _ date: NightDate, _ history: NightHistory
     ) throws(BroadsideError) {
         try folder.warnOfMissing(before: date, history, options.send)
+        if given == nil { try folder.warnOfUnsent(before: date, history) }
         if let warning = try options.send.delivery.dateWarning(ofNight: date, at: now) {
             standardErrorLine(warning)
         }

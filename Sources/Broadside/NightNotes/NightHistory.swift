@@ -176,6 +176,12 @@ struct NightHistory: Sendable {
         return latest
     }
 
+    /// The latest night before a date, if it was started and has sent nothing; nil otherwise.
+    func latestUnsent(before date: NightDate) -> NightDate? {
+        let latest = nights.filter { $0.date < date }.max { $0.date < $1.date }
+        return latest.flatMap { $0.state == .intended ? $0.date : nil }
+    }
+
     // MARK: Starts that may be mistakes
 
     /// Why a start that would begin a night may be a mistake.
