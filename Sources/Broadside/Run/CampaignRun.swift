@@ -234,7 +234,7 @@ public enum CampaignRun {
         let firstStart = first.session.manifest.firstStartedAtMilliseconds
         let passes = RunPasses(
             waves, hook: hook,
-            deadline: plan.options.deadline.map {
+            deadline: plan.options.deadline(from: firstStart).map {
                 RunDeadline($0, firstStart: firstStart, now: now)
             },
             isDueLeft: waves.map { first.session.mayHaveDueRows($0) } ?? true,
@@ -296,9 +296,7 @@ public enum CampaignRun {
         _ passes: RunPasses, rowsLeft left: [UInt64], _ options: SendOptions
     ) {
         passes.plan(left: left)
-        if let warning = passes.waves?.expirationWarning(
-            options.expiration, deadline: options.deadline)
-        {
+        if let warning = passes.waves?.expirationWarning(options) {
             standardErrorLine(warning)
         }
     }
