@@ -131,6 +131,7 @@ enum Program {
             do {
                 try CampaignOptions.addFile(to: &parsed, of: command)
             } catch {
+                let error = command.adviseWrongCampaign?(error, parsed) ?? error
                 // A summary whose file is an input of this run is not written.
                 if (try? parsed.checkOutputs(of: command)) != nil {
                     command.summarizeWrongCampaign?(error, parsed)

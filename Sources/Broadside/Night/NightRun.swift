@@ -26,6 +26,8 @@ public enum NightRun {
         do throws(BroadsideError) {
             call = try NightCall(options, now: now)
         } catch {
+            let isDated = options.date != nil || options.send.opensNoConnection
+            let error = isDated ? error : namingToday(error, at: now)
             writeSummary(of: error, options.send)
             throw error
         }
@@ -35,11 +37,12 @@ public enum NightRun {
         do throws(BroadsideError) {
             try call.folder.make()
             try call.chooseDate()
-            notes = try call.openNotes()
+            notes = try NightNotes(folder: call.folder.path)
             call.folder.finishRemovals(notes)
             date = try call.date(notes.history)
             if let code = try call.prepare(date, notes) { return code }
         } catch {
+            let error = call.naming(error)
             Summary.write(error, isNew: false, to: options.send, nil)
             throw error
         }
@@ -154,22 +157,6 @@ struct NightCall {
         let date = try date(history)
         if earlierDate(history) == nil { try NightDateFile(date, at: now).write(to: path) }
         chosen = date
-    }
-
-    /// Opens the notes. If another night is running, the error names the date of this start, because
-    /// this date can't be noted, and a repeat after midnight would begin the next one.
-    fileprivate func openNotes() throws(BroadsideError) -> NightNotes {
-        do throws(BroadsideError) {
-            return try NightNotes(folder: folder.path)
-        } catch {
-            guard error.exitCode == ExitCode.inUse, given == nil,
-                let history = try? NightNotes.history(folder: folder.path),
-                let date = try? date(history), date != history.latest
-            else { throw error }
-            var naming = error
-            naming.message += ", then run the same command with --date \(date)"
-            throw naming
-        }
     }
 
     /// Path of the campaign's file, in the form that the notes contain. Links are not resolved,

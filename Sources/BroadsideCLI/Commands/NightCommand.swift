@@ -71,6 +71,7 @@ enum NightCommand: Command {
         summarizeWrongCampaign: {
             SendCommand.summarizeWrongCampaign($0, $1, write: NightRun.writeSummary)
         },
+        adviseWrongCampaign: naming,
         run: { (arguments) throws(BroadsideError) in
             let options = try SendCommand.read(
                 arguments, options, write: NightRun.writeSummary)
@@ -134,8 +135,26 @@ enum NightCommand: Command {
         }
     }
 
+    /// Adds today's date to the error of a start that would send a night.
+    private static func naming(
+        _ error: BroadsideError, _ arguments: ParsedArguments
+    ) -> BroadsideError {
+        let others = ["date", "dry-run", "preview", "print-campaign"]
+        return others.contains { arguments.has($0) } ? error : NightRun.namingToday(error)
+    }
+
     private static func options(
         from arguments: ParsedArguments
+    ) throws(BroadsideError) -> NightOptions {
+        do throws(BroadsideError) {
+            return try values(of: arguments)
+        } catch {
+            throw naming(error, arguments)
+        }
+    }
+
+    private static func values(
+        of arguments: ParsedArguments
     ) throws(BroadsideError) -> NightOptions {
         try arguments.rejectWords(of: description)
         if !arguments.has("print-campaign") {

@@ -53,6 +53,8 @@ struct CommandDescription: Sendable {
     /// Writes the summary of a run whose campaign file is missing or wrong; nil for a command
     /// without a summary.
     var summarizeWrongCampaign: (@Sendable (BroadsideError, ParsedArguments) -> Void)?
+    /// Adds advice to the error of a campaign file that is missing or wrong; nil: none.
+    var adviseWrongCampaign: (@Sendable (BroadsideError, ParsedArguments) -> BroadsideError)?
     let run: @Sendable (ParsedArguments) throws(BroadsideError) -> Int32
 
     var options: [OptionDescription] { sections.flatMap(\.options) }
