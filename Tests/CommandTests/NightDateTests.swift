@@ -154,4 +154,94 @@ struct NightDateTests {
                 "\(looked.errors)")
         }
     }
+
+    @Test func `A night whose notes are lost continues after midnight, and no other night begins`()
+        throws
+    {
+        let nights = try Nights(rows: 300, endpoint: server.endpoint)
+        #expect(try nights.runCutShort(at: (1, "23:55")).exitCode == 3)
+        try FileManager.default.removeItem(atPath: "\(nights.folder)/evening/nights")
+        let looked = try nights.run(["--dry-run"], at: (2, "00:20"))
+        #expect(
+            looked.errors.contains("the night of \(nights.date(1)) would continue"),
+            "\(looked.errors)")
+        // The second start finds the note that the first one has made.
+        for clock in ["00:20", "00:40"] {
+            let again = try nights.run(at: (2, clock))
+            #expect(again.exitCode == 0, "\(again.errors)")
+            #expect(try !nights.has(2) && requests() == 300)
+        }
+        #expect(try nights.notes().contains { $0.hasPrefix("\(nights.date(1)) intended ") })
+        #expect(try nights.run(at: (2, "23:55")).exitCode == 0)
+        #expect(try nights.has(2) && requests() == 600)
+    }
+
+    @Test
+    func `A start by day after a failed evening names that date, and so does the next evening's`()
+        throws
+    {
+        try fail(at: (1, "23:55"))
+        for more in [["--dry-run"], []] {
+            let begun = try nights.run(more, at: (2, "13:00"))
+            #expect(begun.exitCode == 0, "\(begun.errors)")
+            #expect(
+                begun.errors.contains(
+                    "warning: the night of \(nights.date(1)) was started, but never sent")
+                    && begun.errors.contains("run the same command with --date \(nights.date(1))"),
+                "\(begun.errors)")
+        }
+        let next = try nights.run(at: (2, "23:55"))
+        #expect(next.exitCode == 0 && next.errors.contains("nothing is sent"), "\(next.errors)")
+        #expect(
+            next.errors.contains("warning: the night of \(nights.date(2)) began 10 h 5")
+                && next.errors.contains("--date \(nights.date(1)), which was never sent"),
+            "\(next.errors)")
+        let named = try nights.run(["--date", nights.date(1)], at: (2, "23:56"))
+        #expect(named.exitCode == 0 && !named.errors.contains("warning"), "\(named.errors)")
+        let full = try nights.run(at: (2, "23:57"))
+        #expect(full.exitCode == 0 && !full.errors.contains("warning"), "\(full.errors)")
+        #expect(try requests() == 12)
+    }
+
+    @Test
+    func `A start that fails before its note names its date in the hours before midnight`() throws {
+        let advice = "; after midnight, run the same command with --date \(nights.date(1))\n"
+        func check(_ more: [String] = [], _ exitCode: Int32 = 2) throws {
+            for (day, clock, isNamed) in [(1, "23:55", true), (1, "09:00", false)] {
+                let failed = try nights.run(more, at: (day, clock))
+                #expect(
+                    failed.exitCode == exitCode && failed.errorLines.count == 1, "\(failed.errors)")
+                #expect(failed.errors.hasSuffix(advice) == isNamed, "\(failed.errors)")
+            }
+            for others in [["--date", nights.date(1)], ["--dry-run"]] {
+                let failed = try nights.run(more + others, at: (1, "23:55"))
+                #expect(!failed.errors.contains("after midnight"), "\(failed.errors)")
+            }
+        }
+        try check(["--rate", "abc"])
+        try check(["--night-length", "21h"])
+        let text = try String(contentsOfFile: nights.file, encoding: .utf8)
+        try nights.campaign.directory.write("{ \"tokns\": \"a\" }\n", to: "evening.json5")
+        try check()
+        try text.write(toFile: nights.file, atomically: true, encoding: .utf8)
+        let folder = "\(nights.folder)/evening"
+        try FileManager.default.createDirectory(
+            atPath: "\(folder)/\(nights.date(0))", withIntermediateDirectories: true)
+        try nights.campaign.directory.write("", to: "nights/evening/nights")
+        try check([], 5)
+    }
+
+    @Test func `A night's deadline counts from its first start, even if that one failed`() throws {
+        try fail(at: (1, "20:00"))
+        let deadline = ["--deadline", "1h"]
+        let late = try nights.run(deadline, at: (1, "22:00"))
+        #expect(late.exitCode == 3, "\(late.errors)")
+        #expect(
+            late.errors.contains("warning: --deadline has passed")
+                && late.errors.contains("--date \(nights.date(1))"), "\(late.errors)")
+        #expect(try requests() == 0)
+        let named = try nights.run(deadline + ["--date", nights.date(1)], at: (1, "22:10"))
+        #expect(named.exitCode == 0, "\(named.errors)")
+        #expect(try requests() == 6)
+    }
 }

@@ -153,7 +153,7 @@ struct NightCall {
     /// that reads the file thus belongs to the same night, even if this process is killed.
     fileprivate mutating func chooseDate() throws(BroadsideError) {
         guard given == nil, let path = options.dateFile else { return }
-        let history = try NightNotes.history(folder: folder.path) ?? NightHistory()
+        let history = try NightNotes.history(folder: folder.path)
         let date = try date(history)
         if earlierDate(history) == nil { try NightDateFile(date, at: now).write(to: path) }
         chosen = date
@@ -169,7 +169,7 @@ struct NightCall {
     func check() throws(BroadsideError) -> Int32 {
         warnOfDatedName()
         folder.checkName()
-        let history = try NightNotes.history(folder: folder.path) ?? NightHistory()
+        let history = try NightNotes.history(folder: folder.path)
         var date = try date(history)
         let mayBeNext = given == nil && options.send.retry.isEmpty
         // During the day the check applies to the next night, not to the finished one.
@@ -406,8 +406,11 @@ struct NightCall {
             known == nil
                 || known?.state == .intended && (date == today || known?.campaign != campaign)
         else { return }
+        // A night that is known only by its ledger keeps the ledger's first start.
+        let start = known.flatMap { $0.campaign.isEmpty ? $0.startedAtMilliseconds : nil }
         try notes.add(
-            date == today ? .intended : .ordered, of: date, at: now, campaign: campaign)
+            date == today || start != nil ? .intended : .ordered, of: date, at: start ?? now,
+            campaign: campaign)
         assert(notes.history[date]?.campaign == campaign, "a night is noted before it begins")
     }
 

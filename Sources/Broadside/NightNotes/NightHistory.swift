@@ -43,7 +43,8 @@ struct NightHistory: Sendable {
         fileprivate(set) var firstStartedAtMilliseconds: UInt64?
         /// Time of the night's latest note.
         fileprivate(set) var notedAtMilliseconds: UInt64
-        /// Absolute path of the campaign's file, in quotation marks.
+        /// Absolute path of the campaign's file, in quotation marks; empty if the night has a
+        /// ledger, but no note.
         fileprivate(set) var campaign = ""
     }
 
@@ -88,6 +89,21 @@ struct NightHistory: Sendable {
         case .removed: nights[index].state = .removed
         }
         assert(nights.count == indexes.count, "each date has one night")
+    }
+
+    /// Adds nights that have a ledger, but no note, because the file or its end was lost. The first
+    /// start of such a ledger counts as the night's start if it was on the night's date. A ledger
+    /// that is older than a noted start changes nothing.
+    ///
+    /// - Parameter starts: First starts of these ledgers, in milliseconds.
+    mutating func add(ledgerStarts starts: [(date: NightDate, milliseconds: UInt64)]) {
+        let noted = nights.compactMap(\.startedAtMilliseconds).max() ?? 0
+        for (date, time) in starts.sorted(by: { $0.milliseconds < $1.milliseconds }) {
+            guard time > noted, self[date] == nil, NightDate(localDayOf: time) == date else {
+                continue
+            }
+            take(.intended, of: date, at: time)
+        }
     }
 
     // MARK: Selection of the night

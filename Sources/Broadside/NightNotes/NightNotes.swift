@@ -1,3 +1,4 @@
+internal import BroadsideLedgerFormat
 internal import BroadsideLedgers
 import BroadsideSupport
 internal import Glibc
@@ -36,7 +37,9 @@ final class NightNotes: Sendable {
         let isNew = try !fileExists(path)
         descriptor = try Self.openLocked(path, folder: folder)
         do throws(BroadsideError) {
-            content = Mutex(try Self.read(descriptor, path, folder: folder, isNew: isNew))
+            var content = try Self.read(descriptor, path, folder: folder, isNew: isNew)
+            Self.addLedgers(of: folder, to: &content.history)
+            self.content = Mutex(content)
         } catch {
             close(descriptor)
             throw error
@@ -50,13 +53,17 @@ final class NightNotes: Sendable {
         close(descriptor)
     }
 
-    /// Reads the notes of a folder without a lock; nil if there are none.
-    static func history(folder: String) throws(BroadsideError) -> NightHistory? {
+    /// Reads the notes of a folder without a lock.
+    static func history(folder: String) throws(BroadsideError) -> NightHistory {
         let path = "\(folder)/\(name)"
-        guard try fileExists(path) else { return nil }
-        let bytes = try readFile(path, shownAs: InputName(path), limit: byteLimit)
-        if isBegun(bytes) { try refuseLostNotes(path, folder: folder) }
-        return try parse(bytes, path, folder: folder).history
+        var history = NightHistory()
+        if try fileExists(path) {
+            let bytes = try readFile(path, shownAs: InputName(path), limit: byteLimit)
+            if isBegun(bytes) { try refuseLostNotes(path, folder: folder) }
+            history = try parse(bytes, path, folder: folder).history
+        }
+        addLedgers(of: folder, to: &history)
+        return history
     }
 
     /// Adds a note durably.
@@ -87,6 +94,17 @@ final class NightNotes: Sendable {
 
     // MARK: The file
 
+    /// Adds the nights of a folder that have a readable ledger, but no note.
+    private static func addLedgers(of folder: String, to history: inout NightHistory) {
+        let dates = (SystemCall.names(inDirectory: folder) ?? []).compactMap { NightDate($0) }
+        history.add(
+            ledgerStarts: dates.filter { history[$0] == nil }.compactMap { date in
+                let directory = LedgerDirectory.unlocked("\(folder)/\(date)")
+                guard let manifest = try? directory.readManifest() else { return nil }
+                return (date, manifest.firstStartedAtMilliseconds)
+            })
+    }
+
     /// Whether a file has at most a part of its first line, and no note.
     private static func isBegun(_ bytes: [UInt8]) -> Bool {
         let header = Array(NightHistory.header.utf8)
@@ -105,7 +123,8 @@ final class NightNotes: Sendable {
         throw BroadsideError(
             option: "ledgers",
             "\(path) is empty, although \(folder) has nights: restore the file from a backup, or remove "
-                + "it if each date's ledger is still in the folder", exitCode: ExitCode.disk)
+                + "it if each date's ledger is still in the folder, and can be read, because the "
+                + "nights' starts are then taken from the ledgers", exitCode: ExitCode.disk)
     }
 
     private static func openLocked(
@@ -226,7 +245,8 @@ final class NightNotes: Sendable {
             "ledgers",
             "\(path) was not written by broadside night, although \(folder) has nights, the latest "
                 + "of \(latest): restore the file from a backup, or remove it if each date's ledger "
-                + "is still in the folder")
+                + "is still in the folder, and can be read, because the nights' starts are then taken "
+                + "from the ledgers")
     }
 
     private static func failure(_ path: String, _ number: Int32) -> BroadsideError {

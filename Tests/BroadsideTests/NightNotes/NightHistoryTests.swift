@@ -126,6 +126,57 @@ import Testing
         #expect(try night(history, after: 24, today: next) == next)
     }
 
+    @Test func `A ledger without a note counts from its first start if that was on its date`()
+        throws
+    {
+        // The day is that of this machine's time zone.
+        let today = try #require(NightDate(localDayOf: Self.late))
+        let before = try #require(today.dayBefore)
+        let tomorrow = NightDate("9999-12-31")!
+        let starts = [(today, Self.late), (before, Self.late - 24 * Self.hour)]
+        func night(_ history: NightHistory, after hours: UInt64) throws -> NightDate {
+            try history.night(
+                at: Self.late + hours * Self.hour, today: tomorrow, length: 12 * Self.hour)
+        }
+        var history = NightHistory()
+        history.add(ledgerStarts: starts)
+        #expect(try night(history, after: 11) == today)
+        #expect(try night(history, after: 12) == tomorrow)
+        #expect(history[today]?.campaign == "" && history[today]?.state == .intended)
+        #expect(history[before]?.startedAtMilliseconds == Self.late - 24 * Self.hour)
+        // Only the end of the notes is lost.
+        history = NightHistory()
+        history.take(.intended, of: before, at: Self.late - 24 * Self.hour)
+        history.add(ledgerStarts: starts)
+        #expect(try night(history, after: 11) == today)
+        // Another day's ledger, one that is noted, and one that is older than a noted start.
+        history = NightHistory()
+        history.add(ledgerStarts: [(before, Self.late)])
+        #expect(history[before] == nil)
+        history.take(.ordered, of: today, at: Self.late + 1)
+        history.add(ledgerStarts: starts)
+        #expect(history[today]?.startedAtMilliseconds == nil)
+        history = NightHistory()
+        history.take(.intended, of: today, at: Self.late)
+        history.add(ledgerStarts: starts)
+        #expect(history[before] == nil)
+    }
+
+    @Test func `The night before a date is unsent if it was started and has not begun`() {
+        var history = NightHistory()
+        #expect(history.latestUnsent(before: next) == nil)
+        history.take(.intended, of: evening, at: Self.late)
+        #expect(history.latestUnsent(before: next) == evening)
+        #expect(history.latestUnsent(before: evening) == nil)
+        history.take(.begun, of: evening, at: Self.late)
+        #expect(history.latestUnsent(before: next) == nil)
+        // An older night is not a start's night any more.
+        history.take(.ordered, of: NightDate("2026-11-24")!, at: Self.late)
+        #expect(history.latestUnsent(before: next) == nil)
+        history.take(.withdrawn, of: evening, at: Self.late)
+        #expect(history.latestUnsent(before: next) == evening)
+    }
+
     @Test func `A removed night stays removed, and a begun one is not intended again`() throws {
         var history = NightHistory()
         history.take(.intended, of: evening, at: 1, campaign: "\"/a\"")

@@ -1,3 +1,5 @@
+import BroadsideLedgerFormat
+import BroadsideLedgers
 import BroadsideSupport
 import BroadsideTestSupport
 import Foundation
@@ -36,6 +38,33 @@ import Testing
         }
     }
 
+    @Test func `A night whose notes are lost is known by its ledger's first start`() throws {
+        let time: UInt64 = 1_795_566_900_000
+        let date = try #require(NightDate(localDayOf: time))
+        let identity = CampaignIdentity(
+            listByteCount: nil, listFormat: "lines", columns: ["token"], payloadSHA256: "00",
+            topic: nil, pushType: "alert", priority: 10, expiration: nil, collapseID: nil,
+            environment: "production", shard: nil, suppressSHA256: nil)
+        try LedgerDirectory.create("\(directory.path)/\(date)").save(
+            Manifest(
+                campaign: 7, identity: identity, firstStartedAtMilliseconds: time, listPath: nil))
+        // The last text has lost its end.
+        for text in [nil, "broadside nights 1\n", "broadside nights 1\n2026-11-01 begun 7\n"] {
+            if let text { try directory.write(text, to: "nights") }
+            let read = try NightNotes.history(folder: directory.path)
+            #expect(read[date]?.startedAtMilliseconds == time, "\(text ?? "no file")")
+            let opened = try NightNotes(folder: directory.path).history
+            #expect(opened[date]?.startedAtMilliseconds == time, "\(text ?? "no file")")
+        }
+        // An empty file may have been a file with notes of nights without a ledger.
+        try directory.write("", to: "nights")
+        let failure = #expect(throws: BroadsideError.self) {
+            try NightNotes(folder: directory.path)
+        }
+        #expect(failure?.exitCode == 5)
+        #expect(failure?.message.contains("starts are then taken from the ledgers") == true)
+    }
+
     @Test func `Notes are there for the next start, and a second one at a time is exit 7`() throws {
         try add(.intended)
         do {
@@ -47,7 +76,7 @@ import Testing
             #expect(failure?.exitCode == 7)
             #expect(failure?.message.contains("the night of 2026-11-25") == true)
             // Who only looks does not need the lock.
-            #expect(try NightNotes.history(folder: directory.path)?[date]?.state == .intended)
+            #expect(try NightNotes.history(folder: directory.path)[date]?.state == .intended)
             try held.add(.begun, of: date, at: 8)
         }
         #expect(try NightNotes(folder: directory.path).history[date]?.state == .begun)
