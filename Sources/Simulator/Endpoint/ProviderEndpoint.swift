@@ -31,110 +31,119 @@ public final class ProviderEndpoint: Sendable {
 
     /// Starts listening. When this returns, connections are accepted.
     public init(_ options: SimulatorOptions) throws(SimulatorError) {
-        try options.validate()
         self.options = options
-        try Self.checkAddresses(options)
-        if options.raisesProcessLimits { ResourceLimits.raise() }
-        let state = try StateDirectory(path: options.state, serverNames: options.serverNames)
+        let state = try Self.openState(options)
         self.state = state
-        try Self.refuseOutputsOverInputs(options, state)
         let credentials = try state.credentials(environment: options.environment)
         let start = ClockStart.now()
         self.start = start
-        let scenario = try options.scenario.map { text throws(SimulatorError) in
-            try Scenario.find(text)
-        }
-        shared = EndpointShared(
+        let scenario = try options.scenario.map(Scenario.find)
+        let shared = EndpointShared(
             scenario: scenario.map { ScenarioRun($0, now: start.nanoseconds) })
-        devices = try Self.deviceStore(options)
-        let channels = ChannelStore(seed: options.seed, devices: devices)
-        let trust = try options.issuedTokens.map { count throws(SimulatorError) in
-            try state.issueTokens(count, environment: options.environment)
-        }
-        var goneTime = GoneTime.computed
-        if let goneAt = options.goneAt {
-            goneTime = GoneTime(goneAt, startMilliseconds: start.microseconds / 1000)
-        } else if trust != nil {
-            goneTime = .after(issuedMilliseconds: state.tokensIssuedMilliseconds)
-        }
-        let instruments = try Self.instruments(options)
-        self.instruments = instruments
-        // Commands are accepted before the first connection.
-        let commands = ControlCommands(
-            shared: shared, devices: devices, channels: channels, start: start,
-            instruments: instruments, scenario: scenario)
-        self.commands = commands
-        let endpoint = try options.controlListen.map { listen throws(SimulatorError) in
-            try ControlEndpoint(listen: listen, commands: commands)
-        }
-        controlAddress = endpoint?.address
-        controlEndpoint = Mutex(endpoint)
-        let control = try options.control.map { path throws(SimulatorError) in
-            try ControlSocket(path: path) { commands.deferredResponse($0) }
-        }
-        self.control = control
-        let listeners: [Int32]
+        self.shared = shared
+        // Steps that end what is started below, for the case that a later step fails.
+        var undo: [() -> Void] = []
         do throws(SimulatorError) {
-            listeners = try Self.listen(options)
-        } catch {
-            control?.stop()
-            throw error
-        }
-        do throws(SimulatorError) {
-            journal = try options.journal.map { path throws(SimulatorError) in
-                try JournalFile(path: path)
+            let devices = try Self.deviceStore(options)
+            undo.append { _ = devices?.finish() }
+            self.devices = devices
+            let channels = ChannelStore(seed: options.seed, devices: devices)
+            let trust = try options.issuedTokens.map { count throws(SimulatorError) in
+                try state.issueTokens(count, environment: options.environment)
             }
-            let address = try Self.address(of: listeners[0])
-            self.address = address.description
-            port = address.port
-        } catch {
-            for listener in listeners { Socket.close(listener) }
-            control?.stop()
-            throw error
-        }
-        let (devices, journal, gone) = (devices, journal, goneTime)
-        do throws(SimulatorError) {
-            threads = try Self.startThreads(listeners, credentials, shared: shared) { number in
+            let goneTime = Self.goneTime(options, state, hasIssuedTokens: trust != nil, start)
+            let instruments = try Self.instruments(options)
+            undo.append { _ = instruments.recording?.finish() }
+            self.instruments = instruments
+            // Commands are accepted before the first connection.
+            let commands = ControlCommands(
+                shared: shared, devices: devices, channels: channels, start: start,
+                instruments: instruments, scenario: scenario)
+            self.commands = commands
+            let endpoint = try options.controlListen.map { listen throws(SimulatorError) in
+                try ControlEndpoint(listen: listen, commands: commands)
+            }
+            controlAddress = endpoint?.address
+            controlEndpoint = Mutex(endpoint)
+            let control = try options.control.map { path throws(SimulatorError) in
+                try ControlSocket(path: path) { commands.deferredResponse($0) }
+            }
+            undo.append { control?.stop() }
+            self.control = control
+            var (listeners, address) = try Self.listen(options)
+            undo.append { for listener in listeners { Socket.close(listener) } }
+            (self.address, port) = (address.description, address.port)
+            let journal = try options.journal.map(JournalFile.init(path:))
+            undo.append { journal?.finish() }
+            self.journal = journal
+            let threads = try Self.startThreads(&listeners, credentials, shared: shared) { number in
                 WorkerContext(
                     options: options, tokenTopics: credentials.topics, keys: credentials.keys,
                     journal: journal, start: start,
                     seed: UInt64(number) << 40 ^ start.nanoseconds, devices: devices, trust: trust,
-                    goneTime: gone, channels: channels, instruments: instruments)
+                    goneTime: goneTime, channels: channels, instruments: instruments)
             }
+            undo.append { Self.end(threads, shared) }
+            self.threads = threads
+            shared.setThreads(threads)
+            // Applies commands that arrived while the threads started.
+            shared.wake()
+            let legacy = LegacyContext(
+                outcome: TokenOutcome(
+                    badToken: options.badToken, unregistered: options.unregistered,
+                    seed: options.seed), trust: trust, certificates: credentials.certificates,
+                devices: devices, shared: shared, journal: journal, start: start,
+                payloadLint: options.payloadLint, instruments: instruments)
+            let gateway = try Self.legacyService(.gateway, options, state, legacy)
+            undo.append { _ = gateway?.stop() }
+            self.gateway = gateway
+            feedback = try Self.legacyService(.feedback, options, state, legacy)
         } catch {
-            control?.stop()
-            throw error
-        }
-        shared.setThreads(threads)
-        // Applies commands that arrived while the threads started.
-        shared.wake()
-        do throws(SimulatorError) {
-            (gateway, feedback) = try Self.legacyServices(
-                options, state: state,
-                legacy: LegacyContext(
-                    outcome: TokenOutcome(
-                        badToken: options.badToken, unregistered: options.unregistered,
-                        seed: options.seed), trust: trust, certificates: credentials.certificates,
-                    devices: devices, shared: shared, journal: journal, start: start,
-                    payloadLint: options.payloadLint, instruments: instruments))
-        } catch {
-            control?.stop()
-            Self.end(threads, shared)
+            for step in undo.reversed() { step() }
             throw error
         }
     }
 
+    /// Checks the options, and opens the state directory.
+    private static func openState(
+        _ options: SimulatorOptions
+    ) throws(SimulatorError) -> StateDirectory {
+        try options.validate()
+        try checkAddresses(options)
+        if options.raisesProcessLimits { ResourceLimits.raise() }
+        let state = try StateDirectory(path: options.state, serverNames: options.serverNames)
+        try refuseOutputsOverInputs(options, state)
+        return state
+    }
+
+    /// Returns the time at which unregistered tokens became unregistered.
+    ///
+    /// - Parameter hasIssuedTokens: Whether device tokens were issued.
+    private static func goneTime(
+        _ options: SimulatorOptions, _ state: StateDirectory, hasIssuedTokens: Bool,
+        _ start: ClockStart
+    ) -> GoneTime {
+        if let goneAt = options.goneAt {
+            return GoneTime(goneAt, startMilliseconds: start.microseconds / 1000)
+        }
+        return hasIssuedTokens
+            ? .after(issuedMilliseconds: state.tokensIssuedMilliseconds) : .computed
+    }
+
     /// Starts one thread per listening socket and transfers the socket to it.
     ///
-    /// - Parameter context: Creates the context of the thread with the given number. It is called
-    ///   on that thread.
+    /// - Parameters:
+    ///   - listeners: The listening sockets. Those that were transferred are removed.
+    ///   - context: Creates the context of the thread with the given number. It is called on that
+    ///     thread.
     private static func startThreads(
-        _ listeners: [Int32], _ credentials: EndpointCredentials, shared: EndpointShared,
+        _ listeners: inout [Int32], _ credentials: EndpointCredentials, shared: EndpointShared,
         context: @escaping @Sendable (Int) -> WorkerContext
     ) throws(SimulatorError) -> [EndpointThread] {
         var threads: [EndpointThread] = []
         do throws(SimulatorError) {
-            for (number, listener) in listeners.enumerated() {
+            while let listener = listeners.first {
+                let number = threads.count
                 let thread = try EndpointThread { (stopDescriptor, isReady) throws(RingError) in
                     defer { Socket.close(listener) }
                     let worker = try EndpointWorker(
@@ -145,6 +154,7 @@ public final class ProviderEndpoint: Sendable {
                     return worker.finish()
                 }
                 threads.append(thread)
+                listeners.removeFirst()
             }
             for thread in threads { try thread.waitUntilReady() }
         } catch {
@@ -160,22 +170,20 @@ public final class ProviderEndpoint: Sendable {
         for thread in threads { _ = thread.join() }
     }
 
-    /// Starts the legacy gateway and the feedback service if requested.
-    private static func legacyServices(
-        _ options: SimulatorOptions, state: StateDirectory, legacy: LegacyContext
-    ) throws(SimulatorError) -> (gateway: LegacyService?, feedback: LegacyService?) {
-        guard let listen = options.binaryListen else { return (nil, nil) }
-        let tls = try state.legacyContext()
-        let gateway = try LegacyService(
-            .gateway, listen: try SimulatorOptions.address(listen, option: "binary-listen"),
-            tls: tls, legacy: legacy)
-        guard let listen = options.feedbackListen else { return (gateway, nil) }
-        return (
-            gateway,
-            try LegacyService(
-                .feedback, listen: try SimulatorOptions.address(listen, option: "feedback-listen"),
-                tls: tls, legacy: legacy)
-        )
+    /// Starts the legacy gateway or the feedback service if requested.
+    private static func legacyService(
+        _ kind: LegacyService.Kind, _ options: SimulatorOptions, _ state: StateDirectory,
+        _ legacy: LegacyContext
+    ) throws(SimulatorError) -> LegacyService? {
+        let (listen, option) =
+            switch kind {
+            case .gateway: (options.binaryListen, "binary-listen")
+            case .feedback: (options.feedbackListen, "feedback-listen")
+            }
+        guard let listen else { return nil }
+        return try LegacyService(
+            kind, listen: try SimulatorOptions.address(listen, option: option),
+            tls: try state.legacyContext(), legacy: legacy)
     }
 
     /// Rejects an output file (journal, deliveries or recording) that is also an input file,
@@ -351,7 +359,10 @@ public final class ProviderEndpoint: Sendable {
         }
     }
 
-    private static func listen(_ options: SimulatorOptions) throws(SimulatorError) -> [Int32] {
+    /// Returns one listening socket per thread, all on the same address.
+    private static func listen(
+        _ options: SimulatorOptions
+    ) throws(SimulatorError) -> (listeners: [Int32], address: SocketAddress) {
         var address = try options.listenAddress()
         var listeners: [Int32] = []
         do throws(RingError) {
@@ -370,14 +381,6 @@ public final class ProviderEndpoint: Sendable {
             for listener in listeners { Socket.close(listener) }
             throw SimulatorError("--listen: \(error.description)", exitCode: 1)
         }
-        return listeners
-    }
-
-    private static func address(of listener: Int32) throws(SimulatorError) -> SocketAddress {
-        do throws(RingError) {
-            return try Socket.localAddress(of: listener)
-        } catch {
-            throw SimulatorError(error)
-        }
+        return (listeners, address)
     }
 }
