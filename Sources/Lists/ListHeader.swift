@@ -136,11 +136,12 @@ struct ListHeader {
                 ? "neither a column apns_id nor a column token"
                 : "no column '\(printable(wanted))'"
             let shown = nearest.map(shownColumn)
-            let separator = separatorAdvice(columns)
+            let separator = separatorAdvice(columns, wanted: wanted)
             let isHidden =
                 separator == nil
                 && nearest.map { ForeignText.escapedName($0) != $0 } ?? false
-            let guess = isHidden ? "" : shown.map { "did you mean '\($0)'? " } ?? ""
+            let guess =
+                isHidden || separator != nil ? "" : shown.map { "did you mean '\($0)'? " } ?? ""
             let advice =
                 isHidden
                 ? ": remove the invisible characters from the name \(shown ?? "")"
@@ -232,13 +233,17 @@ struct ListHeader {
         return names.prefix(8).joined(separator: format == .tsv ? " (with tabs) " : "\(separator)")
     }
 
-    /// Returns advice for a header with one column whose name contains another separator.
-    private func separatorAdvice(_ columns: [String]) -> String? {
-        guard columns.count == 1 else { return nil }
-        if columns[0].contains("\t") {
+    /// Returns advice for a header whose columns have another separator. Such a header has one
+    /// column, or one of its columns contains the wanted name between tabs.
+    private func separatorAdvice(_ columns: [String], wanted: String) -> String? {
+        let hasTabs = columns.contains { column in
+            column.split(separator: "\t").contains { $0.lowercased() == wanted.lowercased() }
+        }
+        if hasTabs || columns.count == 1 && columns[0].contains("\t") {
             let advice = TokenListFormat.tsv.advice(hasOption: hasFormatOption)
             return ", with tabs between them: \(advice)"
         }
+        guard columns.count == 1 else { return nil }
         if columns[0].contains("|") {
             return ", with '|' between them: \(ForeignToken.tableAdvice)"
         }

@@ -52,6 +52,10 @@ import Testing
     /// `send --suppress`, `ledger forget --tokens` and `report --receipts` have no option for a format.
     @Test(arguments: [
         ("a.csv", "token\tname\nT\tAnn\n", ", with tabs between them: ", "tsv", "tsv"),
+        (
+            "d.csv", "id\ttoken\tname, first\n1\tT\tAnn\n", ", with tabs between them: ", "tsv",
+            "tsv"
+        ),
         ("a.tsv", "token,name\nT,Ann\n", ", which are not tabs: ", "csv", "csv"),
         ("b.csv", "T\nT\n", ": add a first line with the word token, or ", "lines", "txt"),
         ("c.csv", "{\"token\":\"T\"}\n", ", not the names of columns: ", "jsonl", "jsonl"),
