@@ -31,9 +31,7 @@ extension KeyForm {
             return unreadable("the private key is damaged: save the file again, unchanged")
         }
         if isPKCS12(text) {
-            return TLSError(
-                .keyHasCertificate,
-                "this is a PKCS#12 file, which contains a certificate and its key")
+            return TLSError(.keyIsPKCS12, "this is a PKCS#12 file")
         }
         let names = [
             ("CERTIFICATE REQUEST", "certificate request"), ("CERTIFICATE", "certificate"),

@@ -11,7 +11,7 @@ public struct SigningKey: Sendable {
 
     /// Decodes unencrypted PKCS#8, or SEC1, in PEM.
     ///
-    /// - Throws: `.keyUnreadable`, `.keyHasCertificate`, `.passphraseMissing`, `.keyNotEC` or
+    /// - Throws: `.keyUnreadable`, `.keyIsPKCS12`, `.passphraseMissing`, `.keyNotEC` or
     ///   `.keyWrongCurve`.
     public init(pem: [UInt8]) throws(TLSError) {
         try self.init(PrivateKey(pem: pem))

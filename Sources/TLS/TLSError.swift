@@ -33,7 +33,7 @@ public struct TLSError: Error, Equatable, Sendable, CustomStringConvertible {
         /// The private key's text is not PEM, or not a private key.
         case keyUnreadable
         /// A PKCS#12 file is given as a private key.
-        case keyHasCertificate
+        case keyIsPKCS12
         /// The private key is encrypted, and no passphrase was given.
         case passphraseMissing
         /// The passphrase does not decrypt the private key.

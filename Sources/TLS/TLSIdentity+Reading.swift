@@ -89,6 +89,9 @@ extension TLSIdentity {
         return chain
     }
 
+    /// Command that writes the private key of a PKCS#12 file to a file of its own, in PEM.
+    public static let keyExtraction = "openssl pkcs12 -nocerts -nodes -in FILE -out NEWFILE"
+
     /// Reads PKCS#12. Old ciphers, such as RC2, which many tools still use, are in OpenSSL's legacy
     /// provider. This provider is loaded temporarily if the file uses such a cipher.
     private static func readPKCS12(
@@ -150,11 +153,17 @@ extension TLSIdentity {
         // nil.
         let privateKey = unsafe PrivateKey(owningIfAny: key)
         let certificate = unsafe Certificate(owningIfAny: leaf)
-        guard let privateKey, let certificate else {
+        guard let privateKey else {
             throw TLSError(
                 .certificateUnreadable,
-                "the PKCS#12 file lacks the certificate or the private key: "
-                    + "export both together")
+                "the PKCS#12 file has no private key: export the certificate together with its key")
+        }
+        guard let certificate else {
+            throw TLSError(
+                .certificateUnreadable,
+                "the PKCS#12 file has no certificate of its private key: export both together, or "
+                    + "write the key to NEWFILE with '\(keyExtraction)', name NEWFILE with "
+                    + "--private-key, and name the certificate's own file with --certificate")
         }
         var chain = certificate.pem
         for index in 0..<(unsafe openssl_certificate_count(others)) {

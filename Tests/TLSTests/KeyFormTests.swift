@@ -192,6 +192,29 @@ import Testing
         }
     }
 
+    @Test(arguments: [
+        (
+            "-nocerts",
+            "has no certificate of its private key: export both together, or write the key"
+        ),
+        ("-nokeys", "has no private key: export the certificate together with its key"),
+    ])
+    func `PKCS#12 without a certificate or without a key is refused, and the missing part is named`(
+        option: String, problem: String
+    ) throws {
+        let folder = Folder()
+        let file = try Self.command([
+            "pkcs12", "-export", option, "-in", try folder.file("c", World.server.certificateChain),
+            "-inkey", try folder.file("k", World.server.privateKey), "-passout", "pass:word",
+        ])
+        let error = #expect(throws: TLSIdentity.ReadingError.self) {
+            _ = try TLSIdentity.read(certificate: file, key: nil, passphrase: Array("word".utf8))
+        }
+        #expect(error?.error.message.contains(problem) == true)
+        #expect(
+            error?.error.message.contains("'openssl pkcs12 -nocerts ") == (option == "-nocerts"))
+    }
+
     @Test func `A passphrase in another encoding than that of PKCS#12 is named as the cause`()
         throws
     {

@@ -193,7 +193,7 @@ package enum Credential: Sendable {
         } catch {
             guard source.path == nil else {
                 let advice =
-                    error.code == .keyHasCertificate
+                    error.code == .keyIsPKCS12
                     ? ": name it with --certificate, in place of --\(source.option)" : ""
                 throw .usage(source.option, "\(location)\(error.message)\(advice)")
             }
@@ -287,8 +287,10 @@ package enum Credential: Sendable {
             "the private key is protected by a passphrase: add --passphrase-file FILE"
         case .passphraseWrong: "\(error.message): check --passphrase-file"
         case .keyTwice: "\(error.message): leave --private-key out"
-        case .keyHasCertificate:
-            "\(error.message): name it with --certificate, and leave --private-key out"
+        case .keyIsPKCS12:
+            "\(error.message): name it with --certificate, and leave --private-key out. If it has "
+                + "no certificate, write its key to NEWFILE with '\(TLSIdentity.keyExtraction)' and "
+                + "name NEWFILE with --private-key"
         case .certificateFormat: "\(error.message), and name its key with --private-key"
         default: error.message
         }
