@@ -25,8 +25,16 @@ enum MissingValues {
         }
     }
 
-    /// Warns about each column of a TSV list that contains an escape such as `\n`.
+    /// Warns about each column of a TSV list that contains an escape such as `\n`, and about texts
+    /// that end at an escaped line break or tab.
     static func warn(of escapes: TabEscapes, in layout: RowLayout, of list: TokenList) {
+        if let cut = escapes.cutTexts {
+            standardErrorLine(
+                "broadside: warning: \(list.name): line \(cut.line) has a text that ends with a "
+                    + "backslash\(otherRows(cut.rows - 1)): MySQL's INTO OUTFILE writes a backslash "
+                    + "before a line break or a tab, but in a list these end the text, so only its "
+                    + "beginning is sent; export the list as JSON Lines")
+        }
         for (name, occurrence) in zip(layout.names, escapes.occurrences) {
             guard let occurrence else { continue }
             let others = otherRows(occurrence.rows - 1)

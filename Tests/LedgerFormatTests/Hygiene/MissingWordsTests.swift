@@ -8,7 +8,10 @@ import Testing
     /// Words and escapes that are found in the column `name` of rows with these values.
     private func find(
         _ values: [String], format: ListFormat
-    ) throws -> (word: MissingWords.Occurrence?, escape: TabEscapes.Occurrence?) {
+    ) throws -> (
+        word: MissingWords.Occurrence?, escape: TabEscapes.Occurrence?,
+        cut: TabEscapes.Occurrence?
+    ) {
         let separator = format == .tsv ? "\t" : ","
         let header = "x\(separator)name"
         let layout = try RowLayout(format: format, names: ["name"], header: Array(header.utf8))
@@ -31,7 +34,7 @@ import Testing
             escapes.take(row, of: reader)
         }
         _ = reader.close()
-        return (words.occurrences[0], escapes.occurrences[0])
+        return (words.occurrences[0], escapes.occurrences[0], escapes.cutTexts)
     }
 
     @Test(arguments: [
@@ -57,5 +60,15 @@ import Testing
         #expect(found.escape == .init(line: 5, escape: #"\n"#, rows: 3))
         #expect(found.word == nil)
         #expect(try find(values, format: .csv).escape == nil)
+    }
+
+    @Test func `A text in TSV that ends with an odd number of backslashes is found with its line`()
+        throws
+    {
+        let values = [#"a\\"#, #"Hello\"#, "there", #"b\\\"#]
+        let found = try find(values, format: .tsv)
+        #expect(found.cut == .init(line: 3, escape: #"\"#, rows: 2))
+        #expect(try find(values, format: .csv).cut == nil)
+        #expect(try find([#"\N"#, #"a\nb"#, #"Hi\\"#], format: .tsv).cut == nil)
     }
 }
