@@ -230,18 +230,4 @@ struct NightDateTests {
         try nights.campaign.directory.write("", to: "nights/evening/nights")
         try check([], 5)
     }
-
-    @Test func `A night's deadline counts from its first start, even if that one failed`() throws {
-        try fail(at: (1, "20:00"))
-        let deadline = ["--deadline", "1h"]
-        let late = try nights.run(deadline, at: (1, "22:00"))
-        #expect(late.exitCode == 3, "\(late.errors)")
-        #expect(
-            late.errors.contains("warning: --deadline has passed")
-                && late.errors.contains("--date \(nights.date(1))"), "\(late.errors)")
-        #expect(try requests() == 0)
-        let named = try nights.run(deadline + ["--date", nights.date(1)], at: (1, "22:10"))
-        #expect(named.exitCode == 0, "\(named.errors)")
-        #expect(try requests() == 6)
-    }
 }

@@ -185,7 +185,6 @@ struct NightCall {
             try folder.checkOthers(than: date, options.send, at: now, mayRun: true)
         }
         var send = send(of: date)
-        send.nightStartedAtMilliseconds = firstStart(of: date, history)
         if mayBeNext, isOver(date, history) {
             // The list and payload may be those of the next night by now.
             standardErrorLine(
@@ -262,9 +261,7 @@ struct NightCall {
         let isBegun = notes.history[date]?.state == .begun
         let code: Int32
         do throws(BroadsideError) {
-            var send = sending(date, NightRecord(notes, date), isBegun: isBegun)
-            send.nightStartedAtMilliseconds = firstStart(of: date, notes.history)
-            code = try CampaignRun.run(send)
+            code = try CampaignRun.run(sending(date, NightRecord(notes, date), isBegun: isBegun))
         } catch {
             end(date, error.exitCode, notes)
             guard error.exitCode == ExitCode.rowsRemain else { throw error }
@@ -279,13 +276,6 @@ struct NightCall {
         }
         end(date, code, notes)
         return code
-    }
-
-    /// Time from which the deadline counts, in milliseconds, if the first starts of a night failed;
-    /// nil if it counts from the ledger's first start. With `--date`, a person may send a night
-    /// whose starts failed long ago.
-    private func firstStart(of date: NightDate, _ history: NightHistory) -> UInt64? {
-        given == nil ? history[date]?.firstStartedAtMilliseconds : nil
     }
 
     /// Refuses a night that was begun but whose ledger is missing, so that nothing is sent twice.
@@ -366,20 +356,6 @@ struct NightCall {
             standardErrorLine(warning)
         }
         warnOfCap()
-        warnOfDeadline(date, history)
-    }
-
-    /// Warns if the deadline of a night has passed before the night begins.
-    private func warnOfDeadline(_ date: NightDate, _ history: NightHistory) {
-        var send = options.send
-        send.nightStartedAtMilliseconds = firstStart(of: date, history)
-        guard let start = send.nightStartedAtMilliseconds, send.deadline(from: now) == 0 else {
-            return
-        }
-        standardErrorLine(
-            "broadside: warning: --deadline has passed, because it counts from the first start of "
-                + "the night of \(date), at \(localDateAndTime(start)), so nothing is sent: to send "
-                + "it now, run the same command with --date \(date)")
     }
 
     private func warnOfCap() {

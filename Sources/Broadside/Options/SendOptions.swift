@@ -231,9 +231,6 @@ public struct SendOptions: Sendable {
     var nightFolder: String?
     /// Length of a night, nanoseconds; nil if the run is not a night.
     var nightLength: UInt64?
-    /// First start of the run's night, in milliseconds, from which its deadline counts if the ledger
-    /// began later; nil: the deadline counts from the ledger's first start.
-    var nightStartedAtMilliseconds: UInt64?
     /// Writes the notes about this run's night; nil if the run is not a night.
     var night: NightRecord?
     /// Program that runs the campaign through the library; nil for the command.

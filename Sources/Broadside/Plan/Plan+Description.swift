@@ -32,7 +32,7 @@ extension Plan {
         if let text = options.delivery.description { lines.append("delivery     \(text)") }
         if let waves {
             lines += waves.planLines(
-                deadline: options.deadline(from: waves.startedAt), expiration: options.expiration)
+                deadline: options.deadline, expiration: options.expiration)
         }
         lines.append(
             "endpoint     \(hostAndPort)\(whose)\(protocolDescription)"

@@ -12,8 +12,6 @@ package struct WavePlan: Sendable {
     /// Zones of the list's rows, and the number of rows of each.
     package let zones: RowZones
     private let schedule: DeliverySchedule
-    /// First start of the ledger, in milliseconds.
-    var startedAt: UInt64 { schedule.startedAt }
     private let rules: [TimeZoneRules]
     /// Time at which each zone's rows are due, as decided at the first start.
     private let instants: [DeliverySchedule.Instant]
@@ -306,12 +304,6 @@ package struct WavePlan: Sendable {
                 : "a resume can't change it, but with --deadline it leaves such rows unsent")
     }
 
-    /// Warning about rows that are due when their notification has expired; nil if there are none.
-    func expirationWarning(_ options: SendOptions) -> String? {
-        expirationWarning(
-            options.expiration, deadline: options.deadline(from: schedule.startedAt))
-    }
-
     /// Warning about a deadline before the first wave; nil if some rows are due before the deadline.
     ///
     /// - Parameter deadline: Nanoseconds from the first start; nil: none.
@@ -325,7 +317,7 @@ package struct WavePlan: Sendable {
     /// there are none. If the expiration has passed, another warning says so.
     func resumeWarning(_ options: SendOptions) -> String? {
         guard end(options.expiration) > start else { return nil }
-        return expirationWarning(options)
+        return expirationWarning(options.expiration, deadline: options.deadline)
     }
 
     /// Text about rows whose zone is unknown, perhaps misspelled; nil if there are none.
@@ -352,10 +344,10 @@ package struct WavePlan: Sendable {
                     + "--deliver-at to send now")
         }
         if let warning = nightWarning(send) { standardErrorLine(warning) }
-        if let warning = expirationWarning(send) { standardErrorLine(warning) }
-        if let warning = deadlineWarning(send.deadline(from: schedule.startedAt)) {
+        if let warning = expirationWarning(send.expiration, deadline: send.deadline) {
             standardErrorLine(warning)
         }
+        if let warning = deadlineWarning(send.deadline) { standardErrorLine(warning) }
         if let warning = capWarning(send.cap) { standardErrorLine(warning) }
         guard let text = misnamedText, let column = options.zoneColumn,
             let zone = options.zoneDefault

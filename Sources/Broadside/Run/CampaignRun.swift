@@ -234,7 +234,7 @@ public enum CampaignRun {
         let firstStart = first.session.manifest.firstStartedAtMilliseconds
         let passes = RunPasses(
             waves, hook: hook,
-            deadline: plan.options.deadline(from: firstStart).map {
+            deadline: plan.options.deadline.map {
                 RunDeadline($0, firstStart: firstStart, now: now)
             },
             isDueLeft: waves.map { first.session.mayHaveDueRows($0) } ?? true,
@@ -296,7 +296,9 @@ public enum CampaignRun {
         _ passes: RunPasses, rowsLeft left: [UInt64], _ options: SendOptions
     ) {
         passes.plan(left: left)
-        if let warning = passes.waves?.expirationWarning(options) {
+        if let warning = passes.waves?.expirationWarning(
+            options.expiration, deadline: options.deadline)
+        {
             standardErrorLine(warning)
         }
     }

@@ -25,15 +25,3 @@ struct RunDeadline {
         return left / millisecond + (left % millisecond > 0 ? 1 : 0)
     }
 }
-
-extension SendOptions {
-    /// Time from a ledger's first start to the deadline, in nanoseconds; 0 if the deadline had
-    /// passed by then; nil if there is none. A night's deadline counts from the night's first start,
-    /// which may have ended before it began the ledger.
-    ///
-    /// - Parameter ledgerStart: First start of the ledger, in milliseconds.
-    func deadline(from ledgerStart: UInt64) -> UInt64? {
-        let passed = ledgerStart - min(ledgerStart, nightStartedAtMilliseconds ?? ledgerStart)
-        return deadline.map { passed < $0 / millisecond ? $0 - passed * millisecond : 0 }
-    }
-}

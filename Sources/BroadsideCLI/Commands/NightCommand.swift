@@ -29,12 +29,10 @@ enum NightCommand: Command {
                       night. A --date that was never started, although a later date was, also causes
                       a warning
 
-            --retry never begins a night (exit 2). --deadline counts from the night's first start, even
-            if that start failed; with --date, it counts from the ledger's first start. With
-            --deliver-at, rows are due on the date of --on, whose default is not DATE. Tokens that
-            earlier nights of NAME report as dead are skipped, also with --skip-dead DIR, but not with
-            --skip-dead none. Each start writes the pages DIR/NAME/DATE/report.html and
-            DIR/NAME/index.html.
+            --retry never begins a night (exit 2). With --deliver-at, rows are due on the date of --on,
+            whose default is not DATE. Tokens that earlier nights of NAME report as dead are skipped,
+            also with --skip-dead DIR, but not with --skip-dead none. Each start writes the pages
+            DIR/NAME/DATE/report.html and DIR/NAME/index.html.
 
             You can repeat the command until the exit code is 0, 2, 4 or 6: no row is sent twice. But do
             not repeat it once --deadline has passed (3): repeats send nothing, and after

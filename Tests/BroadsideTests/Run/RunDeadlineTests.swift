@@ -29,23 +29,6 @@ import Testing
         #expect(left.milliseconds(from: now(after: second + 1)) == 1000, "rounded up")
     }
 
-    @Test func `A night's deadline counts from its first start, if the ledger began later`() {
-        var options = SendOptions()
-        #expect(options.deadline(from: Self.firstStart) == nil)
-        options.deadline = 7200 * second
-        #expect(options.deadline(from: Self.firstStart) == 7200 * second)
-        for (earlier, left) in [(0, 7200), (1, 7199), (7199, 1), (7200, 0), (9999, 0)]
-            as [(UInt64, UInt64)]
-        {
-            options.nightStartedAtMilliseconds = Self.firstStart - earlier * 1000
-            #expect(options.deadline(from: Self.firstStart) == left * second, "\(earlier)")
-        }
-        options.nightStartedAtMilliseconds = Self.firstStart + 1
-        #expect(options.deadline(from: Self.firstStart) == 7200 * second)
-        options.nightStartedAtMilliseconds = 0
-        #expect(options.deadline(from: .max) == 0)
-    }
-
     @Test func `A deadline beyond all times never passes`() {
         let deadline = RunDeadline(.max, firstStart: .max - 5, now: now(after: 0))
         #expect(!deadline.hasPassed(now(after: 1_000_000_000 * second)))
