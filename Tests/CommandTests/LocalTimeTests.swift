@@ -124,12 +124,13 @@ struct LocalTimeTests {
     }
 
     @Test func `A list whose zones are unknown is refused before anything is sent`() throws {
-        let campaign = try Campaign(zones: ["CET+1", "Berlin", "", "GMT+25"])
+        let campaign = try Campaign(zones: ["UTC-8", "CET+1", "Berlin", "", "GMT+25"])
         let refused = try Broadside.run(
             Self.arguments(campaign, ["--deliver-at", "09:00", "--zone-column", "tz"]),
             in: campaign.directory)
         #expect(refused.exitCode == 2)
         #expect(refused.errors.contains("line 2 names no time zone that this system knows"))
+        #expect(refused.errors.contains("For a fixed offset of UTC-8, write Etc/GMT+8"))
         #expect(!FileManager.default.fileExists(atPath: campaign.ledger))
     }
 

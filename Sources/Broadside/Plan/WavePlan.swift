@@ -135,7 +135,7 @@ package struct WavePlan: Sendable {
         let local = Self.localText(time, in: rules[zone])
         return "wave \(index + 1) of \(waves.count): "
             + (wave.isAtOnce ? "at once, \(local)" : "\(wave.timeText), \(local)")
-            + " in \(printable(zones.zones[zone].name))"
+            + " in \(Wave.zoneText(zones.zones[zone].name))"
     }
 
     /// Number of rows that are left, and not sent because their time had passed at the first start.
@@ -343,6 +343,7 @@ package struct WavePlan: Sendable {
                 "\(date.text) is past in every time zone: name a later date, or leave out "
                     + "--deliver-at to send now")
         }
+        if let warning = UTCOffset.warning(ofZones: zones.usedNames) { standardErrorLine(warning) }
         if let warning = nightWarning(send) { standardErrorLine(warning) }
         if let warning = expirationWarning(send.expiration, deadline: send.deadline) {
             standardErrorLine(warning)
@@ -360,8 +361,10 @@ package struct WavePlan: Sendable {
                 "zone-column",
                 "'\(printable(column))': \(text): "
                     + (ZoneDatabase().packageAdvice
-                        ?? "does the column contain time zones such as Europe/Berlin? To send these "
-                        + "rows with --zone-default, leave the column empty in them"))
+                        ?? "does the column contain time zones such as Europe/Berlin? "
+                        + (zones.firstMisnamed.flatMap { UTCOffset.advice(for: $0.text) }
+                            .map { "\($0). " } ?? "")
+                        + "To send these rows with --zone-default, leave the column empty in them"))
         }
         standardErrorLine(
             "broadside: warning: --zone-column: \(text): such rows get --zone-default \(zone)")

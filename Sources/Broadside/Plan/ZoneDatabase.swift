@@ -79,7 +79,8 @@ final class ZoneDatabase: Sendable {
         throw .usage(
             option,
             "'\(printable(name, limit: 60))' is not a time zone of this system: name one such as "
-                + "Europe/Berlin, as in \(directory)")
+                + "Europe/Berlin, as in \(directory)"
+                + (UTCOffset.advice(for: name).map { ". \($0)" } ?? ""))
     }
 
     /// Returns the error for a local zone that the C library does not know.

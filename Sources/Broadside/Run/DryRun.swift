@@ -17,9 +17,12 @@ enum DryRun {
         private(set) var invalid: InvalidRows
         private(set) var lengths = TokenLengths()
         private(set) var values: RowValues
+        private let delivery: DeliveryOptions
+        private let layout: RowLayout
 
         init(_ run: CheckedRun, _ earlier: EarlierRuns?) {
             let (options, payloads) = (run.plan.options, run.plan.payloads.set)
+            (delivery, layout) = (options.delivery, run.list.layout)
             tally.hasSuppressionList = options.suppress != nil
             inspector = RowInspector(payloads, layout: run.list.layout)
             invalid = InvalidRows(
@@ -43,7 +46,9 @@ enum DryRun {
                 return
             }
             var finding = inspector.finding(in: rows.reader)
-            if finding == nil, rows.disposition == .invalid(.badZone) { finding = .badZone }
+            if finding == nil, rows.disposition == .invalid(.badZone) {
+                finding = .badZone(delivery, layout)
+            }
             _ = invalid.note(finding, row, of: rows.reader)
             values.take(
                 row, of: rows.reader, token: finding == nil ? inspector.tokenFingerprint : nil,

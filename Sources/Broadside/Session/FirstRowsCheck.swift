@@ -24,6 +24,8 @@ struct FirstRowsCheck {
         var value: String
         /// Number of its bytes.
         var valueByteCount: Int
+        /// Value that names no known time zone; empty if the row is not invalid because of it.
+        var zone: String
         /// Whether the value that makes the row invalid is UTF-8 text.
         var isUTF8: Bool
         /// Whether the value that makes the row invalid is a JSON array or object.
@@ -144,7 +146,7 @@ struct FirstRowsCheck {
                 cursor.disposition != .send || pass.reason(for: row, cursor.reader) != nil
             var finding = isExcluded ? nil : inspector.finding(in: cursor.reader)
             if finding == nil, !isExcluded, zones?.isUnknown(in: cursor.reader) == true {
-                finding = .badZone
+                finding = .badZone(delivery, list.layout)
             }
             let isMasked =
                 mayBeMasked && finding != nil
@@ -209,6 +211,9 @@ extension FirstRowsCheck.Sample {
         value = tokenExcerpt(culprit)
         valueByteCount = culprit.count
         isUTF8 = isUTF8Text(culprit)
+        zone = String(
+            decoding: finding.zoneField.map { reader.value(reader.field($0)) } ?? [],
+            as: UTF8.self)
         let wrong = reader.field(finding.culprit?.field ?? 0)
         let start = reader.value(wrong).first
         isNested =

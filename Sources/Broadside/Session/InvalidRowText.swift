@@ -164,8 +164,9 @@ extension FirstRowsCheck.Sample {
         InvalidRowText(
             "line \(line) names no time zone that this system knows",
             ZoneDatabase().packageAdvice
-                ?? "does --zone-column name a column of time zones such as Europe/Berlin? Rows "
-                + "without a zone get --zone-default"
+                ?? "does --zone-column name a column of time zones such as Europe/Berlin? "
+                + (UTCOffset.advice(for: zone).map { "\($0). " } ?? "")
+                + "Rows without a zone get --zone-default"
         )
     }
 

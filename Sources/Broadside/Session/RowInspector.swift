@@ -13,8 +13,15 @@ struct RowInspector: ~Copyable {
         /// The value that makes the row invalid; nil if no single value does.
         var culprit: PayloadRenderer.Culprit?
 
+        /// Field with the unknown time zone that makes the row invalid; nil if there is none.
+        var zoneField: Int?
+
         /// Finding for a row whose time zone is unknown.
-        static let badZone = Finding(reason: .badZone, isPersonal: true)
+        static func badZone(_ options: DeliveryOptions, _ layout: RowLayout) -> Finding {
+            Finding(
+                reason: .badZone, isPersonal: true,
+                zoneField: options.zoneColumn.flatMap { layout.field(named: $0) })
+        }
 
         /// Whether the row's topic is invalid.
         var isOfTopic: Bool { culprit?.use == .topic || culprit?.use == .topicBeyondLimit }

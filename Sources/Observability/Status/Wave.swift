@@ -1,3 +1,4 @@
+import BroadsidePolicy
 package import BroadsideSupport
 
 /// Rows that are due at the same time.
@@ -41,7 +42,13 @@ package struct Wave: Sendable, Equatable {
     var zonesText: String {
         let others = zones.count - 1
         let more = others < 1 ? "" : others == 1 ? " and 1 other" : " and \(others) others"
-        return "\(printable(zones.first ?? "-"))\(more)"
+        return "\(Self.zoneText(zones.first ?? "-"))\(more)"
+    }
+
+    /// Human-readable zone: its name, with the offset of a zone such as `Etc/GMT-8 (UTC+8)`, in
+    /// whose name the sign is reversed.
+    package static func zoneText(_ name: String) -> String {
+        printable(name) + (UTCOffset(zone: name).map { " (\($0.text))" } ?? "")
     }
 
     /// Whether all zones of another wave are zones of this one.
