@@ -339,11 +339,12 @@ struct OutputTests {
         let directory = try TemporaryDirectory()
         let list = try directory.write("aabb\n", to: "t.txt")
         let path = "\(directory.path)/s.json"
+        let named = try directory.write("{\"token\":\"aabb\",\"outcome\":\"x\"}\n", to: "t.jsonl")
+        let place =
+            command == "night"
+            ? ["--ledgers", directory.path] : ["--ledger", "\(directory.path)/l"]
         func run(_ more: [String]) throws {
-            let place =
-                command == "night"
-                ? ["--ledgers", directory.path] : ["--ledger", "\(directory.path)/l"]
-            let wrong = try Broadside.run([command] + place + more, in: directory, limit: 60)
+            let wrong = try Broadside.run([command] + more, in: directory, limit: 60)
             #expect(wrong.exitCode == 2 && wrong.errorLines.count == 1, "\(wrong.errors)")
         }
         for (campaign, more) in [
@@ -353,19 +354,28 @@ struct OutputTests {
         ] as [(String?, [String])] {
             let file = "\(directory.path)/\(campaign == nil ? "nowhere" : "c").json5"
             if let campaign { try directory.write(campaign, to: "c.json5") }
-            for earlier in ["{\n  \"campaign\" : \"00\",\n  \"outcome\" : \"complete\"\n}\n", ""] {
+            for (earlier, place) in [
+                ("{\n  \"campaign\" : \"00\",\n  \"outcome\" : \"complete\"\n}\n", []), ("", place),
+            ] {
                 let summary = try directory.write(earlier, to: "s.json")
-                try run(["--campaign", file] + more)
+                try run(["--campaign", file] + place + more)
                 let written = try object(Data(contentsOf: URL(filePath: summary)))
                 #expect(Set(written.keys) == Self.summaryKeys)
                 #expect(written["outcome"] as? String == "error", "\(more)")
+                // The counts are known if the ledger is known, and has not begun.
+                let isKnown = place.first == "--ledger"
+                for count in ["accepted", "unknown", "in_doubt"] {
+                    #expect((written[count] is NSNull) != isKnown, "\(count): \(place + more)")
+                }
             }
             try run(["--campaign", file, "--summary", list])
             if campaign != nil { try run(["--campaign", file, "--summary", file]) }
             #expect(try String(contentsOfFile: list, encoding: .utf8) == "aabb\n")
+            try run(["--campaign", file, "--tokens", named, "--summary", named])
+            #expect(try String(contentsOfFile: named, encoding: .utf8).contains("aabb"))
             let kept = "{\"outcome\":\"complete\"}"
             let summary = try directory.write(kept, to: "s.json")
-            try run(["--campaign", file, "--dry-run"] + more)
+            try run(place + ["--campaign", file, "--dry-run"] + more)
             #expect(try String(contentsOfFile: summary, encoding: .utf8) == kept)
         }
     }

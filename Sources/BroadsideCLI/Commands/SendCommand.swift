@@ -287,7 +287,12 @@ enum SendCommand: Command {
     ) {
         guard let path = arguments.string("summary"), !isRegularFile(path) || isSummary(path)
         else { return }
-        writeSummary(error, arguments, write)
+        writeSummary(error, arguments) { error, known in
+            var options = known
+            // Only the file may name the campaign's ledger, so the counts are unknown.
+            if options.ledger == nil { options.ledgerUse = .resumeOrBegin }
+            write(error, options)
+        }
     }
 
     private static func writeSummary(
