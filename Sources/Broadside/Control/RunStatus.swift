@@ -229,8 +229,8 @@ public struct RunStatus: Sendable {
             state.rawValue,
             startedAtMilliseconds.map(localDateAndTime) ?? "-",
             progressText, progress.rate.map { grouped($0) } ?? "-",
-            progress.limitedBy.flatMap { name in LimitedBy.allCases.first { $0.name == name } }?
-                .words() ?? "-",
+            progress.limitedBy.flatMap { name in Bottleneck.allCases.first { $0.name == name } }?
+                .description() ?? "-",
             progress.etaSeconds.map { durationText($0) } ?? progress.waves?.text ?? "-",
         ]
     }

@@ -35,8 +35,8 @@ struct GrowthWatch {
         // Time spent at the adaptive limit counts like time without free streams. Another
         // connection would have its own limit, which may stay higher.
         sample.heldNanoseconds =
-            limited[LimitedBy.streams.rawValue] + limited[LimitedBy.window.rawValue]
-        sample.busyNanoseconds = limited[LimitedBy.cpu.rawValue]
+            limited[Bottleneck.streams.rawValue] + limited[Bottleneck.window.rawValue]
+        sample.busyNanoseconds = limited[Bottleneck.cpu.rawValue]
         sample.totalNanoseconds = limited.reduce(0, +)
         sample.busiestThread = zip(uses, threads).compactMap { $0.share(since: $1) }.max() ?? 0
         threads = uses

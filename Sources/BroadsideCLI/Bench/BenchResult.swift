@@ -166,7 +166,7 @@ struct BenchResult: Encodable {
         ].compactMap { name, value in value.map { "\(name) \(Self.tenths($0))" } }
         lines.append(("latency, ms", latencies.joined(separator: ", ")))
         lines += histogram
-        if let causes = LimitedBy.text(limited_by, seconds: seconds) {
+        if let causes = Bottleneck.text(limited_by, seconds: seconds) {
             lines.append(("bottleneck", causes))
         }
         lines.append(("memory", "\(peak_rss_bytes >> 20) MiB at most"))

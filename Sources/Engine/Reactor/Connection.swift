@@ -34,7 +34,7 @@ import BroadsideSupport
     var pace = ConcurrencyLimiter(now: 0)
     /// Earliest time of the next "responses slow down" event, monotonic nanoseconds.
     var nextPaceEventTime: UInt64 = 0
-    var limitedBy = LimitedBy.connecting
+    var limitedBy = Bottleneck.connecting
     /// Whether all streams are in use and nothing has happened since. If so, the connection can be
     /// skipped.
     var isSaturated = false

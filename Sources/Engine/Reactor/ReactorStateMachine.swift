@@ -200,7 +200,7 @@ import BroadsideTLS
             let limit = connections[index].limitedBy
             let late = limit == .rate ? lateness(index, within: elapsed, now: now) : 0
             metrics.statistics.limited[limit.rawValue] += elapsed - late
-            metrics.statistics.limited[LimitedBy.cpu.rawValue] += late
+            metrics.statistics.limited[Bottleneck.cpu.rawValue] += late
         }
         guard active == 0 else { return }
         metrics.statistics.limited[limitWithoutConnections.rawValue] +=
@@ -209,7 +209,7 @@ import BroadsideTLS
 
     /// Bottleneck if no connection exists.
     @inline(__always)
-    private var limitWithoutConnections: LimitedBy {
+    private var limitWithoutConnections: Bottleneck {
         if !hasWork { return .input }
         return connections.addresses.troubledCount > 0 || connections.resolutionFailures > 0
             ? .retry : .connecting

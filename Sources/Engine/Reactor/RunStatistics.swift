@@ -2,34 +2,6 @@ package import BroadsideLedgerFormat
 package import BroadsidePayloads
 package import BroadsideRows
 
-/// Bottleneck of a connection. If several apply at a moment, the one that is declared first counts.
-package enum LimitedBy: Int, CaseIterable, Sendable {
-    // In order of precedence. The raw values are stored with telemetry and must not change.
-    case input = 0
-    case rate = 1
-    /// Looking up the name, connecting, or the handshake, up to the server's SETTINGS.
-    case connecting = 7
-    case retry = 2
-    case streams = 3
-    case window = 4
-    case socket = 5
-    case cpu = 6
-
-    /// Name of the bottleneck in the summary.
-    package var name: String {
-        switch self {
-        case .input: "input"
-        case .rate: "rate"
-        case .connecting: "connecting"
-        case .retry: "retry"
-        case .streams: "streams"
-        case .window: "window"
-        case .socket: "socket"
-        case .cpu: "cpu"
-        }
-    }
-}
-
 /// Counters of one reactor in this process. Owned by the reactor's thread and published as a whole,
 /// four times per second.
 package struct RunStatistics: Sendable {
@@ -67,8 +39,8 @@ package struct RunStatistics: Sendable {
     package var openConnections = 0
     package var inFlight = 0
     /// Time that connections spent in each bottleneck, without pauses, nanoseconds, indexed by
-    /// `LimitedBy`.
-    package var limited = [UInt64](repeating: 0, count: LimitedBy.allCases.count)
+    /// `Bottleneck`.
+    package var limited = [UInt64](repeating: 0, count: Bottleneck.allCases.count)
 
     /// Minimum duration of a run for which the shares of its bottlenecks are meaningful. A shorter
     /// run consists mostly of its start.

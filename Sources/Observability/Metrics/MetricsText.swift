@@ -171,7 +171,7 @@ package struct MetricsText {
         family(
             "connection_seconds_total", .counter,
             "Time that connections spent, by bottleneck.")
-        for cause in LimitedBy.allCases {
+        for cause in Bottleneck.allCases {
             sample(
                 "connection_seconds_total", ["limited_by": cause.name],
                 number(Double(statistics.limited[cause.rawValue]) / 1e9))

@@ -69,7 +69,7 @@ package struct ReportData {
     /// The points of the telemetry; their times are running time.
     var points: [TimeSeries.Point] = []
     var latency = LatencyCounts()
-    /// Nanoseconds that connections spent in each state of `LimitedBy`, over all runs.
+    /// Nanoseconds that connections spent in each state of `Bottleneck`, over all runs.
     var limited: [UInt64] = []
     var connections: [ConnectionTally] = []
     var events: [Telemetry.Event] = []
@@ -118,7 +118,7 @@ package struct ReportData {
         events = telemetry.events
         eventsLost = telemetry.eventsLost
         settings = telemetry.settings
-        limited = Array(repeating: 0, count: LimitedBy.allCases.count)
+        limited = Array(repeating: 0, count: Bottleneck.allCases.count)
         waves = telemetry.waves ?? []
         var axis = 0.0
         for epoch in telemetry.withoutWaits(epochs) {

@@ -27,20 +27,25 @@ extension ReportPage {
         guard total > 0, data.runningSeconds >= RunStatistics.shortestToJudgeSeconds else {
             return ""
         }
-        let shares = LimitedBy.allCases.map {
+        let shares = Bottleneck.allCases.map {
             ($0, Double(data.limited[$0.rawValue]) / total)
         }
         .filter { $0.1 >= 0.001 }.sorted { $0.1 > $1.1 }
         guard let first = shares.first else { return "" }
+        let acceptsBySilence = data.summary.acceptsBySilence
+        func description(_ cause: Bottleneck) -> String {
+            escapedHTML(cause.description(acceptsBySilence: acceptsBySilence))
+        }
+        let advice = first.0.advice(acceptsBySilence: acceptsBySilence)
         let items = shares.map { cause, share in
             let percent = decimal(share * 100, places: 1)
-            return "<li><span>\(escapedHTML(words(cause)))</span><span class=\"bar\" "
+            return "<li><span>\(description(cause))</span><span class=\"bar\" "
                 + "style=\"width:\(percent)%\"></span><span class=\"n\">\(percent)%</span></li>"
         }
         return """
             <figure><figcaption><h3>Bottlenecks</h3></figcaption>
-            <p>The bottleneck was \(escapedHTML(words(first.0))). \
-            \(optionsUnbroken(escapedHTML(advice(first.0))))</p>
+            <p>The bottleneck was \(description(first.0)). \
+            \(optionsUnbroken(escapedHTML(advice)))</p>
             <ul class="share">\(items.joined())</ul></figure>
 
             """

@@ -186,8 +186,8 @@ struct LiveView {
             guard let cause = snapshot.limitedBy else {
                 return [Segment(text: "bottleneck: not known yet", emphasis: .faint)]
             }
-            let share = LimitedBy.shareText(snapshot.limitedNow[cause.rawValue])
-            let name = cause.words(acceptsBySilence: snapshot.acceptsBySilence)
+            let share = Bottleneck.shareText(snapshot.limitedNow[cause.rawValue])
+            let name = cause.description(acceptsBySilence: snapshot.acceptsBySilence)
             return [
                 Segment(text: "bottleneck: \(name) (\(share))"),
                 Segment(text: cause.remedy, emphasis: .faint),
@@ -346,7 +346,8 @@ struct LiveView {
         case .stopping: line += ", stopping"
         case .running, .finished:
             if let cause = snapshot.limitedBy {
-                line += ", bottleneck: \(cause.words(acceptsBySilence: snapshot.acceptsBySilence))"
+                let text = cause.description(acceptsBySilence: snapshot.acceptsBySilence)
+                line += ", bottleneck: \(text)"
             }
             if let eta = snapshot.etaSeconds { line += ", \(durationText(eta)) left" }
         }

@@ -99,9 +99,9 @@ package struct RunSnapshot: Sendable {
     package var waves: WaveProgress?
     /// The progress of a rising `rateLimit`; nil if it does not rise.
     package var ramp: RampClock?
-    /// The shares of the connections' time in the last second, indexed by `LimitedBy`. All zero
+    /// The shares of the connections' time in the last second, indexed by `Bottleneck`. All zero
     /// before the first sample.
-    var limitedNow = [Double](repeating: 0, count: LimitedBy.allCases.count)
+    var limitedNow = [Double](repeating: 0, count: Bottleneck.allCases.count)
     /// Counters of the present pass.
     package var statistics = RunStatistics()
     package var latencyCounts = LatencyCounts()
@@ -179,9 +179,9 @@ package struct RunSnapshot: Sendable {
     }
 
     /// Bottleneck of the last second; nil if the run is too short to determine it.
-    var limitedBy: LimitedBy? {
+    var limitedBy: Bottleneck? {
         guard elapsedSeconds >= RunStatistics.shortestToJudgeSeconds else { return nil }
-        return LimitedBy.allCases.filter { limitedNow[$0.rawValue] > 0 }
+        return Bottleneck.allCases.filter { limitedNow[$0.rawValue] > 0 }
             .max { limitedNow[$0.rawValue] < limitedNow[$1.rawValue] }
     }
 
@@ -240,57 +240,5 @@ package struct RunSnapshot: Sendable {
         guard let limit, limit > 0 else { return 0 }
         // Requests in flight were sent already.
         return max(0, rows - Double(inFlight)) / limit
-    }
-}
-
-extension LimitedBy {
-    /// Description of the bottleneck, for use after the word "bottleneck".
-    ///
-    /// - Parameter acceptsBySilence: Whether the server is a legacy gateway, which has no streams.
-    package func words(acceptsBySilence: Bool = false) -> String {
-        switch self {
-        case .input: "reading the list"
-        case .rate: "the rate limit"
-        case .connecting: "connecting"
-        case .retry: "backoff"
-        case .streams:
-            acceptsBySilence ? "waiting for possible refusals" : "APNs stream limit"
-        case .window: "flow-control windows"
-        case .socket: "network"
-        case .cpu: "CPU of this machine"
-        }
-    }
-
-    /// Brief advice on how to make a run with this bottleneck faster.
-    var remedy: String {
-        switch self {
-        case .input: "an uncompressed list on a faster disk helps"
-        case .rate: "a higher rate helps"
-        case .connecting: "broadside doctor shows why connections take long"
-        case .retry: "APNs is throttling: a lower rate helps"
-        case .streams, .window: "more --connections help"
-        case .socket: "--hpack compact sends fewer bytes"
-        case .cpu: "more --reactors help if cores are idle"
-        }
-    }
-
-    /// A share as whole percent, rounded. Only a complete share is `100%`.
-    static func shareText(_ share: Double) -> String {
-        share >= 1 ? "100%" : "\(min(99, wholeNumber(share * 100)))%"
-    }
-
-    /// Text with the three largest shares; nil if the run was too short to determine them.
-    ///
-    /// - Parameter shares: Shares by `name`, with a sum of 1.
-    package static func text(
-        _ shares: [String: Double]?, seconds: Double, acceptsBySilence: Bool = false
-    ) -> String? {
-        guard let shares, seconds >= RunStatistics.shortestToJudgeSeconds else { return nil }
-        let largest = allCases.map { ($0, shares[$0.name] ?? 0) }.filter { $0.1 >= 0.01 }
-            .sorted { $0.1 > $1.1 }.prefix(3)
-        guard !largest.isEmpty else { return nil }
-        return largest.map { cause, share in
-            "\(cause.words(acceptsBySilence: acceptsBySilence)) \(shareText(share))"
-        }.joined(separator: ", ")
     }
 }

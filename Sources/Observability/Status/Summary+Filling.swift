@@ -47,11 +47,11 @@ extension Summary {
 
     /// Sets the shares of the bottlenecks.
     ///
-    /// - Parameter limited: Nanoseconds in each state of `LimitedBy`, for each pass.
+    /// - Parameter limited: Nanoseconds in each state of `Bottleneck`, for each pass.
     private mutating func take(limited: [[UInt64]]) {
         var times: [String: Double] = [:]
-        for states in limited where states.count == LimitedBy.allCases.count {
-            for cause in LimitedBy.allCases {
+        for states in limited where states.count == Bottleneck.allCases.count {
+            for cause in Bottleneck.allCases {
                 times[cause.name, default: 0] += Double(states[cause.rawValue])
             }
         }
@@ -81,7 +81,7 @@ extension Summary {
             return
         }
         limitedBy = Dictionary(
-            uniqueKeysWithValues: LimitedBy.allCases.map {
+            uniqueKeysWithValues: Bottleneck.allCases.map {
                 ($0.name, Double(statistics.limited[$0.rawValue]) / Double(total))
             })
         assert(

@@ -406,7 +406,7 @@ public struct Summary: Sendable, Encodable {
         if let connectionsReason, let connections {
             text += line("connections", "\(connections) (\(connectionsReason))")
         }
-        if let causes = LimitedBy.text(
+        if let causes = Bottleneck.text(
             limitedBy, seconds: elapsedSeconds, acceptsBySilence: acceptsBySilence)
         {
             text += line("bottleneck", causes)

@@ -78,6 +78,6 @@ extension Telemetry {
     private static func areShares(
         _ times: [UInt64], limit: UInt64 = nanosecondsLimit
     ) -> Bool {
-        times.count <= LimitedBy.allCases.count && times.allSatisfy { $0 <= limit }
+        times.count <= Bottleneck.allCases.count && times.allSatisfy { $0 <= limit }
     }
 }

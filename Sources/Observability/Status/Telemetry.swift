@@ -49,7 +49,7 @@ package struct Telemetry: Codable, Sendable {
         /// Rows with a shortened value; nil if no payload shortens a value.
         var shortened: UInt64?
         var reconnects: UInt64 = 0
-        /// Nanoseconds that connections spent in each state of `LimitedBy`.
+        /// Nanoseconds that connections spent in each state of `Bottleneck`.
         var limited: [UInt64] = []
         var points: [TimeSeries.Point] = []
 

@@ -24,7 +24,7 @@ package struct TimeSeries: Sendable, Equatable {
         var p50: UInt64?
         var p99: UInt64?
         var inFlight: Int
-        /// Microseconds that connections spent in each state of `LimitedBy`.
+        /// Microseconds that connections spent in each state of `Bottleneck`.
         var limited: [UInt64]
 
         init(

@@ -2,7 +2,7 @@ import Broadside
 import BroadsideEngine
 import BroadsideSupport
 
-/// Checks of the time that connections spent in each state of `LimitedBy`. Each instant counts once
+/// Checks of the time that connections spent in each state of `Bottleneck`. Each instant counts once
 /// per connection, and it counts as waiting for a rate only if there is a rate. The time of a pause
 /// does not count.
 extension Simulation {
@@ -54,15 +54,15 @@ extension Simulation {
         let hasRate =
             process.hasPaused || plan.ratePerConnection != nil
             || process.rates.contains { $0.rate != nil }
-        if !hasRate, spent[LimitedBy.rate.rawValue] > 0 {
+        if !hasRate, spent[Bottleneck.rate.rawValue] > 0 {
             fail("reactor \(reactor.index) waits for a rate, and there is none")
         }
         // Waiting for a slow look-up counts as connecting, not as waiting after trouble.
         let hasTrouble = !ownLinks.isEmpty || reactor.failedResolutions > 0
-        if !hasTrouble, spent[LimitedBy.retry.rawValue] > 0 {
+        if !hasTrouble, spent[Bottleneck.retry.rawValue] > 0 {
             fail("reactor \(reactor.index) waits after trouble, and there was none")
         }
-        guard active > 0, spent[LimitedBy.connecting.rawValue] > 0 else { return }
+        guard active > 0, spent[Bottleneck.connecting.rawValue] > 0 else { return }
         // A connection with a response is established. A connection without one may not be.
         let areProven = reactor.linkOfSlot.values.allSatisfy {
             links[$0].responses > 0 || !links[$0].isOpenAtClient

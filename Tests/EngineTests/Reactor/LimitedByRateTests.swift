@@ -68,7 +68,7 @@ struct LimitedByRateTests {
         #expect(run.isFinished && run.requests.count == 2)
         #expect(run.time(limitedBy: .cpu) == 0 && run.time(limitedBy: .rate) == 0)
         // The second before the pause.
-        let counted = LimitedBy.allCases.reduce(0) { $0 + run.time(limitedBy: $1) }
+        let counted = Bottleneck.allCases.reduce(0) { $0 + run.time(limitedBy: $1) }
         #expect(counted > 900 * millisecond && counted < 1200 * millisecond, "\(counted)")
         #expect(run.time(limitedBy: .retry) > 900 * millisecond)
     }

@@ -89,7 +89,7 @@ import Testing
     @Test func `Nothing is counted before anything happened`() {
         #expect(numbers(RunStatistics()).values.allSatisfy { $0 == 0 })
         #expect(numbers(ConnectionTally()).values.allSatisfy { $0 == 0 })
-        #expect(RunStatistics().limited.count == LimitedBy.allCases.count)
+        #expect(RunStatistics().limited.count == Bottleneck.allCases.count)
     }
 
     @Test func `What a slot's connections carried adds up`() {

@@ -157,7 +157,7 @@ final class ScriptedRun {
     var heldBack: UInt64 { reactors.reduce(0) { $0 + $1.machine.snapshot().refusedByCredential } }
 
     /// How much of the connections' time went to one cause, nanoseconds.
-    func time(limitedBy cause: LimitedBy) -> UInt64 {
+    func time(limitedBy cause: Bottleneck) -> UInt64 {
         reactors.reduce(0) { $0 + $1.machine.snapshot().limited[cause.rawValue] }
     }
 

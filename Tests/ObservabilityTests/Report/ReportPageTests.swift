@@ -88,7 +88,7 @@ import Testing
             series.append(
                 .init(
                     start: 0, duration: seconds, counts: counts, latency: latency.counts,
-                    inFlight: 0, limited: LimitedBy.allCases.map { _ in 1000 }))
+                    inFlight: 0, limited: Bottleneck.allCases.map { _ in 1000 }))
             telemetry.take(snapshot, series, ReactorReport())
             telemetry.end(outcome: "stopped", cause: nil, atMilliseconds: began)
         }
@@ -136,7 +136,7 @@ import Testing
         series.append(
             .init(
                 start: 0, duration: 0.2, counts: counts, latency: latency.counts, inFlight: 0,
-                limited: LimitedBy.allCases.map { _ in 1000 }))
+                limited: Bottleneck.allCases.map { _ in 1000 }))
         telemetry.take(snapshot, series, ReactorReport())
         telemetry.end(outcome: "complete", cause: nil, atMilliseconds: 0)
         func page(_ accepted: UInt64) -> String {
@@ -369,18 +369,18 @@ import Testing
         snapshot.elapsedSeconds = 1.9
         #expect(snapshot.limitedBy == nil)
         let all = ["connecting": 0.7, "retry": 0.297, "cpu": 0.003]
-        #expect(LimitedBy.text(all, seconds: 1.9) == nil)
-        #expect(LimitedBy.text(nil, seconds: 60) == nil)
-        #expect(LimitedBy.text(all, seconds: 2) == "connecting 70%, backoff 30%")
-        #expect(LimitedBy.text(["rate": 0.999, "cpu": 0.001], seconds: 2) == "the rate limit 99%")
+        #expect(Bottleneck.text(all, seconds: 1.9) == nil)
+        #expect(Bottleneck.text(nil, seconds: 60) == nil)
+        #expect(Bottleneck.text(all, seconds: 2) == "connecting 70%, backoff 30%")
+        #expect(Bottleneck.text(["rate": 0.999, "cpu": 0.001], seconds: 2) == "the rate limit 99%")
     }
 
     @Test func `Telemetry of version 0.1.0 is read, and each cause has its own number`()
         throws
     {
-        #expect(Set(LimitedBy.allCases.map(\.rawValue)) == Set(0..<LimitedBy.allCases.count))
+        #expect(Set(Bottleneck.allCases.map(\.rawValue)) == Set(0..<Bottleneck.allCases.count))
         #expect(
-            LimitedBy.allCases.map(\.name) == [
+            Bottleneck.allCases.map(\.name) == [
                 "input", "rate", "connecting", "retry", "streams", "window", "socket", "cpu",
             ])
         let old = """
@@ -392,9 +392,9 @@ import Testing
         let telemetry = try #require(Telemetry(decoding: Array(old.utf8)))
         let data = Self.data(
             telemetry: telemetry, epochs: [.init(number: 1, startedAtMilliseconds: 5)])
-        #expect(data.limited[LimitedBy.cpu.rawValue] == 7)
-        #expect(data.limited[LimitedBy.retry.rawValue] == 3)
-        #expect(data.limited[LimitedBy.connecting.rawValue] == 0)
+        #expect(data.limited[Bottleneck.cpu.rawValue] == 7)
+        #expect(data.limited[Bottleneck.retry.rawValue] == 3)
+        #expect(data.limited[Bottleneck.connecting.rawValue] == 0)
     }
 
     private static var empty: String {

@@ -32,10 +32,10 @@ import Testing
                     .init(
                         start: Double(second * 30), duration: 30, counts: counts,
                         latency: histogram.counts, inFlight: 7,
-                        limited: LimitedBy.allCases.map { _ in 1000 }))
+                        limited: Bottleneck.allCases.map { _ in 1000 }))
             }
             var report = ReactorReport()
-            report.statistics.limited = LimitedBy.allCases.map { _ in 4_000_000_000 }
+            report.statistics.limited = Bottleneck.allCases.map { _ in 4_000_000_000 }
             var tally = ConnectionTally()
             tally.number = 3
             tally.recordResponse(latencyNanoseconds: 5_000_000)
@@ -135,7 +135,7 @@ import Testing
         }
         // In points first, as microseconds; those of a run are nanoseconds.
         let times = ["1125899906842624", "1152921504606846976"].map { bound in
-            let list = LimitedBy.allCases.map { _ in bound }.joined(separator: ",")
+            let list = Bottleneck.allCases.map { _ in bound }.joined(separator: ",")
             return "\"limited\":[\(list)]"
         }
         all = all.replacing(/"limited":\[[0-9,]*\]/, with: times[0])

@@ -20,8 +20,8 @@ import Testing
     }
 
     /// Sends 40 rows in a second.
-    private static func send(_ telemetry: inout Telemetry, limitedBy cause: LimitedBy) {
-        var limited = [UInt64](repeating: 0, count: LimitedBy.allCases.count)
+    private static func send(_ telemetry: inout Telemetry, limitedBy cause: Bottleneck) {
+        var limited = [UInt64](repeating: 0, count: Bottleneck.allCases.count)
         limited[cause.rawValue] = 1000
         var counts = RowCounts()
         counts[.accepted] = 40

@@ -27,8 +27,8 @@ import Testing
         snapshot.openConnections = 63
         snapshot.wantedConnections = 64
         snapshot.inFlight = 23_110
-        snapshot.limitedNow[LimitedBy.streams.rawValue] = 0.81
-        snapshot.limitedNow[LimitedBy.cpu.rawValue] = 0.19
+        snapshot.limitedNow[Bottleneck.streams.rawValue] = 0.81
+        snapshot.limitedNow[Bottleneck.cpu.rawValue] = 0.19
         snapshot.counts.reasons.add(text: "Unregistered", count: 70_100)
         snapshot.counts.reasons.add(text: "BadDeviceToken", count: 10_566)
         return snapshot
@@ -243,12 +243,12 @@ import Testing
         #expect(snapshot.etaSeconds == 99 / 0.04)
         snapshot.wantedConnections = 50
         #expect(snapshot.etaSeconds == 100 / 0.55)
-        snapshot.limitedNow[LimitedBy.retry.rawValue] = 1
+        snapshot.limitedNow[Bottleneck.retry.rawValue] = 1
         #expect(snapshot.etaSeconds == 100 / 0.55, "there were responses")
         snapshot.rateNow = 0
         #expect(snapshot.etaSeconds == nil)
         #expect(!LiveView.plainLine(snapshot).contains("left"))
-        snapshot.limitedNow[LimitedBy.retry.rawValue] = 0
+        snapshot.limitedNow[Bottleneck.retry.rawValue] = 0
         #expect(snapshot.etaSeconds == 100 / 0.1)
     }
 

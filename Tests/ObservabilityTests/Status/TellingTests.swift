@@ -147,8 +147,8 @@ import Testing
         #expect(sampler.snapshot.rows == 500 && sampler.snapshot.isRowsEstimate)
         #expect(sampler.snapshot.rateLimit == 2.5)
         report.statistics.counts[.accepted] = 200
-        report.statistics.limited[LimitedBy.rate.rawValue] = 3
-        report.statistics.limited[LimitedBy.cpu.rawValue] = 1
+        report.statistics.limited[Bottleneck.rate.rawValue] = 3
+        report.statistics.limited[Bottleneck.cpu.rawValue] = 1
         var latency = LatencyHistogram()
         for _ in 0..<200 { latency.record(1_000_000) }
         report.latency = latency.counts
@@ -156,7 +156,7 @@ import Testing
         #expect(sampler.snapshot.rows == 400 && !sampler.snapshot.isRowsEstimate)
         #expect(sampler.snapshot.share == 0.5 && sampler.snapshot.rateNow == 100)
         #expect(sampler.snapshot.rateAverage == 40 && sampler.snapshot.limitedBy == .rate)
-        #expect(sampler.snapshot.limitedNow[LimitedBy.rate.rawValue] == 0.75)
+        #expect(sampler.snapshot.limitedNow[Bottleneck.rate.rawValue] == 0.75)
         #expect(sampler.snapshot.etaSeconds == 200 / 2.5, "no faster than the limit")
         #expect(sampler.series.points.count == 4)
     }
