@@ -48,6 +48,8 @@ enum KeyForm {
         /// Offset of the END line, or of the end of the text.
         let bodyEnd: Int
         let isClosed: Bool
+        /// Whether the BEGIN line has nothing before it, such as the sign of a comment.
+        let isAtLineStart: Bool
 
         private static let mark = Array("-----BEGIN ".utf8)
         private static let endMark = Array("-----END".utf8)
@@ -66,6 +68,7 @@ enum KeyForm {
             let end = Self.index(of: Self.endMark, in: text, from: bodyStart)
             bodyEnd = end ?? text.count
             isClosed = end != nil
+            isAtLineStart = mark == 0 || text[mark - 1] == 0x0a
         }
 
         private static func index(of mark: [UInt8], in text: [UInt8], from start: Int) -> Int? {
@@ -100,16 +103,19 @@ enum KeyForm {
     private static let furtherKeyCountMax = 7
 
     /// Passes the private keys after the first one to `body`, each as a PEM text, which is
-    /// overwritten afterwards.
-    static func forEachFurtherKey(_ file: [UInt8], _ body: ([UInt8]) -> Void) {
-        guard var text = unwrapped(file) else { return }
+    /// overwritten afterwards; nil for a key that is damaged.
+    static func forEachFurtherKey(_ file: [UInt8], _ body: ([UInt8]?) -> Void) {
+        // OpenSSL has read the first key even if a later block is damaged.
+        var text = unwrapped(file) ?? file
         defer { text.cleanse() }
         var (offset, count) = (0, 0)
         while count <= furtherKeyCountMax, let block = Block(text, from: offset) {
             offset = block.bodyEnd
-            guard block.label.hasSuffix("PRIVATE KEY") else { continue }
+            guard block.isAtLineStart, block.label.hasSuffix("PRIVATE KEY") else { continue }
             count += 1
-            guard count > 1, var base64 = digits(text[block.bodyStart..<block.bodyEnd]) else {
+            guard count > 1 else { continue }
+            guard var base64 = digits(text[block.bodyStart..<block.bodyEnd]) else {
+                body(nil)
                 continue
             }
             var key: [UInt8] = []

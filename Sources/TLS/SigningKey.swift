@@ -19,8 +19,12 @@ public struct SigningKey: Sendable {
         let publicKey = key.publicPEM
         var isOnlyKey = true
         KeyForm.forEachFurtherKey(pem) { text in
-            guard let other = try? PrivateKey(pem: text), (try? KeyKind.requireP256(other)) != nil,
-                let common = try? other.inCommonForm()
+            guard let text, let other = try? PrivateKey(pem: text) else {
+                // This may be the key that --key-id names.
+                isOnlyKey = false
+                return
+            }
+            guard (try? KeyKind.requireP256(other)) != nil, let common = try? other.inCommonForm()
             else { return }
             isOnlyKey = isOnlyKey && common.publicPEM == publicKey
         }

@@ -297,9 +297,30 @@ import Testing
         let rsa = try Self.command([
             "genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048",
         ])
-        for file in [Self.pem + Self.pem, Self.pem + sec1, sec1 + Self.pem, Self.pem + rsa] {
-            #expect(try SigningKey(pem: file).pem == expected)
+        let compressed = try Self.command([
+            "ec", "-in", try folder.file("key.pem", Self.pem), "-conv_form", "compressed",
+        ])
+        for second in [Self.pem, sec1, rsa, compressed] {
+            #expect(try SigningKey(pem: Self.pem + second).pem == expected)
         }
+        #expect(try SigningKey(pem: sec1 + Self.pem).pem == expected)
+    }
+
+    @Test func `A second key that is damaged or encrypted is refused, and a commented one is not`()
+        throws
+    {
+        let other = try SigningKey(PrivateKey.generate()).pem
+        let text = String(decoding: other, as: UTF8.self)
+        let encrypted = try Self.command([
+            "ec", "-aes128", "-in", try Folder().file("key.pem", other), "-passout", "pass:word",
+        ])
+        let cut = other.dropLast("-----END PRIVATE KEY-----\n".utf8.count)
+        for second in [cut, Array(text.replacing("\nM", with: "\n?").utf8)[...], encrypted[...]] {
+            #expect(Self.message(Self.pem + second).contains("several private keys"))
+        }
+        let lines = text.split(separator: "\n").map { "# \($0)\n" }.joined()
+        let read = try SigningKey(pem: Self.pem + Array(lines.utf8))
+        #expect(try read.pem == SigningKey(pem: Self.pem).pem)
     }
 
     private static func message(_ file: [UInt8]) -> String {
