@@ -304,13 +304,16 @@ package struct WavePlan: Sendable {
                 : "a resume can't change it, but with --deadline it leaves such rows unsent")
     }
 
-    /// Warning about a deadline before the first wave; nil if some rows are due before the deadline.
+    /// Warning about a deadline before the next wave; nil if some rows are due before the deadline.
+    /// If a resume begins after the deadline, another message says so.
     ///
     /// - Parameter deadline: Nanoseconds from the first start; nil: none.
     func deadlineWarning(_ deadline: UInt64?) -> String? {
-        guard let first = coming.first, first.atMilliseconds >= end(deadline) else { return nil }
+        let end = end(deadline)
+        guard let next = coming.first, end > start, next.atMilliseconds >= end else { return nil }
         return "broadside: warning: --deadline ends before any row is due, so nothing is sent: the "
-            + "first wave is due at \(first.timeText): allow more time"
+            + "\(start == schedule.startedAt ? "first" : "next") wave is due at \(next.timeText): "
+            + "allow more time"
     }
 
     /// Warning for a resume about rows that are due when their notification has expired; nil if
@@ -348,7 +351,6 @@ package struct WavePlan: Sendable {
         if let warning = expirationWarning(send.expiration, deadline: send.deadline) {
             standardErrorLine(warning)
         }
-        if let warning = deadlineWarning(send.deadline) { standardErrorLine(warning) }
         if let warning = capWarning(send.cap) { standardErrorLine(warning) }
         guard let text = misnamedText, let column = options.zoneColumn,
             let zone = options.zoneDefault

@@ -99,6 +99,9 @@ enum DryRun {
         var selection = try run.rows.selection()
         selection.erased = earlier?.erased
         let waves = try waves(run, earlier, selection)
+        if let warning = waves?.deadlineWarning(run.plan.options.deadline) {
+            standardErrorLine(warning)
+        }
         var dueSelection = selection
         dueSelection.due = waves?.anyTime
         var rows = try RowCursor(list, dueSelection, left: earlier?.rowsLeft())

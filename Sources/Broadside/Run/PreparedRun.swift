@@ -71,6 +71,7 @@ struct PreparedRun {
             // was checked as a whole.
             if plan.options.part == nil { try waves.check(plan.options) }
         }
+        if let warning = waves.deadlineWarning(plan.options.deadline) { standardErrorLine(warning) }
         try session.record(zones: waves.zones.usedNames)
         return waves
     }

@@ -136,11 +136,15 @@ import Testing
     }
 
     @Test func `A deadline before all waves causes a warning, and a later deadline none`() throws {
-        let plan = try plan([(1, 4), (2, 8)])
+        var plan = try plan([(1, 4), (2, 8)])
         let warning = plan.deadlineWarning(3_600 * second)
         #expect(warning?.contains("the first wave is due at 2026-06-01 10:00 UTC: ") == true)
         #expect(plan.deadlineWarning(3_601 * second) == nil && plan.deadlineWarning(nil) == nil)
         #expect(try self.plan([(0, 1), (1, 4)]).deadlineWarning(second) == nil)
+        plan.resume(at: Self.start + 90 * 60_000, left: [0, 8])
+        let resumed = plan.deadlineWarning(7_200 * second)
+        #expect(resumed?.contains("the next wave is due at 2026-06-01 11:00 UTC: ") == true)
+        #expect(plan.deadlineWarning(3_600 * second) == nil, "another message says so")
     }
 
     @Test func `A wave at the expiration has expired, and one before it has not`() throws {

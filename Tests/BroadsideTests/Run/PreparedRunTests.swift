@@ -116,6 +116,28 @@ import Testing
         #expect(warnings.count == 1, "\(output.withLock { $0 })")
     }
 
+    @Test(arguments: [false, true])
+    func `A deadline before the next wave causes a warning at each start, also of a part`(
+        isPart: Bool
+    ) throws {
+        let campaign = try Campaign(rows: 1)
+        var options = try Self.options(campaign, zones: ["Asia/Tokyo", "America/New_York"])
+        options.delivery.date = CalendarDate("2099-06-01")
+        options.deadline = 86_400 * second
+        if isPart { (options.part, options.campaignID) = (CampaignPart("1/1"), 7) }
+        let run = try CheckedRun(options, spooling: nil)
+        let output = Mutex<[String]>([])
+        let host = HostedRun { line in output.withLock { $0.append(line) } }
+        for starts in 1...2 {
+            try HostedRun.$current.withValue(host) {
+                _ = try PreparedRun(run, directory: Self.open(campaign))
+            }
+            let lines = output.withLock { $0 }
+            let warnings = lines.filter { $0.contains("ends before any row is due") }
+            #expect(warnings.count == starts, "\(lines)")
+        }
+    }
+
     @Test func `The plan of a resume has no counts that include rows of earlier runs`() throws {
         let campaign = try Campaign(rows: 1)
         var options = try Self.options(campaign, zones: ["", "Asia/Tokyo"])
