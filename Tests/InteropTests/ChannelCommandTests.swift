@@ -142,6 +142,8 @@ struct ChannelCommandTests {
         return try server(responses.joined(separator: ","))
     }
 
+    private static let delete = ["delete", "--yes", "--channel", channel]
+
     /// Responses, the call, its exit code, words on stderr, and the requests that were sent.
     private static let calls: [(String, [String], Int32, String, Int)] =
         [
@@ -159,29 +161,22 @@ struct ChannelCommandTests {
             ("503/retry-after=600", ["list"], 1, "try again later", 1),
             ("close,list:3", ["create"], 6, "3 channels now", 2),
             (
-                "202", ["delete", "--yes", "--channel", channel], 1,
+                "202", delete, 6,
                 "the response to the delete is 202 without a reason, which does not say whether", 3
             ),
+            (
+                "close", delete, 6,
+                "; broadside channel list shows whether the channel still exists", 3
+            ),
+            ("502,503", delete, 6, "503", 3), ("429", delete, 1, "refused the delete", 3),
             ("204", ["list"], 1, "the response to the list is 204 without a reason", 3),
             ("502", ["create"], 6, "orphan", 2), ("524", ["create"], 6, "orphan", 2),
-            (
-                "close,400:ChannelNotRegistered",
-                ["delete", "--yes", "--channel", channel], 0, "", 2
-            ),
-            ("close,404:BadPath", ["delete", "--yes", "--channel", channel], 0, "", 2),
-            (
-                "500:InternalServerError,400:ChannelNotRegistered",
-                ["delete", "--yes", "--channel", channel], 0, "", 2
-            ),
-            (
-                "429:TooManyRequests,400:ChannelNotRegistered",
-                ["delete", "--yes", "--channel", channel], 4, "no such channel", 2
-            ),
-            (
-                "400:ChannelNotRegistered", ["delete", "--yes", "--channel", channel], 4,
-                "no such channel", 1
-            ),
-            ("404:BadPath", ["delete", "--yes", "--channel", channel], 4, "APNs' host", 1),
+            ("close,400:ChannelNotRegistered", delete, 0, "", 2),
+            ("close,404:BadPath", delete, 0, "", 2),
+            ("500:InternalServerError,400:ChannelNotRegistered", delete, 0, "", 2),
+            ("429:TooManyRequests,400:ChannelNotRegistered", delete, 4, "no such channel", 2),
+            ("400:ChannelNotRegistered", delete, 4, "no such channel", 1),
+            ("404:BadPath", delete, 4, "APNs' host", 1),
             ("201", ["create"], 6, "names no channel", 1),
             ("raw:[]", ["list"], 1, "APNs' format", 1),
             ("list:10000", ["list"], 0, "", 1),

@@ -92,13 +92,9 @@ struct ChannelCall {
 
     /// Error for a response that neither accepts nor refuses the request.
     func uncertainty(_ response: BlockingConnection.Response) -> BroadsideError {
-        let advice =
-            action == .delete
-            ? "broadside channel list shows whether the channel still exists"
-            : "try again later, and check --endpoint"
-        return BroadsideError(
+        BroadsideError(
             "\(server.hostAndPort): the response to the \(action) is \(response.summary), which does "
-                + "not say whether APNs processed the request: \(advice)",
+                + "not say whether APNs processed the request: try again later, and check --endpoint",
             exitCode: ExitCode.failure)
     }
 

@@ -71,8 +71,25 @@ public enum ChannelRun {
     private static func perform(
         _ call: ChannelCall
     ) throws(BroadsideError) -> BlockingConnection.Response? {
-        // Whether an earlier attempt may have been processed.
         var isInDoubt = false
+        do throws(BroadsideError) {
+            return try perform(call, &isInDoubt)
+        } catch {
+            guard call.action == .delete, isInDoubt, error.exitCode == ExitCode.failure else {
+                throw error
+            }
+            throw BroadsideError(
+                "\(error.message); broadside channel list shows whether the channel still exists",
+                exitCode: ExitCode.openRows)
+        }
+    }
+
+    /// Makes the request, in several attempts if necessary.
+    ///
+    /// - Parameter isInDoubt: Set to true if an attempt may have been processed.
+    private static func perform(
+        _ call: ChannelCall, _ isInDoubt: inout Bool
+    ) throws(BroadsideError) -> BlockingConnection.Response? {
         switch call.action {
         case .create: RequestInterruption.handle(.create)
         case .delete: RequestInterruption.handle(.delete)
@@ -91,15 +108,18 @@ public enum ChannelRun {
                 }
                 if isInDoubt, call.isGone(response) { return nil }
                 switch ChannelRefusal.classify(response) {
-                case .busy where !isLast:
-                    retryAfter = response.retryAfterSeconds
+                case .busy:
                     // APNs may have deleted the channel before its error. "A repeat that finds no
                     // channel is a success."
                     if call.action == .delete, response.status ?? 0 >= 500 { isInDoubt = true }
+                    guard !isLast else {
+                        throw call.refusal(response, exitCode: ExitCode.failure)
+                    }
+                    retryAfter = response.retryAfterSeconds
                 case .lost where call.action == .create: throw orphan(call, response.summary)
-                case .lost where !isLast: isInDoubt = true
-                case .lost: throw call.uncertainty(response)
-                case .busy: throw call.refusal(response, exitCode: ExitCode.failure)
+                case .lost:
+                    isInDoubt = true
+                    guard !isLast else { throw call.uncertainty(response) }
                 case .credential, .notFromAPNs, .request:
                     throw call.refusal(response, exitCode: ExitCode.refused)
                 }
@@ -125,12 +145,12 @@ public enum ChannelRun {
                 // "Create is not idempotent": a repeat would create a second channel, and the ID of
                 // the first one is lost.
                 if call.action == .create { throw orphan(call, message) }
+                isInDoubt = true
                 guard !isLast else {
                     throw BroadsideError(
                         "\(call.server.hostAndPort): no response to the \(call.action): \(message)",
                         exitCode: ExitCode.failure)
                 }
-                isInDoubt = true
             }
             try RequestInterruption.endFlight(isInDoubt ? .unknown : .notProcessed)
             if let seconds = RepeatDelay.seconds(after: attempt, retryAfter: nil) {
