@@ -85,6 +85,19 @@ struct HintTests {
         #expect(line.count <= 200, "\(line)")
     }
 
+    @Test(
+        arguments: [
+            ("auth-key-file", "auth-key"), ("apns-priority", "priority"), ("max-rate", "rate"),
+        ])
+    func `A guessed key of a campaign file leads to the same option as on the command line`(
+        key: String, option: String
+    ) throws {
+        let file = try directory.write("{'\(key)':'x'}", to: "c.json5")
+        let refused = try Broadside.run(["send", "--campaign", file], in: directory, limit: 60)
+        #expect(refused.exitCode == 2 && refused.errorLines.count == 1, "\(refused.errors)")
+        #expect(refused.errors.contains("'\(key)': did you mean \(option)?"), "\(refused.errors)")
+    }
+
     @Test func `A suggested path is quoted for the shell`() throws {
         let list = try directory.write("", to: "excel list.csv")
         let folder = directory.path + "/my dir"

@@ -216,16 +216,18 @@ enum CampaignOptions {
     private static func unknown(_ entry: CampaignFile.Entry, _ command: CommandDescription)
         -> String
     {
-        let names = command.options.map(\.name).filter { name in
-            !section.options.contains { $0.name == name }
+        let options = command.options.filter { option in
+            !section.options.contains { $0.name == option.name }
         }
+        let paths = options.filter { $0.isPath("name") }.map(\.name)
         if command.name != SendCommand.description.name, isOfSend(entry) {
             return "\(entry.nameLocation): '\(entry.name)' is an option of send, and "
                 + "would change what a \(command.name) does: remove it, or use a "
                 + "separate campaign file for the \(command.name)"
         }
         let advice =
-            nearestName(to: entry.name, among: names).map { "did you mean \($0)?" }
+            nearestOption(to: entry.name, among: options.map(\.name), paths: paths)
+            .map { "did you mean \($0)?" }
             ?? "broadside \(command.name) --help lists all options"
         return "\(entry.nameLocation): unknown key '\(entry.name)': \(advice)"
     }
