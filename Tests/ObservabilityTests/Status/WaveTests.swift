@@ -1,4 +1,5 @@
 import BroadsideObservability
+import BroadsideSupport
 import Testing
 
 /// Texts about a wave.
