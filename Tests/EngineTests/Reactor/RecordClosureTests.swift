@@ -2,6 +2,7 @@ import BroadsideHygiene
 import BroadsideLedgerFormat
 import BroadsideLists
 import BroadsidePolicy
+import BroadsideRing
 import BroadsideRows
 import BroadsideSupport
 import Testing
