@@ -51,7 +51,9 @@ struct NightLedgerTests {
     ) throws {
         if isBesideNotes { try noteNights() }
         let isNight = isBesideNotes && name != "tonight"
-        let advice = LedgerDirectory(path: "\(directory.path)/\(name)").repairAdvice
+        let ledger = "\(directory.path)/\(name)"
+        try FileManager.default.createDirectory(atPath: ledger, withIntermediateDirectories: false)
+        let advice = LedgerDirectory(path: ledger).repairAdvice
         #expect(advice.contains("which you then resume") != isNight, "\(advice)")
         #expect(
             advice.hasSuffix(
