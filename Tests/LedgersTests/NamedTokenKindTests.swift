@@ -20,7 +20,8 @@ struct NamedTokenKindTests {
         #expect(error.exitCode == 2)
         #expect(error.message.contains("' is not a device token. It has the form of "))
         #expect(error.message.contains(kind), "\(error.message)")
-        #expect(text.utf8.count < 40 || !error.message.contains(text), "a whole token is in a message")
+        #expect(
+            text.utf8.count < 40 || !error.message.contains(text), "a whole token is in a message")
     }
 
     @Test func `A value of no known kind is only refused`() {
