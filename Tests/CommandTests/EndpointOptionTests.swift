@@ -7,13 +7,14 @@ struct EndpointOptionTests {
     private let campaign: Campaign
     private let credential: [String]
 
+    /// Payload of a broadcast.
+    private let update: String
+
     init() throws {
-        // It has all that a push of each of the two types needs.
-        let update = """
-            {"aps":{"timestamp":1790000000,"event":"update","content-state":{},\
-            "alert":{"title":"Goal"}}}
-            """
-        campaign = try Campaign(rows: 3, payload: update)
+        campaign = try Campaign(rows: 3)
+        update = try campaign.directory.write(
+            #"{"aps":{"timestamp":1790000000,"event":"update","content-state":{}}}"#,
+            to: "update.json")
         credential = [
             "--auth-key", campaign.authority.authKey, "--key-id", Campaign.keyID, "--team-id",
             Campaign.teamID,
@@ -28,7 +29,7 @@ struct EndpointOptionTests {
     private var calls: [[String]] {
         let list = ["--tokens", campaign.list, "--topic", Campaign.topic]
         let app = ["--app", Campaign.topic]
-        let broadcast = ["--channel", "YQ==", "--payload", campaign.payloadFile]
+        let broadcast = ["--channel", "YQ==", "--payload", update]
         return [
             ["send", "--payload", campaign.payloadFile, "--dry-run"] + list,
             ["probe", "--dry-run"] + list, ["doctor", "--topic", Campaign.topic],

@@ -63,7 +63,7 @@ struct HintTests {
         .init("send --test-file x", "--help lists all options"),
         .init("channels list", "did you mean channel?"),
         .init("broadcast --topic x", "write --app BUNDLE"),
-        .init("channel list --channel-id x", "write --channel ID"),
+        .init("channel read --channel-id x", "write --channel ID"),
         .init("nightly", "did you mean night?"),
         .init("push", "did you mean send?"),
         .init("clean", "did you mean prune?"),

@@ -134,7 +134,7 @@ struct NightTests {
         #expect(try warning("12:25").contains("warning") == false)
         let long = try warning("13:30")
         #expect(long.contains("the last wave is due at "), "\(long)")
-        #expect(long.contains("after the start, but a night lasts 12 h 00 m: "), "\(long)")
+        #expect(long.contains("after the start, but a night lasts 12 h 00 m. "), "\(long)")
         #expect(try warning("13:30", ["--night-length", "14h"]).contains("warning") == false)
     }
 

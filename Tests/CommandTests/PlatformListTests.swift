@@ -236,7 +236,8 @@ struct PlatformListTests {
         let words = #"line 3 has the escape '\n' in column 'name', and so do 2 more rows:"#
         let found = try Broadside.run(
             ["tokens", "check", "--tokens", list], in: campaign.directory, limit: 120)
-        #expect(found.exitCode == 0 && found.errors.split(separator: "\n").count == 1)
+        #expect(found.exitCode == 0 && found.errors.split(separator: "\n").count == 2)
+        #expect(found.errors.contains("line 7 has a text that ends with a backslash:"))
         #expect(found.errors.contains(words), "\(found.errors)")
         let dry = try campaign.send(
             to: "127.0.0.1:1", ["--tokens", list, "--dry-run", "--max-invalid", "50"])

@@ -311,8 +311,9 @@ import Testing
     {
         let other = try SigningKey(PrivateKey.generate()).pem
         let text = String(decoding: other, as: UTF8.self)
+        let folder = Folder()
         let encrypted = try Self.command([
-            "ec", "-aes128", "-in", try Folder().file("key.pem", other), "-passout", "pass:word",
+            "ec", "-aes128", "-in", try folder.file("key.pem", other), "-passout", "pass:word",
         ])
         let cut = other.dropLast("-----END PRIVATE KEY-----\n".utf8.count)
         for second in [cut, Array(text.replacing("\nM", with: "\n?").utf8)[...], encrypted[...]] {
