@@ -62,7 +62,7 @@ struct DryRunTally {
     ///   - possibleSkips: Reasons for which the options may skip rows.
     ///   - split: Rule that puts devices into arms; nil if there are none.
     ///   - explanation: Returns the line and the problem of the first invalid row with a reason;
-    ///     nil if there is no explanation.
+    ///     nil if it has none.
     func print(
         settled: UInt64?, possibleSkips: [SkipReason], split: ArmSplit?,
         explanation: (Reason) -> String?

@@ -108,9 +108,10 @@ struct HTTP2Session: ~Copyable {
     private mutating func applySettings() { mirror.limit(capacity: Int(http.headerTableSize)) }
 
     /// Cancels the oldest request if it got no response in time. Requests that may still be in our
-    /// buffer have a separate limit. While a request is incomplete, the limit counts from its first
-    /// part, and then from its last one. Later requests wait behind it. RST_STREAM frames fill at most half of the space for control
-    /// frames; the other half is for replies to the server. Further requests expire in a later call.
+    /// buffer have a separate limit. The time counts from the first part of a request, and from its
+    /// last part once that is written. Later requests wait behind the oldest one. RST_STREAM frames
+    /// fill at most half of the space for control frames; the other half is for replies to the
+    /// server. Further requests expire in a later call.
     mutating func nextExpired(_ times: SessionTimes, of slab: borrowing RowSlab) -> SessionOutcome?
     {
         http.advance(to: times.now)
